@@ -1,0 +1,42 @@
+"""The one exception tree.
+
+Every error that a user can cause or mend derives from `UserError` and carries both what is wrong and
+how to mend it; the command line prints it as one line and exits with 2. `Fault` is ours and exits with 1.
+"""
+
+
+class RedQueenError(Exception):
+    """Anything that Red Queen raises on purpose."""
+
+    exit_status = 1
+
+
+class Fault(RedQueenError):
+    """Something went wrong in Red Queen itself."""
+
+
+class UserError(RedQueenError):
+    """Something that the user can mend: `what` is wrong, `mend` is what to do."""
+
+    exit_status = 2
+
+    def __init__(self, what: str, mend: str) -> None:
+        super().__init__(f"{what}; {mend}")
+        self.what = what
+        self.mend = mend
+
+
+class ConfigError(UserError):
+    """A configuration that cannot be used."""
+
+
+class InputError(UserError):
+    """A file or an argument that cannot be used."""
+
+
+class IsolationError(UserError):
+    """This machine cannot isolate untrusted programs as strongly as was asked."""
+
+
+class VerifierFault(Fault):
+    """The pool of the verifier cannot go on."""

@@ -1,0 +1,165 @@
+"""What goes into the verifier and what comes out of it: frozen data, no behaviour.
+
+A job is one untrusted program and what to do with it. An outcome has one result per call, with the
+value as canonical literal text, so nothing that a program made ever becomes a live object here
+unless `literals.parse` rebuilds it from plain values.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+MAX_SOURCE_CHARS = 1_000_000
+"""A job's texts together; a longer job is refused before it reaches a guest."""
+
+
+class Status(StrEnum):
+    """How one call, or a whole job, ended."""
+
+    OK = "ok"
+    EXCEPTION = "exc"
+    """A clean exception; its class name is in `Result.exception`."""
+    TIMEOUT = "timeout"
+    MEMORY = "memory"
+    CRASH = "crash"
+    """Killed by a signal of its own making (a null pointer, a C stack that ran out), contained."""
+    VIOLATION = "violation"
+    """Killed by the system-call filter."""
+    TOO_LONG = "toolong"
+    """The result, the printed text or the job is over its limit. Nothing is ever cut to fit."""
+    OPAQUE = "opaque"
+    """The result is not a plain value (exactly None, bool, int, float, complex, str, bytes, list, tuple, dict, set)."""
+    NO_RESULT = "noresult"
+    """The process ended without a well-formed reply."""
+    NONDETERMINISTIC = "nondet"
+    """Two runs under different hash seeds, address layouts and call orders disagree."""
+    BAD_REPLY = "badreply"
+    """A well-formed reply whose content is not canonical."""
+
+
+class Mode(StrEnum):
+    """What the guest does with the job's texts."""
+
+    CALLS = "calls"
+    """Execute the source, then call its entry point once per argument text."""
+    PROGRAM = "program"
+    """Execute the source as `__main__` with `stdin`; the result's value is what it printed."""
+    LITERALS = "literals"
+    """Read each text as one Python literal; no source is executed."""
+    ARGUMENTS = "arguments"
+    """Read each text as the arguments of a call (`1, [2, 3], n=5`); no source is executed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """Limits of one job. Going over one is a status of its own, never a truncation."""
+
+    cpu_s: float = 0.3
+    """CPU seconds of one process: the source and all calls of the job together."""
+    wall_s: float | None = None
+    """Wall-clock seconds; None leaves it to the pool, which allows for its own load."""
+    memory_mb: int = 256
+    """Address space beyond what the warm interpreter already has."""
+    value_chars: int = 20_000
+    """Canonical text of one result."""
+    stdout_chars: int = 100_000
+    """Characters that the program may print, over all calls."""
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """One untrusted program and what to do with it. Make one with the constructors below."""
+
+    mode: Mode
+    source: str = ""
+    texts: tuple[str, ...] = ()
+    """Argument texts (CALLS, ARGUMENTS) or literal texts (LITERALS)."""
+    entry: str = "f"
+    stdin: str = ""
+    modules: tuple[tuple[str, str], ...] = ()
+    """Further source files as (module name, text): importable by the source, run in the same guest."""
+    numpy: bool = False
+    """Run in a guest that has numpy."""
+    twice: bool = True
+    """Run under two hash seeds, the calls in opposite order, and demand equal results."""
+    limits: Limits = field(default_factory=Limits)
+
+    def __post_init__(self) -> None:
+        if self.mode is not Mode.PROGRAM and not self.texts:
+            raise ValueError(f"a job of mode {self.mode} needs at least one text")
+
+    @classmethod
+    def calls(
+        cls,
+        source: str,
+        arguments: Iterable[str],
+        *,
+        entry: str = "f",
+        modules: Iterable[tuple[str, str]] = (),
+        numpy: bool = False,
+        twice: bool = True,
+        limits: Limits | None = None,
+    ) -> "Job":
+        """Execute `source`, then call `entry` once per text in `arguments` (`"1, [2, 3]"`, `"n=5"`), all in one process."""
+        return cls(Mode.CALLS, source, tuple(arguments), entry, "", tuple(modules), numpy, twice, limits or Limits())
+
+    @classmethod
+    def program(
+        cls,
+        source: str,
+        stdin: str = "",
+        *,
+        modules: Iterable[tuple[str, str]] = (),
+        numpy: bool = False,
+        twice: bool = True,
+        limits: Limits | None = None,
+    ) -> "Job":
+        """Execute `source` as a whole program; the one result's value is the canonical text of what it printed."""
+        return cls(Mode.PROGRAM, source, (), "", stdin, tuple(modules), numpy, twice, limits or Limits())
+
+    @classmethod
+    def literals(cls, texts: Iterable[str], *, limits: Limits | None = None) -> "Job":
+        """Read texts as Python literals inside a guest: one result per text."""
+        return cls(Mode.LITERALS, texts=tuple(texts), twice=False, limits=limits or Limits())
+
+    @classmethod
+    def arguments(cls, texts: Iterable[str], *, limits: Limits | None = None) -> "Job":
+        """Read texts as call arguments inside a guest: each result's value is the canonical `1, [2, 3], n=5`."""
+        return cls(Mode.ARGUMENTS, texts=tuple(texts), twice=False, limits=limits or Limits())
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """What one call of a job came to."""
+
+    status: Status
+    value: str | None = None
+    """Canonical literal text when the status is OK."""
+    exception: str | None = None
+    """The exception's class name when the status is EXCEPTION; `badname` when it is not an ASCII identifier."""
+
+    @property
+    def verdict(self) -> str:
+        """One word for people and scripts: `ok:42`, `exc:ValueError`, `timeout`, ..."""
+        if self.status is Status.OK:
+            return f"ok:{self.value}"
+        if self.status is Status.EXCEPTION:
+            return f"exc:{self.exception}"
+        return str(self.status)
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What a job came to."""
+
+    results: tuple[Result, ...]
+    """One per text (one for a program). When the process died, all of them say so."""
+    tier: str
+    """The isolation that it ran under."""
+    cpu_ms: float
+    """CPU time of the job's processes, their start included."""
+
+    @property
+    def status(self) -> Status:
+        """The first status that is not OK, or OK."""
+        return next((r.status for r in self.results if r.status is not Status.OK), Status.OK)

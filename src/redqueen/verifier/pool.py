@@ -1,0 +1,179 @@
+"""The verifier of this machine: the strongest tier that it offers, a warm pool, jobs in, outcomes out."""
+
+import asyncio
+import os
+import weakref
+from collections.abc import Sequence
+from concurrent.futures import Future
+from typing import Protocol, Self
+
+from redqueen.errors import InputError, IsolationError, VerifierFault
+from redqueen.verifier.jobs import Job, Outcome
+from redqueen.verifier.supervisor import Supervisor
+from redqueen.verifier.tiers import (
+    Examination,
+    Refusal,
+    Tier,
+    canary_jobs,
+    failed_canary,
+    mend,
+    unsupported,
+)
+from redqueen.verifier.zygotes import PRELOAD, numpy_paths
+
+
+class Verifier(Protocol):
+    """Runs untrusted programs."""
+
+    async def run(self, jobs: Sequence[Job]) -> list[Outcome]:
+        """One outcome per job, in the jobs' order."""
+        ...
+
+
+class LocalVerifier:
+    """A pool of warm zygotes on this machine. Starts once, when made; close it or use it as a context manager.
+
+    Safe to use from several threads and event loops at once. After a fork, the child's copy starts a pool of
+    its own when it is first used.
+    """
+
+    def __init__(
+        self,
+        *,
+        tier: Tier | None = None,
+        minimum: Tier = Tier.SECCOMP,
+        run_unprotected: bool = False,
+        workers: int | None = None,
+        preload: Sequence[str] = PRELOAD,
+    ) -> None:
+        """`tier` asks for exactly that one; None takes the strongest that this machine has.
+
+        `preload` lists the modules that programs may import. `run_unprotected` lets programs run with no isolation
+        where there is none: they can then read, change and send whatever the user can.
+        """
+        self._wanted = [tier] if tier else [Tier.FULL, Tier.SECCOMP, *([Tier.NONE] if run_unprotected else [])]
+        self._minimum = Tier.NONE if run_unprotected else minimum
+        self._workers = workers or os.cpu_count() or 1
+        self._preload = tuple(preload)
+        self.refusals: tuple[Refusal, ...] = ()
+        """The stronger tiers that this machine does not have."""
+        self._supervisor: Supervisor | None = self._start()
+        _alive.add(self)
+
+    @property
+    def tier(self) -> Tier:
+        """The isolation that programs run under."""
+        return self._pool().tier
+
+    async def run(self, jobs: Sequence[Job]) -> list[Outcome]:
+        """Run a batch on all cores; one outcome per job, in the jobs' order."""
+        return await asyncio.wrap_future(self._submit(jobs))
+
+    def run_sync(self, jobs: Sequence[Job]) -> list[Outcome]:
+        """`run` for callers without an event loop."""
+        return self._submit(jobs).result()
+
+    def close(self) -> None:
+        """End the pool; batches under way fail with VerifierFault."""
+        supervisor, self._supervisor = self._supervisor, None
+        self._closed = True
+        if supervisor is not None:
+            supervisor.stop()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    _closed = False
+
+    def _submit(self, jobs: Sequence[Job]) -> Future[list[Outcome]]:
+        if any(job.numpy for job in jobs) and not numpy_paths():
+            raise InputError("a program wants numpy, which is not installed", "run `pip install numpy`")
+        return self._pool().submit(jobs)
+
+    def _pool(self) -> Supervisor:
+        if self._closed:
+            raise VerifierFault("the verifier was closed")
+        if self._supervisor is None:
+            self._supervisor = self._start()
+        elif not self._supervisor.is_alive():
+            raise VerifierFault(f"the verifier stopped: {self._supervisor.refused}")
+        return self._supervisor
+
+    def _start(self) -> Supervisor:
+        tiers = [tier for tier in self._wanted if tier.strength >= self._minimum.strength]
+        supervisor, self.refusals = _find(tiers, self._workers, self._preload)
+        if supervisor is not None:
+            return supervisor
+        reasons = "; ".join(f"{refusal.tier}: {refusal.why}" for refusal in self.refusals)
+        raise IsolationError(
+            f"programs cannot be isolated as asked ({reasons or f'the minimum is {self._minimum}'})",
+            f"{self.refusals[-1].mend if self.refusals else 'lower verifier.minimum'}, or insist with "
+            "`--verifier.run-unprotected`, which lets model-written programs read, change and send whatever you can",
+        )
+
+    def _after_fork(self) -> None:
+        """In a forked child: the threads are gone and the zygotes are the parent's, so let go of both."""
+        supervisor, self._supervisor = self._supervisor, None
+        if supervisor is not None:
+            supervisor.abandon()
+
+
+_alive: weakref.WeakSet[LocalVerifier] = weakref.WeakSet()
+
+
+def _abandon_all() -> None:
+    for verifier in list(_alive):
+        verifier._after_fork()
+
+
+os.register_at_fork(after_in_child=_abandon_all)
+
+
+def _find(tiers: Sequence[Tier], workers: int, preload: Sequence[str]) -> tuple[Supervisor | None, tuple[Refusal, ...]]:
+    """A pool of the first of these tiers that works here, and why the ones before it don't."""
+    refusals: list[Refusal] = []
+    for tier in tiers:
+        found = _try(tier, workers, preload)
+        if isinstance(found, Supervisor):
+            return found, tuple(refusals)
+        refusals.append(found)
+    return None, tuple(refusals)
+
+
+def _try(tier: Tier, workers: int, preload: Sequence[str]) -> Supervisor | Refusal:
+    refusal = unsupported(tier)
+    if refusal is not None:
+        return refusal
+    supervisor = Supervisor(tier, workers, preload)
+    supervisor.start()
+    supervisor.first_ready.wait()
+    why = supervisor.refused or _shared_namespace(supervisor)
+    if why is None and tier is not Tier.NONE:
+        why = failed_canary(supervisor.submit(canary_jobs()).result())
+    if why is None:
+        return supervisor
+    supervisor.stop()
+    return Refusal(tier, why, mend(tier, why))
+
+
+def _shared_namespace(supervisor: Supervisor) -> str | None:
+    """Which namespace a zygote of the full tier still shares with us, if any."""
+    zygote = supervisor.first_zygote
+    if supervisor.tier is not Tier.FULL or zygote is None:
+        return None
+    shared = [kind for kind, identity in zygote.namespaces.items() if os.readlink(f"/proc/self/ns/{kind}") == identity]
+    if zygote.inner_pid != 1:
+        shared.append("pid")
+    return f"the zygote is still in our {', '.join(shared)} namespace" if shared else None
+
+
+def examine() -> Examination:
+    """Find the strongest tier of this machine by trying."""
+    supervisor, refusals = _find([Tier.FULL, Tier.SECCOMP], 1, PRELOAD)
+    if supervisor is None:
+        return Examination(Tier.NONE, refusals)
+    supervisor.stop()
+    return Examination(supervisor.tier, refusals)

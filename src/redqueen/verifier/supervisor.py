@@ -1,0 +1,402 @@
+"""The thread that keeps every core busy: queues runs, hands them to zygotes, collects their ends.
+
+All state of the pool lives in this one thread; other threads only append to `_inbox` and wake it. A run is one
+child process; a ticket is one job, of one run or two. A zygote that dies is replaced, and the runs that it had are
+started again elsewhere under a new number and a new socket, so that no job is lost and none is answered twice.
+"""
+
+import contextlib
+import marshal
+import math
+import os
+import selectors
+import socket
+import struct
+import threading
+import time
+from collections import deque
+from collections.abc import Sequence
+from concurrent.futures import Future
+from dataclasses import dataclass, field
+
+from redqueen.errors import VerifierFault
+from redqueen.verifier import zygotes
+from redqueen.verifier.guest import wire
+from redqueen.verifier.jobs import MAX_SOURCE_CHARS, Job, Outcome, Result, Status
+from redqueen.verifier.replies import Ending, agree, judge, most_bytes, results_wanted
+from redqueen.verifier.tiers import Tier
+from redqueen.verifier.zygotes import Flavour, Zygote
+
+IN_FLIGHT_PER_CORE = 16
+"""Infinite loops hold a place for their whole CPU limit; with this many places the others still get through."""
+_TRIES = 4
+"""Zygotes that one run may lose before it is called a crash."""
+_FAILED_STARTS = 4
+"""Zygotes in a row that may die before they are ready."""
+_GRACE_S = 3.0
+"""How long after a run's wall-clock limit, which the kernel enforces, the host steps in itself."""
+
+
+@dataclass(slots=True)
+class Batch:
+    """The jobs of one call and the future that gets their outcomes."""
+
+    outcomes: list[Outcome | None]
+    future: Future[list[Outcome]]
+    left: int
+
+
+@dataclass(slots=True)
+class Ticket:
+    """One job on its way through."""
+
+    job: Job
+    index: int
+    batch: Batch
+    results: list[tuple[Result, ...] | None]
+    cpu_s: float = 0.0
+
+
+@dataclass(slots=True, eq=False)
+class Run:
+    """One child process, wanted or running."""
+
+    ticket: Ticket
+    flavour: Flavour
+    order: int
+    """0 for the first run of a job, 1 for the second, which takes the calls in reverse."""
+    number: int = 0
+    token: str = ""
+    tries: int = 0
+    zygote: Zygote | None = None
+    channel: socket.socket | None = None
+    unsent: memoryview = memoryview(b"")
+    received: bytearray = field(default_factory=bytearray)
+    watched: bool = False
+    ended: zygotes.Ended | None = None
+    started: float = 0.0
+    wall_s: float = 0.0
+
+
+class Supervisor(threading.Thread):
+    """See the module's text. `submit` and `stop` may be called from any thread."""
+
+    def __init__(self, tier: Tier, workers: int, preload: Sequence[str]) -> None:
+        super().__init__(name="redqueen-verifier", daemon=True)
+        self.tier = tier
+        self._workers = workers
+        self._preload = preload
+        self._cores = os.cpu_count() or 1
+        self._places = IN_FLIGHT_PER_CORE * max(2, workers)
+        self._inbox: deque[list[Ticket]] = deque()
+        self._selector = selectors.DefaultSelector()
+        self._wake_end, self._awake_end = socket.socketpair()
+        self._awake_end.setblocking(False)
+        self._wake_end.setblocking(False)
+        self._selector.register(self._awake_end, selectors.EVENT_READ, None)
+        self._zygotes: list[Zygote] = []
+        self._waiting: dict[Flavour, deque[Run]] = {}
+        self._running: dict[int, Run] = {}
+        self._last_number = 0
+        self._failed_starts = 0
+        self._stopping = False
+        self._failure: str | None = None
+        self.first_ready = threading.Event()
+        """Set when the first zygote is ready or cannot be had; `refused` then says why."""
+        self.refused: str | None = None
+        self.first_zygote: Zygote | None = None
+
+    # From any thread.
+
+    def submit(self, jobs: Sequence[Job]) -> Future[list[Outcome]]:
+        """Queue a batch; the future gets its outcomes in the jobs' order."""
+        future: Future[list[Outcome]] = Future()
+        future.set_running_or_notify_cancel()  # a batch under way runs to its end
+        batch = Batch([None] * len(jobs), future, len(jobs))
+        if not jobs:
+            future.set_result([])
+            return future
+        tickets = [Ticket(job, at, batch, [None] * (1 + job.twice)) for at, job in enumerate(jobs)]
+        self._inbox.append(tickets)
+        self._wake()
+        return future
+
+    def stop(self) -> None:
+        """End all zygotes; batches that are still under way fail."""
+        self._stopping = True
+        self._wake()
+        self.join()
+
+    def abandon(self) -> None:
+        """In a forked child: close what was inherited and leave the parent's zygotes alone."""
+        for zygote in self._zygotes:
+            zygote.control.close()
+            zygote.process.returncode = 0  # not ours to wait for
+        for run in self._running.values():
+            if run.channel is not None:
+                run.channel.close()
+        self._selector.close()
+        self._wake_end.close()
+        self._awake_end.close()
+
+    def zygote_pids(self) -> list[int]:
+        """Process ids of the zygotes that are up (for soak tests and `doctor`)."""
+        return [zygote.process.pid for zygote in list(self._zygotes) if zygote.ready]
+
+    def _wake(self) -> None:
+        with contextlib.suppress(BlockingIOError):  # a full pipe wakes it as well
+            self._wake_end.send(b"x")
+
+    # In the thread.
+
+    def run(self) -> None:
+        try:
+            self._want(Flavour(zygotes.HASH_SEEDS[0], False))
+            while not self._stopping and self._failure is None:
+                self._turn()
+        except Exception as error:
+            self._failure = f"{type(error).__name__}: {error}"
+            raise
+        finally:
+            self._shut_down()
+
+    def _turn(self) -> None:
+        for key, events in self._selector.select(1.0 if self._running else None):
+            if key.data is None:
+                self._take_inbox()
+            elif isinstance(key.data, Zygote):
+                self._hear(key.data)
+            else:
+                self._serve(key.data, events)
+        self._start_runs()
+        self._check_deadlines()
+
+    def _take_inbox(self) -> None:
+        with contextlib.suppress(BlockingIOError):
+            self._awake_end.recv(4096)
+        while self._inbox:
+            for ticket in self._inbox.popleft():
+                self._queue(ticket)
+
+    def _queue(self, ticket: Ticket) -> None:
+        job = ticket.job
+        size = len(job.source) + len(job.stdin) + sum(map(len, job.texts)) + sum(len(text) for _, text in job.modules)
+        if size > MAX_SOURCE_CHARS:
+            too_long = (Result(Status.TOO_LONG),) * results_wanted(job)
+            self._finish(ticket, too_long)
+            return
+        for order in range(len(ticket.results)):
+            flavour = Flavour(zygotes.HASH_SEEDS[order], job.numpy)
+            self._want(flavour)
+            self._waiting.setdefault(flavour, deque()).append(Run(ticket, flavour, order))
+
+    def _want(self, flavour: Flavour) -> None:
+        """Have as many zygotes of a flavour as there are workers."""
+        have = sum(zygote.flavour == flavour for zygote in self._zygotes)
+        for _ in range(have, self._workers):
+            zygote = Zygote(flavour, self.tier, self._preload)
+            self._zygotes.append(zygote)
+            self._selector.register(zygote.control, selectors.EVENT_READ, zygote)
+
+    def _hear(self, zygote: Zygote) -> None:
+        try:
+            for ended in zygote.hear():
+                run = self._running.get(ended.run)
+                if run is not None:
+                    run.ended = ended
+                    self._conclude(run)
+        except BlockingIOError:
+            return
+        except ConnectionError as error:
+            self._lose(zygote, str(error))
+            return
+        if zygote.refused:
+            self._lose(zygote, zygote.refused)
+        elif zygote.ready and not self.first_ready.is_set():
+            self.first_zygote = zygote
+            self.first_ready.set()
+
+    def _lose(self, zygote: Zygote, why: str) -> None:
+        """Replace a zygote and start its runs again."""
+        self._zygotes.remove(zygote)
+        self._selector.unregister(zygote.control)
+        zygote.close()
+        self._failed_starts = 0 if zygote.ready else self._failed_starts + 1
+        for run in list(zygote.runs.values()):
+            self._forget(run)
+            if run.tries < _TRIES:
+                self._waiting[run.flavour].appendleft(Run(run.ticket, run.flavour, run.order, tries=run.tries))
+            else:
+                self._settle(run, (Result(Status.CRASH),) * results_wanted(run.ticket.job), 0.0)
+        if not self.first_ready.is_set() or self._failed_starts >= _FAILED_STARTS:
+            self.refused = self._failure = why
+            self.first_ready.set()
+            return
+        self._want(zygote.flavour)
+
+    def _start_runs(self) -> None:
+        for flavour, waiting in self._waiting.items():
+            if not waiting or len(self._running) >= self._places:
+                continue
+            ready = [zygote for zygote in self._zygotes if zygote.ready and zygote.flavour == flavour]
+            while waiting and ready and len(self._running) < self._places:
+                self._start(waiting.popleft(), min(ready, key=lambda zygote: len(zygote.runs)))
+
+    def _start(self, run: Run, zygote: Zygote) -> None:
+        self._last_number += 1
+        run.number, run.zygote, run.tries = self._last_number, zygote, run.tries + 1
+        run.token = f"{run.number:016x}"
+        run.wall_s = self._wall_limit(run.ticket.job)
+        run.unsent = memoryview(_payload(run))
+        run.channel, theirs = socket.socketpair()
+        run.channel.setblocking(False)
+        run.started = time.monotonic()
+        self._running[run.number] = run
+        with theirs, contextlib.suppress(OSError):  # a dying zygote is about to be heard of
+            zygote.start_run(run, theirs)
+        events = selectors.EVENT_READ if self._send(run) else selectors.EVENT_READ | selectors.EVENT_WRITE
+        self._selector.register(run.channel, events, run)
+        run.watched = True
+
+    def _wall_limit(self, job: Job) -> float:
+        """The job's own, or enough for its CPU time with every place taken and as much load again from elsewhere."""
+        if job.limits.wall_s is not None:
+            return job.limits.wall_s
+        return 2.0 * job.limits.cpu_s * math.ceil(self._places / self._cores) + 1.0
+
+    def _serve(self, run: Run, events: int) -> None:
+        if run.channel is None:
+            return
+        if events & selectors.EVENT_WRITE and self._send(run):
+            self._selector.modify(run.channel, selectors.EVENT_READ, run)
+        if events & selectors.EVENT_READ and self._receive(run):
+            self._stop_watching(run)
+
+    def _send(self, run: Run) -> bool:
+        """Send what the socket takes; True when there is nothing left to send."""
+        assert run.channel is not None
+        try:
+            while run.unsent:
+                run.unsent = run.unsent[run.channel.send(run.unsent) :]
+        except BlockingIOError:
+            return False
+        except OSError:
+            run.unsent = memoryview(b"")  # the child is gone: its zygote says how
+        return True
+
+    def _receive(self, run: Run) -> bool:
+        """Take what has come, but no more than can be right; True at the end of the data."""
+        assert run.channel is not None
+        try:
+            data = run.channel.recv(1 << 18)
+        except BlockingIOError:
+            return False
+        except OSError:
+            return True
+        if len(run.received) <= most_bytes(run.ticket.job):
+            run.received += data
+        return not data
+
+    def _drain(self, run: Run) -> None:
+        before = -1
+        while before != len(run.received):
+            before = len(run.received)
+            if self._receive(run):
+                return
+
+    def _conclude(self, run: Run) -> None:
+        """Judge a run whose child is dead: all that it wrote is here, or in the socket's buffer."""
+        assert run.channel is not None and run.ended is not None
+        self._drain(run)
+        wall_s = time.monotonic() - run.started
+        ending = Ending(run.ended.wait_status, run.ended.cpu_s, wall_s, bytes(run.received))
+        results = judge(run.ticket.job, run.token, run.wall_s, ending)
+        self._forget(run)
+        self._settle(run, results[::-1] if run.order else results, run.ended.cpu_s)
+
+    def _settle(self, run: Run, results: tuple[Result, ...], cpu_s: float) -> None:
+        ticket = run.ticket
+        ticket.results[run.order] = results
+        ticket.cpu_s += cpu_s
+        done = [results for results in ticket.results if results is not None]
+        if len(done) == len(ticket.results):
+            self._finish(ticket, done[0] if len(done) == 1 else agree(done[0], done[1]))
+
+    def _finish(self, ticket: Ticket, results: tuple[Result, ...]) -> None:
+        batch = ticket.batch
+        batch.outcomes[ticket.index] = Outcome(results, self.tier, round(1000 * ticket.cpu_s, 3))
+        batch.left -= 1
+        if batch.left == 0:
+            batch.future.set_result([outcome for outcome in batch.outcomes if outcome is not None])
+
+    def _forget(self, run: Run) -> None:
+        self._running.pop(run.number, None)
+        if run.zygote is not None:
+            run.zygote.runs.pop(run.number, None)
+        if run.channel is not None:
+            self._stop_watching(run)
+            run.channel.close()
+            run.channel = None
+
+    def _stop_watching(self, run: Run) -> None:
+        if run.watched and run.channel is not None:
+            self._selector.unregister(run.channel)
+            run.watched = False
+
+    def _check_deadlines(self) -> None:
+        """Step in where the kernel's timers did not: first kill the child, then the zygote that doesn't answer."""
+        now = time.monotonic()
+        for run in list(self._running.values()):
+            late = now - run.started - run.wall_s - _GRACE_S
+            if late > _GRACE_S and run.zygote is not None and run.zygote in self._zygotes:
+                self._lose(run.zygote, "a zygote did not answer")
+            elif late > 0 and run.zygote is not None:
+                with contextlib.suppress(OSError):  # a zygote that is gone is heard of elsewhere
+                    run.zygote.kill_run(run)
+
+    def _shut_down(self) -> None:
+        why = self._failure or "the verifier was closed"
+        for zygote in self._zygotes:
+            zygote.close()
+        for run in self._running.values():
+            if run.channel is not None:
+                run.channel.close()
+        self._selector.close()
+        self._wake_end.close()
+        self._awake_end.close()
+        self.first_ready.set()
+        unfinished = [run.ticket.batch for run in self._running.values()]
+        unfinished += [run.ticket.batch for waiting in self._waiting.values() for run in waiting]
+        unfinished += [ticket.batch for tickets in self._inbox for ticket in tickets]
+        for batch in unfinished:
+            if not batch.future.done():
+                batch.future.set_exception(VerifierFault(why))
+
+
+def _payload(run: Run) -> bytes:
+    """The job as its child reads it. The token marks the reply as meant, it proves nothing."""
+    job, limits = run.ticket.job, run.ticket.job.limits
+    return marshal.dumps(
+        tuple(
+            wire.Job(
+                token=run.token,
+                mode=str(job.mode),
+                source=job.source,
+                texts=job.texts[::-1] if run.order else job.texts,
+                entry=job.entry,
+                stdin=job.stdin,
+                modules=job.modules,
+                value_chars=limits.value_chars,
+                stdout_chars=limits.stdout_chars,
+                cpu_limit=_timer(limits.cpu_s),
+                wall_limit=_timer(run.wall_s),
+                memory_bytes=limits.memory_mb << 20,
+            )
+        )
+    )
+
+
+def _timer(seconds: float) -> bytes:
+    """An itimerspec that fires once."""
+    whole, nanoseconds = divmod(int(seconds * 1_000_000_000), 1_000_000_000)
+    return struct.pack("=qqqq", 0, 0, whole, nanoseconds)

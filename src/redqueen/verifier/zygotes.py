@@ -1,0 +1,138 @@
+"""The host's end of one zygote: starting it, passing it runs, hearing of their ends.
+
+A zygote is a fresh interpreter (exec, never a fork of this process, so CUDA and threads here don't matter) with
+an empty environment. It ends by itself when this end of its control socket closes.
+"""
+
+import contextlib
+import importlib.util
+import json
+import platform
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from redqueen.verifier.guest import wire
+from redqueen.verifier.tiers import Tier
+
+if TYPE_CHECKING:
+    from redqueen.verifier.supervisor import Run
+
+GUEST = Path(__file__).parent / "guest"
+HASH_SEEDS = (1, 2)
+"""Every job that runs twice meets both; fixed, so that a verdict is the same tomorrow."""
+
+PRELOAD = (
+    "__future__", "abc", "array", "ast", "base64", "bisect", "calendar", "cmath", "codecs", "collections.abc", "contextlib",
+    "copy", "dataclasses", "datetime", "decimal", "difflib", "enum", "fractions", "functools", "hashlib", "heapq", "inspect",
+    "io", "itertools", "json", "keyword", "math", "numbers", "operator", "os", "pprint", "queue", "random", "re", "signal",
+    "statistics", "string", "struct", "sys", "textwrap", "time", "traceback", "types", "typing", "unicodedata", "zlib",
+    "encodings.ascii", "encodings.cp1252", "encodings.hex_codec", "encodings.idna", "encodings.latin_1", "encodings.rot_13",
+    "encodings.unicode_escape", "encodings.utf_16", "encodings.utf_16_be", "encodings.utf_16_le", "encodings.utf_32",
+)  # fmt: skip
+"""What programs may import. A module counts only if it is listed: a guest cannot open a file to import from."""
+NUMPY_PRELOAD = ("numpy", "numpy.linalg", "numpy.fft", "numpy.random", "numpy.polynomial", "numpy.ma")
+
+
+
+@dataclass(frozen=True, slots=True)
+class Flavour:
+    """Which kind of zygote a run needs."""
+
+    seed: int
+    numpy: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """One child's end, as its zygote reports it."""
+
+    run: int
+    wait_status: int
+    cpu_s: float
+
+
+class Zygote:
+    """One zygote process. Not ready until `hear` has seen its greeting."""
+
+    def __init__(self, flavour: Flavour, tier: Tier, preload: Sequence[str]) -> None:
+        self.flavour = flavour
+        self.runs: dict[int, Run] = {}
+        self.ready = False
+        self.refused: str | None = None
+        self.namespaces: dict[str, str] = {}
+        self.inner_pid = 0
+        """Its process id as it sees it: 1 in a pid namespace of its own."""
+        self._received = bytearray()
+        self.control, theirs = socket.socketpair()
+        with theirs:
+            self.process = self._spawn(theirs.fileno(), tier, preload)
+        self.control.setblocking(False)
+
+    def _spawn(self, control_fd: int, tier: Tier, preload: Sequence[str]) -> subprocess.Popen[bytes]:
+        settings = {
+            "machine": platform.machine(),
+            "linux": sys.platform == "linux",
+            "namespaces": tier is Tier.FULL,
+            "seccomp": tier is not Tier.NONE,
+            "preload": [*preload, *(NUMPY_PRELOAD if self.flavour.numpy else ())],
+            "paths": numpy_paths() if self.flavour.numpy else [],
+        }
+        return subprocess.Popen(
+            [sys.executable, "-s", "-P", "-S", "-B", str(GUEST / "zygote.py"), str(control_fd), json.dumps(settings)],
+            env={"PYTHONHASHSEED": str(self.flavour.seed), "PYTHONUTF8": "1", "OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"},
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            pass_fds=[control_fd],
+            start_new_session=True,
+        )  # fmt: skip
+
+    def start_run(self, run: "Run", their_end: socket.socket) -> None:
+        """Pass a run on; its job travels over the run's own socket."""
+        self.runs[run.number] = run
+        socket.send_fds(self.control, [wire.MESSAGE.pack(run.number, len(run.unsent))], [their_end.fileno()])
+
+    def kill_run(self, run: "Run") -> None:
+        self.control.send(wire.MESSAGE.pack(run.number, 0))
+
+    def hear(self) -> Iterator[Ended]:
+        """Read what the zygote has said; raises ConnectionError when it is gone."""
+        data = self.control.recv(1 << 16)
+        if not data:
+            raise ConnectionError("the zygote is gone")
+        self._received += data
+        if not self.ready:
+            self._hear_greeting()
+        while self.ready and len(self._received) >= wire.REPORT.size:
+            number, wait_status, cpu_us = wire.REPORT.unpack_from(self._received)
+            del self._received[: wire.REPORT.size]
+            yield Ended(number, wait_status, cpu_us / 1e6)
+
+    def _hear_greeting(self) -> None:
+        size = 4 + int.from_bytes(self._received[:4], "big")
+        if len(self._received) < max(4, size):
+            return
+        greeting = json.loads(self._received[4:size])
+        del self._received[:size]
+        self.refused = greeting.get("refused")
+        self.namespaces = greeting.get("namespaces", {})
+        self.inner_pid = greeting.get("pid", 0)
+        self.ready = self.refused is None
+
+    def close(self) -> None:
+        """End the zygote and, with it, every child that still runs."""
+        self.control.close()
+        self.process.kill()
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            self.process.wait(5)
+
+
+def numpy_paths() -> list[str]:
+    """The folder that numpy would be imported from, without importing it here."""
+    spec = importlib.util.find_spec("numpy")
+    return [] if spec is None or spec.origin is None else [str(Path(spec.origin).parent.parent)]
