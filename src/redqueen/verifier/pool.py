@@ -73,6 +73,10 @@ class LocalVerifier:
         """`run` for callers without an event loop."""
         return self._submit(jobs).result()
 
+    def zygote_pids(self) -> list[int]:
+        """Process ids of the warm zygotes."""
+        return self._pool().zygote_pids()
+
     def close(self) -> None:
         """End the pool; batches under way fail with VerifierFault."""
         supervisor, self._supervisor = self._supervisor, None

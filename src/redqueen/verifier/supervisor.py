@@ -29,7 +29,7 @@ from redqueen.verifier.zygotes import Flavour, Zygote
 
 IN_FLIGHT_PER_CORE = 16
 """Infinite loops hold a place for their whole CPU limit; with this many places the others still get through."""
-_TRIES = 4
+_TRIES = 10
 """Zygotes that one run may lose before it is called a crash."""
 _FAILED_STARTS = 4
 """Zygotes in a row that may die before they are ready."""
@@ -140,7 +140,7 @@ class Supervisor(threading.Thread):
         self._awake_end.close()
 
     def zygote_pids(self) -> list[int]:
-        """Process ids of the zygotes that are up (for soak tests and `doctor`)."""
+        """Process ids of the zygotes that are up."""
         return [zygote.process.pid for zygote in list(self._zygotes) if zygote.ready]
 
     def _wake(self) -> None:

@@ -12,8 +12,8 @@ import sys
 
 _GUEST_FOLDER = os.path.dirname(os.path.abspath(__file__))
 _REPLY_FD = 3
-_FIRST_FREE_FD = 10
-"""The zygote's own descriptors lie from here on, so that a received one always becomes _REPLY_FD."""
+_CONTROL_FD, _AWAKE_FD, _WAKE_FD, _MOST_FDS = 10, 11, 12, 1 << 16
+"""The zygote's own descriptors lie above _REPLY_FD, so that a received one always gets that number."""
 _CHILD_FAILED = 111
 _STAY = {"resource"}
 """Ours, but looked up by name in `os.wait4`."""
@@ -24,24 +24,25 @@ def main():
     guests_modules = _preload(settings["preload"], settings["paths"])
     sys.path.insert(0, _GUEST_FOLDER)
     _import_our_own()
-    control_fd = fcntl.fcntl(control_fd, fcntl.F_DUPFD, _FIRST_FREE_FD)
-    os.closerange(_REPLY_FD, _FIRST_FREE_FD)
-    control = _socket.socket(fileno=control_fd)
+    os.dup2(control_fd, _CONTROL_FD)
+    _wake_on_child()
+    os.closerange(_REPLY_FD, _CONTROL_FD)
+    os.closerange(_WAKE_FD + 1, _MOST_FDS)
+    control = _socket.socket(fileno=_CONTROL_FD)
     try:
         zygote = Zygote(control, settings, guests_modules)
         zygote.shut_in()
     except BaseException as error:
         refused = str(error) if type(error).__name__ == "Refused" else f"{type(error).__name__}: {error}"
-        _say(control, {"refused": refused})
+        _say({"refused": refused})
         os._exit(1)
     zygote.serve()
 
 
 def _import_our_own():
     """After the guests' modules, so that what only we use can be told apart and hidden."""
-    global _socket, fcntl, marshal, select, signal, wire
+    global _socket, marshal, select, signal, wire
     import _socket
-    import fcntl
     import marshal
     import select
     import signal
@@ -59,9 +60,9 @@ def _preload(names, paths):
     return set(sys.modules)
 
 
-def _say(control, message):
+def _say(message):
     data = json.dumps(message).encode()
-    os.write(control.fileno(), len(data).to_bytes(4, "big") + data)  # send() is refused once the filter is in place
+    os.write(_CONTROL_FD, len(data).to_bytes(4, "big") + data)  # send() is refused once the filter is in place
 
 
 class Zygote:
@@ -75,7 +76,6 @@ class Zygote:
         self._settings = settings
         self._isolation = isolation
         self._runner = runner
-        self._awake_fd = _wake_on_child()
         self._warm_up(guests_modules)
 
     def _warm_up(self, guests_modules):
@@ -109,7 +109,7 @@ class Zygote:
             self._confine = isolation.confinement(settings["machine"], settings["seccomp"])
         if settings["seccomp"]:
             isolation.install_zygote_filter(settings["machine"])
-        _say(self._control, {"ready": True, "namespaces": namespaces, "pid": os.getpid()})
+        _say({"ready": True, "namespaces": namespaces, "pid": os.getpid()})
 
     def _become_init(self):
         """Go on as the first process of the new pid namespace; when it dies, the kernel kills all in it."""
@@ -121,15 +121,15 @@ class Zygote:
 
     def serve(self):
         """Fork a child per message, report each child's end, leave when the host is gone."""
-        control, awake_fd, control_fd = self._control, self._awake_fd, self._control.fileno()
+        control = self._control
         poll = select.poll()
-        poll.register(control_fd, select.POLLIN)
-        poll.register(awake_fd, select.POLLIN)
+        poll.register(_CONTROL_FD, select.POLLIN)
+        poll.register(_AWAKE_FD, select.POLLIN)
         unpack, message_size, pack = wire.MESSAGE.unpack, wire.MESSAGE.size, wire.REPORT.pack
         running = {}
         while True:
             for fd, _ in poll.poll():
-                if fd == control_fd:
+                if fd == _CONTROL_FD:
                     message, rights, _, _ = control.recvmsg(message_size, 64)
                     if not message:
                         os._exit(0)
@@ -149,11 +149,11 @@ class Zygote:
                         if pid == 0:
                             break
                         cpu_us = int((usage.ru_utime + usage.ru_stime) * 1_000_000)
-                        os.write(control_fd, pack(running.pop(pid), status, cpu_us))
+                        os.write(_CONTROL_FD, pack(running.pop(pid), status, cpu_us))
 
     def _be_child(self, size):
         try:
-            os.closerange(_REPLY_FD + 1, _FIRST_FREE_FD + 10)
+            os.closerange(_REPLY_FD + 1, _WAKE_FD + 1)
             data = os.read(_REPLY_FD, size)
             while len(data) < size:
                 piece = os.read(_REPLY_FD, size - len(data))
@@ -170,14 +170,12 @@ class Zygote:
 
 
 def _wake_on_child():
-    """A descriptor that becomes readable when a child ends."""
-    ends = [fcntl.fcntl(fd, fcntl.F_DUPFD, _FIRST_FREE_FD) for fd in os.pipe()]
-    os.closerange(_REPLY_FD, _FIRST_FREE_FD)
-    for fd in ends:
-        os.set_blocking(fd, False)
+    """Make _AWAKE_FD readable whenever a child ends."""
+    for fd, place in zip(os.pipe(), (_AWAKE_FD, _WAKE_FD), strict=True):
+        os.dup2(fd, place)
+        os.set_blocking(place, False)
     signal.signal(signal.SIGCHLD, lambda *_: None)
-    signal.set_wakeup_fd(ends[1], warn_on_full_buffer=False)
-    return ends[0]
+    signal.set_wakeup_fd(_WAKE_FD, warn_on_full_buffer=False)
 
 
 def _kill(running, run):

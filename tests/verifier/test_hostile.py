@@ -1,0 +1,137 @@
+"""Every hostile program comes out as its header says, and leaves no trace, in both tiers.
+
+REDQUEEN_HOSTILE names a folder with more programs of the same format.
+"""
+
+import contextlib
+import os
+import secrets
+import select
+import socket
+import subprocess
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from conftest import start
+from corpus import ATTACK_PRELOAD, OWN, Program, load
+
+from redqueen.verifier import Job, LocalVerifier, Tier
+from redqueen.verifier.zygotes import GUEST, PRELOAD
+
+MORE = os.environ.get("REDQUEEN_HOSTILE")
+CANARY_FOLDER = Path("/tmp/redqueen-canary")
+PORT = 45991
+SECRET = f"CANARY-SECRET-{secrets.token_hex(8)}"
+HONEST = "def f(x):\n    return sorted({x, 3, 1}), len('abc'), repr(1.5), {'k': [None, True]}"
+HONEST_VERDICT = "ok:([1, 2, 3], 3, '1.5', {'k': [None, True]})"
+
+
+class House:
+    """A pool under attack, and everything around it that must stay as it is."""
+
+    def __init__(self, tier: Tier, preload: tuple[str, ...]) -> None:
+        os.environ["REDQUEEN_TEST_SECRET"] = SECRET
+        self.verifier = start(tier, preload=preload)
+        self.workers = os.cpu_count() or 1
+        CANARY_FOLDER.mkdir(exist_ok=True)
+        CANARY_FOLDER.chmod(0o777)
+        (CANARY_FOLDER / "secret.txt").write_text(SECRET)
+        users = {} if os.geteuid() else {"user": 65534}
+        self.bystanders = [subprocess.Popen(["sleep", "3600"], **user) for user in ({}, users)]
+        self.listeners = [socket.socket(socket.AF_INET, kind) for kind in (socket.SOCK_STREAM, socket.SOCK_DGRAM)]
+        for listener in self.listeners:
+            listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            listener.bind(("127.0.0.1", PORT))
+        self.listeners[0].listen()
+        self.honest_everywhere()
+        self.processes = _processes()
+
+    def honest_everywhere(self) -> None:
+        """An honest program gets the right answer on every zygote."""
+        for outcome in self.verifier.run_sync([Job.calls(HONEST, ["2"])] * self.workers):
+            assert outcome.results[0].verdict == HONEST_VERDICT
+
+    def check(self) -> None:
+        self.honest_everywhere()
+        assert all(bystander.poll() is None for bystander in self.bystanders), "a bystander died"
+        assert [path.name for path in CANARY_FOLDER.iterdir()] == ["secret.txt"], "a file was made"
+        assert (CANARY_FOLDER / "secret.txt").read_text() == SECRET, "a file was changed"
+        assert not select.select(self.listeners, [], [], 0)[0], "something went out over the network"
+        deadline = time.monotonic() + 5
+        while (processes := _processes()) != self.processes and time.monotonic() < deadline:
+            time.sleep(0.01)
+        assert processes == self.processes, "a process was left, or a zygote died"
+
+    def close(self) -> None:
+        self.verifier.close()
+        for bystander in self.bystanders:
+            bystander.kill()
+            bystander.wait()
+        for listener in self.listeners:
+            listener.close()
+        (CANARY_FOLDER / "secret.txt").unlink()
+        CANARY_FOLDER.rmdir()
+
+
+def _processes() -> set[int]:
+    """Our descendants, and orphans that were once a zygote's."""
+    parents: dict[int, int] = {}
+    orphans: set[int] = set()
+    for entry in os.listdir("/proc"):
+        with contextlib.suppress(OSError):
+            if entry.isdigit():
+                parents[int(entry)] = int(Path(f"/proc/{entry}/stat").read_text().rpartition(")")[2].split()[1])
+                command = Path(f"/proc/{entry}/cmdline").read_bytes()
+                if parents[int(entry)] == 1 and os.fsencode(GUEST) in command:
+                    orphans.add(int(entry))
+    found = {os.getpid()}
+    while more := {pid for pid, parent in parents.items() if parent in found} - found:
+        found |= more
+    return found | orphans
+
+
+@pytest.fixture(scope="module", params=[Tier.FULL, Tier.SECCOMP], ids=str)
+def house(request) -> Iterator[House]:
+    house = House(request.param, ATTACK_PRELOAD)
+    yield house
+    house.close()
+
+
+def survive(house: House, program: Program) -> None:
+    [outcome] = house.verifier.run_sync([program.job()])
+    [result] = outcome.results
+    assert program.allows(result.verdict), f"{result.verdict[:200]} is none of {' '.join(program.expect)}"
+    assert SECRET not in repr(outcome)
+    house.check()
+
+
+@pytest.mark.parametrize("program", load(OWN), ids=lambda program: program.name)
+def test_our_own_hostile_program_is_contained(house: House, program: Program) -> None:
+    survive(house, program)
+
+
+@pytest.mark.skipif(not MORE, reason="REDQUEEN_HOSTILE names no folder with further programs")
+@pytest.mark.parametrize("program", load(Path(MORE)) if MORE else [], ids=lambda program: program.name)
+def test_further_hostile_program_is_contained(house: House, program: Program) -> None:
+    survive(house, program)
+
+
+@pytest.mark.parametrize("tier", [Tier.FULL, Tier.SECCOMP], ids=str)
+def test_the_corpus_is_contained_with_the_usual_modules_too(tier: Tier) -> None:
+    programs = load(OWN) + (load(Path(MORE)) if MORE else [])
+    with start(tier, preload=PRELOAD) as pool:
+        outcomes = pool.run_sync([program.job() for program in programs])
+    verdicts = [(program, outcome.results[0].verdict) for program, outcome in zip(programs, outcomes, strict=True)]
+    assert [(program.name, verdict) for program, verdict in verdicts if not program.allows(verdict)] == []
+
+
+def test_the_corpus_is_large_enough_to_mean_something() -> None:
+    assert len(load(OWN)) >= 60
+
+
+def test_the_pool_survives_the_whole_corpus_at_once(any_verifier: LocalVerifier) -> None:
+    jobs = [program.job() for program in load(OWN)]
+    mixed = [job for hostile in jobs for job in (hostile, Job.calls(HONEST, ["2"]))]
+    assert {outcome.results[0].verdict for outcome in any_verifier.run_sync(mixed)[1::2]} == {HONEST_VERDICT}

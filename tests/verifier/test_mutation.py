@@ -1,0 +1,125 @@
+"""Each wall holds something up: with any one of them taken out, the corpus fails.
+
+A layer is taken out by changing a copy of the guest's own files, so the product has no switch for it. The
+canaries, which would refuse such a pool, are first asked whether they do, and then held off.
+"""
+
+import shutil
+from pathlib import Path
+
+import pytest
+from conftest import start
+from corpus import ATTACK_PRELOAD, OWN, Program, load, wrong
+
+from redqueen.errors import IsolationError
+from redqueen.verifier import Job, Limits, LocalVerifier, Tier, pool, zygotes
+
+PROGRAMS = load(OWN)
+NO_ZYGOTE_FILTER = ("zygote.py", 'if settings["seccomp"]:\n            isolation.install_zygote_filter', "if False:\n            isolation.install_zygote_filter")  # fmt: skip
+NO_CHILD_FILTER = ("isolation.py", "if seccomp:\n            refused |=", "if False:\n            refused |=")
+NO_CPU_TIMER = ("isolation.py", "refused |= syscall(settime, cpu_timer, 0, cpu_limit, None)", "pass")
+NO_MEMORY_LIMIT = ("isolation.py", "setrlimit(resource.RLIMIT_AS, (memory_bytes, memory_bytes))", "pass")
+NO_NAMESPACES = ("zygote.py", 'if settings["namespaces"]:', "if False:")
+NO_LITERALS = ("runner.py", "return literals.read_arguments(text)", "return eval(f'(lambda *a, **k: (a, k))({text})')")
+
+LAYERS = {
+    "seccomp": ([NO_ZYGOTE_FILTER, NO_CHILD_FILTER], ["file", "net"]),
+    "the zygote's filter": ([NO_ZYGOTE_FILTER], ["file", "net", "kernel"]),
+    "the child's filter": ([NO_CHILD_FILTER], ["process"]),
+    "the memory limit": ([NO_MEMORY_LIMIT], ["memory"]),
+    "literal parsing": ([NO_LITERALS], ["forge"]),
+}
+"""Layer -> how to take it out, and a group of programs that it stops. Not those that send signals: with nothing in
+their way they would hit whatever else this user runs."""
+
+
+def take_out(monkeypatch, tmp_path: Path, changes) -> None:
+    folder = tmp_path / "guest"
+    shutil.copytree(zygotes.GUEST, folder, ignore=shutil.ignore_patterns("__pycache__"))
+    for name, old, new in changes:
+        text = (folder / name).read_text()
+        assert text.count(old) == 1, f"{name} no longer says {old!r} once"
+        (folder / name).write_text(text.replace(old, new))
+    monkeypatch.setattr(zygotes, "GUEST", folder)
+
+
+def hold_off_canaries(monkeypatch) -> None:
+    monkeypatch.setattr(pool, "failed_canary", lambda outcomes: None)
+    monkeypatch.setattr(pool, "_shared_namespace", lambda supervisor: None)
+
+
+def some(groups: list[str]) -> list[Program]:
+    return [program for program in PROGRAMS if program.group in groups]
+
+
+@pytest.mark.parametrize("layer", LAYERS)
+def test_without_one_layer_the_corpus_fails(layer: str, monkeypatch, tmp_path) -> None:
+    changes, groups = LAYERS[layer]
+    programs = some(groups)
+    with start(Tier.SECCOMP, preload=ATTACK_PRELOAD) as whole:
+        assert wrong(whole, programs) == {}
+    take_out(monkeypatch, tmp_path, changes)
+    hold_off_canaries(monkeypatch)
+    with start(Tier.SECCOMP, preload=ATTACK_PRELOAD) as weakened:
+        assert wrong(weakened, programs)
+
+
+@pytest.mark.parametrize("changes", [[NO_ZYGOTE_FILTER], [NO_CHILD_FILTER], [NO_MEMORY_LIMIT]], ids=lambda c: c[0][2][:40])
+def test_a_pool_that_lacks_a_layer_is_refused_by_its_canaries(changes, monkeypatch, tmp_path) -> None:
+    take_out(monkeypatch, tmp_path, changes)
+    with pytest.raises(IsolationError):
+        LocalVerifier(tier=Tier.SECCOMP)
+
+
+def test_without_the_cpu_timer_a_loop_costs_more_than_its_limit(monkeypatch, tmp_path) -> None:
+    loop = Job.calls("def f():\n    while True: pass", [""], twice=False, limits=Limits(cpu_s=0.1, wall_s=2.0))
+    with start(Tier.SECCOMP) as whole:
+        [outcome] = whole.run_sync([loop])
+        assert outcome.results[0].verdict == "timeout"
+        assert outcome.cpu_ms < 300
+    take_out(monkeypatch, tmp_path, [NO_CPU_TIMER])
+    hold_off_canaries(monkeypatch)
+    with start(Tier.SECCOMP) as weakened:
+        [outcome] = weakened.run_sync([loop])
+        assert outcome.cpu_ms > 600
+
+
+def test_with_one_hash_seed_order_dependence_goes_unseen(monkeypatch) -> None:
+    programs = [program for program in PROGRAMS if program.expect == ("nondet",)]
+    with start(Tier.SECCOMP, preload=ATTACK_PRELOAD) as whole:
+        assert wrong(whole, programs) == {}
+    monkeypatch.setattr(zygotes, "HASH_SEEDS", (1, 1))
+    with pytest.raises(IsolationError, match="hash seed"):
+        LocalVerifier(tier=Tier.SECCOMP)
+    hold_off_canaries(monkeypatch)
+    with start(Tier.SECCOMP, preload=ATTACK_PRELOAD) as weakened:
+        assert wrong(weakened, programs)
+
+
+SECOND_WALL = {
+    "reading a file": ("import os\ndef f(): return open('/etc/passwd').read(4)", "exc:FileNotFoundError"),
+    "listing the root": ("import os\ndef f(): return os.listdir('/')", "ok:[]"),
+    "making a file": ("def f(): return open('/tmp/redqueen-mutation', 'w').write('x')", "exc:FileNotFoundError"),
+    "seeing the host's processes": ("import os\ndef f(): return os.getppid()", "ok:1"),
+    "reaching loopback": (
+        "import socket\ndef f():\n    s = socket.socket()\n    s.settimeout(1)\n    s.connect(('127.0.0.1', 45992))\n    return 1",
+        "exc:OSError",
+    ),
+}
+
+
+def test_namespaces_hold_when_seccomp_is_off_and_nothing_does_without_them(monkeypatch, tmp_path) -> None:
+    import socket
+
+    jobs = [Job.calls(source, [""], twice=False) for source, _ in SECOND_WALL.values()]
+    expected = [verdict for _, verdict in SECOND_WALL.values()]
+    hold_off_canaries(monkeypatch)
+    with socket.create_server(("127.0.0.1", 45992)):
+        take_out(monkeypatch, tmp_path / "one", [NO_ZYGOTE_FILTER, NO_CHILD_FILTER])
+        with start(Tier.FULL, preload=ATTACK_PRELOAD) as second_wall_only:
+            verdicts = [outcome.results[0].verdict for outcome in second_wall_only.run_sync(jobs)]
+            assert verdicts == expected
+        take_out(monkeypatch, tmp_path / "two", [NO_NAMESPACES])
+        with start(Tier.FULL, preload=ATTACK_PRELOAD) as nothing:
+            verdicts = [outcome.results[0].verdict for outcome in nothing.run_sync(jobs)]
+            assert sum(got != right for got, right in zip(verdicts, expected, strict=True)) >= 4

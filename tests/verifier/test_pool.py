@@ -1,0 +1,340 @@
+"""The pool: jobs in, outcomes out, whatever happens to its processes."""
+
+import asyncio
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+import pytest
+from conftest import start
+
+from redqueen.errors import IsolationError, UserError, VerifierFault
+from redqueen.verifier import Job, Limits, LocalVerifier, Status, Tier, examine, pool, tiers
+
+ADD = "def f(x, n=1):\n    return x + n"
+
+
+def verdicts(verifier: LocalVerifier, *jobs: Job) -> list[str]:
+    return [outcome.results[0].verdict for outcome in verifier.run_sync(jobs)]
+
+
+def test_outcomes_come_in_the_order_of_the_jobs(verifier) -> None:
+    jobs = [Job.calls(ADD, [str(n)], twice=bool(n % 2)) for n in range(100)]
+    assert verdicts(verifier, *jobs) == [f"ok:{n + 1}" for n in range(100)]
+
+
+def test_arguments_are_those_of_a_call(verifier) -> None:
+    jobs = [Job.calls(ADD, [text]) for text in ("1, 2", "1, n=5", "x = -3, n = 4", "[1], [2, 3],", "'a', # why\n 'b'")]
+    assert verdicts(verifier, *jobs) == ["ok:3", "ok:6", "ok:1", "ok:[1, 2, 3]", "ok:'ab'"]
+
+
+def test_several_calls_share_one_process_and_each_has_its_result(verifier) -> None:
+    source = "def f(x):\n    return 10 // x"
+    [outcome] = verifier.run_sync([Job.calls(source, ["1", "0", "5", "object()"])])
+    assert [result.verdict for result in outcome.results] == ["ok:10", "exc:ZeroDivisionError", "ok:2", "exc:ValueError"]
+    assert outcome.status is Status.EXCEPTION
+
+
+def test_state_between_calls_is_nondeterminism(verifier) -> None:
+    source = "seen = []\ndef f(x):\n    seen.append(x)\n    return len(seen)"
+    assert verdicts(verifier, Job.calls(source, ["1"])) == ["ok:1"]
+    [outcome] = verifier.run_sync([Job.calls(source, ["1", "2", "3"])])
+    assert outcome.status is Status.NONDETERMINISTIC
+
+
+def test_dicts_that_differ_only_in_order_agree(verifier) -> None:
+    source = "def f():\n    return {k: len(k) for k in {'alpha', 'beta', 'gamma', 'delta', 'eps'}}"
+    [outcome] = verifier.run_sync([Job.calls(source, [""])])
+    assert outcome.status is Status.OK
+
+
+def test_a_whole_program_reads_stdin_and_prints(verifier) -> None:
+    source = (
+        "import sys\n"
+        "n = int(input())\n"
+        "rows = [sys.stdin.readline().split() for _ in range(n)]\n"
+        "print(sum(int(a) for row in rows for a in row), flush=True)\n"
+        "if __name__ == '__main__':\n    sys.stdout.buffer.write(b'raw ')\n    sys.stdout.write(open(0).read())\n"
+    )
+    assert verdicts(verifier, Job.program(source, "2\n1 2\n3 4\nrest")) == ["ok:'10\\nraw rest'"]
+
+
+def test_a_program_that_exits_with_0_is_ok_and_with_1_is_not(verifier) -> None:
+    jobs = [Job.program(f"import sys\nprint('x')\nsys.exit({code})") for code in ("0", "", "1", "'no'")]
+    assert verdicts(verifier, *jobs) == ["ok:'x\\n'", "ok:'x\\n'", "exc:SystemExit", "exc:SystemExit"]
+
+
+def test_several_files_run_together(verifier) -> None:
+    tests = "from solution import add\nimport cases\nfor a, b, c in cases.CASES:\n    assert add(a, b) == c\nprint('done')"
+    modules = [("solution", "def add(a, b):\n    return a + b"), ("cases", "CASES = [(1, 2, 3), (2, 2, 4)]")]
+    assert verdicts(verifier, Job.program(tests, modules=modules)) == ["ok:'done\\n'"]
+    wrong = [("solution", "def add(a, b):\n    return a - b"), modules[1]]
+    assert verdicts(verifier, Job.program(tests, modules=wrong)) == ["exc:AssertionError"]
+
+
+def test_numpy_has_a_guest_of_its_own(verifier) -> None:
+    source = "def f(n):\n    import numpy as np\n    return float(np.trace(np.linalg.inv(np.eye(n) * 2))), (np.arange(n) ** 2).tolist()"
+    jobs = [Job.calls(source, ["3"], numpy=True), Job.calls(source, ["3"])]
+    assert verdicts(verifier, *jobs) == ["ok:(1.5, [0, 1, 4])", "exc:ModuleNotFoundError"]
+
+
+def test_numpy_without_a_seed_is_nondeterministic(verifier) -> None:
+    source = "import numpy as np\ndef f():\n    return float(np.random.rand())"
+    assert verdicts(verifier, Job.calls(source, [""], numpy=True)) == ["nondet"]
+
+
+def test_limits_of_tens_of_seconds_are_kept(any_verifier) -> None:
+    burn = "import time\ndef f(s):\n    while time.process_time() < s: pass\n    return 'burnt'"
+    long = Limits(cpu_s=20)
+    assert verdicts(any_verifier, Job.calls(burn, ["1.0"], twice=False, limits=long)) == ["ok:'burnt'"]
+    assert verdicts(any_verifier, Job.calls(burn, ["1.0"], twice=False)) == ["timeout"]
+
+
+def test_a_job_may_have_more_memory(any_verifier) -> None:
+    source = "def f():\n    return len(bytes(300 << 20))"
+    assert verdicts(any_verifier, Job.calls(source, [""], limits=Limits(memory_mb=600))) == [f"ok:{300 << 20}"]
+    assert verdicts(any_verifier, Job.calls(source, [""])) == ["memory"]
+
+
+def test_a_guest_that_waits_for_ever_ends_at_its_wall_clock_limit(any_verifier) -> None:
+    source = "import queue\ndef f():\n    queue.SimpleQueue().get()"
+    started = time.monotonic()
+    [outcome] = any_verifier.run_sync([Job.calls(source, [""], twice=False, limits=Limits(wall_s=0.5))])
+    assert outcome.results[0].verdict in ("timeout", "violation", "exc:PermissionError")
+    assert time.monotonic() - started < 3
+
+
+def test_results_and_prints_over_their_limit_are_refused_and_never_cut(any_verifier) -> None:
+    limits = Limits(value_chars=100, stdout_chars=100)
+    jobs = [
+        Job.calls("def f():\n    return 'a' * 98", [""], limits=limits),
+        Job.calls("def f():\n    return 'a' * 99", [""], limits=limits),
+        Job.program("print('a' * 99)", limits=limits),
+        Job.program("print('a' * 100)", limits=limits),
+    ]
+    assert [v[:10] for v in verdicts(any_verifier, *jobs)] == ["ok:'aaaaaa", "toolong", "ok:'aaaaaa", "toolong"]
+
+
+def test_a_large_reply_and_a_large_job_pass_whole(any_verifier) -> None:
+    text = "x" * 900_000
+    [outcome] = any_verifier.run_sync([Job.calls(f"def f(): return {text!r}", [""], limits=Limits(value_chars=1_000_000))])
+    assert outcome.results[0].value == repr(text)
+    assert verdicts(any_verifier, Job.calls("#" * 1_000_001, [""])) == ["toolong"]
+
+
+def test_literals_are_read_in_a_guest_and_come_back_canonical(any_verifier) -> None:
+    texts = ["0x10", "'a' 'b'", "{2, 1}", "[1,\n2]", "1+2j", "x", "__import__('os')", "[" * 6000, "set()", "1, 2"]
+    [outcome] = any_verifier.run_sync([Job.literals(texts[:7])])
+    [deep, rest] = any_verifier.run_sync([Job.literals([texts[7]]), Job.literals(texts[8:])])
+    got = [result.verdict for result in (*outcome.results, *rest.results)]
+    assert got == ["ok:16", "ok:'ab'", "ok:{1, 2}", "ok:[1, 2]", "ok:(1+2j)", "exc:ValueError", "exc:ValueError", "ok:set()", "ok:(1, 2)"]  # fmt: skip
+    assert deep.status is not Status.OK
+    [outcome] = any_verifier.run_sync([Job.arguments(["1,[2,3],n = 5", "0) or (True"])])
+    assert [result.verdict for result in outcome.results] == ["ok:1, [2, 3], n=5", "exc:ValueError"]
+
+
+def test_text_that_is_not_unicode_enough_is_still_only_text(any_verifier) -> None:
+    jobs = [Job.calls("def f(): return '\udc80'", [""]), Job.calls(ADD, ["'\ud800'"]), Job.program("print(1)", "\udcff")]
+    assert [verdict.split(":")[0] for verdict in verdicts(any_verifier, *jobs)] == ["exc", "exc", "ok"]
+
+
+def test_an_empty_batch_is_an_empty_answer(any_verifier) -> None:
+    assert any_verifier.run_sync([]) == []
+
+
+def test_a_job_without_calls_is_refused() -> None:
+    with pytest.raises(ValueError, match="at least one"):
+        Job.calls(ADD, [])
+
+
+def test_batches_from_threads_and_event_loops_share_one_pool(any_verifier) -> None:
+    answers: dict[int, list[str]] = {}
+
+    async def several(seed: int) -> list[str]:
+        batches = [any_verifier.run([Job.calls(ADD, [f"{seed}, {n}"])]) for n in range(5)]
+        return [outcome.results[0].verdict for [outcome] in await asyncio.gather(*batches)]
+
+    def work(seed: int) -> None:
+        answers[seed] = asyncio.run(several(seed))
+
+    threads = [threading.Thread(target=work, args=(seed,)) for seed in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert answers == {seed: [f"ok:{seed + n}" for n in range(5)] for seed in range(4)}
+
+
+@pytest.mark.parametrize("tier", [Tier.FULL, Tier.SECCOMP], ids=str)
+def test_zygotes_that_are_killed_are_replaced_and_no_job_is_lost(tier) -> None:
+    with start(tier) as verifier:
+        jobs = [Job.calls(ADD, [str(n)]) for n in range(300)]
+        answer = verifier._submit(jobs)
+        killed: set[int] = set()
+        while not answer.done() and len(killed) < 6:
+            for pid in verifier.zygote_pids()[:1]:
+                os.kill(pid, signal.SIGKILL)
+                killed.add(pid)
+            time.sleep(0.1)
+        assert len(killed) >= 2
+        assert [outcome.results[0].verdict for outcome in answer.result()] == [f"ok:{n + 1}" for n in range(300)]
+        assert verdicts(verifier, Job.calls(ADD, ["1"])) == ["ok:2"]
+
+
+def test_a_zygote_that_stops_answering_is_replaced(monkeypatch) -> None:
+    monkeypatch.setattr("redqueen.verifier.supervisor._GRACE_S", 0.3)
+    with start(Tier.SECCOMP, workers=1) as verifier:
+        for pid in verifier.zygote_pids():
+            os.kill(pid, signal.SIGSTOP)
+        assert verdicts(verifier, Job.calls(ADD, ["1"], limits=Limits(wall_s=0.3))) == ["ok:2"]
+
+
+def test_the_child_of_a_fork_gets_a_pool_of_its_own_and_leaves_the_parents_alone(any_verifier) -> None:
+    before = set(any_verifier.zygote_pids())
+    read, write = os.pipe()
+    child = os.fork()
+    if child == 0:
+        try:
+            [outcome] = any_verifier.run_sync([Job.calls(ADD, ["1"])])
+            shared = before & set(any_verifier.zygote_pids())
+            any_verifier.close()
+            os.write(write, f"{outcome.results[0].verdict} {len(shared)}".encode())
+        finally:
+            os._exit(0)
+    os.close(write)
+    assert os.read(read, 100) == b"ok:2 0"
+    os.close(read)
+    os.waitpid(child, 0)
+    assert verdicts(any_verifier, Job.calls(ADD, ["2"])) == ["ok:3"]
+    assert set(any_verifier.zygote_pids()) == before
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root may look into a zygote")
+def test_zygotes_inherit_neither_descriptors_nor_environment() -> None:
+    with open(os.devnull) as held:
+        os.set_inheritable(held.fileno(), True)
+        with start(Tier.SECCOMP) as verifier:
+            for pid in verifier.zygote_pids():
+                assert b"PATH=" not in Path(f"/proc/{pid}/environ").read_bytes()
+                assert {path.name for path in Path(f"/proc/{pid}/fd").iterdir()} == {"0", "1", "2", "10", "11", "12"}
+
+
+def test_when_the_host_is_killed_its_zygotes_and_their_children_go_too() -> None:
+    script = (
+        "import os\nfrom redqueen.verifier import *\n"
+        "verifier = LocalVerifier()\n"
+        "verifier._submit([Job.calls('def f():\\n    while True: pass', [''], limits=Limits(cpu_s=60))])\n"
+        "import time; time.sleep(0.5)\n"
+        "print(*verifier.zygote_pids(), flush=True)\ntime.sleep(60)\n"
+    )
+    host = subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE, text=True)
+    assert host.stdout is not None
+    zygotes = [int(pid) for pid in host.stdout.readline().split()]
+    family = zygotes + [pid for zygote in zygotes for pid in _descendants(zygote)]
+    assert len(family) > len(zygotes) >= 2
+    host.kill()
+    host.wait()
+    host.stdout.close()
+    deadline = time.monotonic() + 10
+    while any(_alive(pid) for pid in family) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert not [pid for pid in family if _alive(pid)]
+
+
+def _descendants(pid: int) -> list[int]:
+    try:
+        children = [int(child) for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+    except OSError:
+        return []
+    return children + [further for child in children for further in _descendants(child)]
+
+
+def _alive(pid: int) -> bool:
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except OSError:
+        return False
+
+
+def test_a_closed_pool_says_so() -> None:
+    verifier = LocalVerifier(workers=1)
+    verifier.close()
+    verifier.close()
+    with pytest.raises(VerifierFault, match="closed"):
+        verifier.run_sync([Job.calls(ADD, ["1"])])
+
+
+def test_closing_fails_what_is_under_way() -> None:
+    verifier = LocalVerifier(workers=1)
+    answer = verifier._submit([Job.calls("def f():\n    while True: pass", [""], limits=Limits(cpu_s=30))])
+    verifier.close()
+    with pytest.raises(VerifierFault):
+        answer.result(timeout=5)
+
+
+def test_a_pool_below_the_minimum_is_refused_with_a_way_out(monkeypatch) -> None:
+    refusal = tiers.Refusal(Tier.FULL, "no namespaces here", "allow them")
+    monkeypatch.setattr(pool, "unsupported", lambda tier: refusal if tier is Tier.FULL else None)
+    with LocalVerifier() as weaker:
+        assert weaker.tier is Tier.SECCOMP
+        assert weaker.refusals == (refusal,)
+    with pytest.raises(IsolationError, match="no namespaces here.*allow them.*run-unprotected"):
+        LocalVerifier(minimum=Tier.FULL)
+
+
+def test_elsewhere_than_on_linux_nothing_runs_unless_the_user_insists(monkeypatch) -> None:
+    monkeypatch.setattr(tiers.sys, "platform", "darwin")
+    assert examine().tier is Tier.NONE
+    with pytest.raises(UserError, match="run-unprotected"):
+        LocalVerifier()
+    monkeypatch.undo()
+    with LocalVerifier(tier=Tier.NONE, run_unprotected=True) as unprotected:
+        [outcome] = unprotected.run_sync([Job.calls(ADD, ["1"])])
+        assert (outcome.tier, outcome.results[0].verdict) == (Tier.NONE, "ok:2")
+    with pytest.raises(UserError):
+        LocalVerifier(tier=Tier.NONE)
+
+
+def test_a_container_that_forbids_namespaces_gets_the_seccomp_tier() -> None:
+    script = (
+        "import json\nfrom redqueen.verifier import examine\nfound = examine()\n"
+        "print(json.dumps([found.tier, [(r.tier, r.why, r.mend) for r in found.refusals]]))"
+    )
+    forbid = "import ctypes, os, resource, sys\n" + _NO_UNSHARE + "os.execv(sys.executable, [sys.executable, '-c', sys.argv[1]])"
+    done = subprocess.run([sys.executable, "-c", forbid, script], capture_output=True, text=True)
+    tier, refusals = json.loads(done.stdout)
+    assert tier == "seccomp"
+    assert refusals[0][0] == "full"
+    assert "unshare" in refusals[0][1]
+    assert "SYS_ADMIN" in refusals[0][2]
+
+
+_NO_UNSHARE = """
+import struct, platform
+nr = {"x86_64": 272, "aarch64": 97}[platform.machine()]
+code = b"".join(struct.pack("=HBBI", *i) for i in [(0x20, 0, 0, 0), (0x15, 0, 1, nr), (6, 0, 0, 0x50001), (6, 0, 0, 0x7FFF0000)])
+class P(ctypes.Structure):
+    _fields_ = [("n", ctypes.c_ushort), ("c", ctypes.c_char_p)]
+libc = ctypes.CDLL(None)
+assert libc.prctl(38, 1, 0, 0, 0) == 0
+assert libc.prctl(22, 2, ctypes.byref(P(4, code)), 0, 0) == 0
+"""
+
+
+def test_the_pool_is_as_good_after_cuda_or_threads_have_started() -> None:
+    script = (
+        "import threading, torch\n"
+        "torch.ones(64, 64) @ torch.ones(64, 64)\n"
+        "torch.cuda.is_available() and torch.zeros(1, device='cuda')\n"
+        "threading.Thread(target=threading.Event().wait, daemon=True).start()\n"
+        "from redqueen.verifier import *\n"
+        "with LocalVerifier() as verifier:\n"
+        "    print(verifier.run_sync([Job.calls('def f(x): return x', ['7'])])[0].results[0].verdict)\n"
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
+    assert done.stdout == "ok:7\n", done.stderr
