@@ -9,8 +9,9 @@ from redqueen.verifier.zygotes import PRELOAD
 
 OWN = Path(__file__).parent.parent / "hostile"
 ATTACK_PRELOAD = (
-    *PRELOAD, "_posixsubprocess", "asyncio", "concurrent.futures", "ctypes", "ctypes.util", "fcntl", "mmap", "multiprocessing",
-    "multiprocessing.pool", "pty", "resource", "select", "shutil", "socket", "subprocess", "tempfile", "threading",
+    *PRELOAD, "_posixsubprocess", "asyncio", "concurrent.futures", "ctypes", "ctypes.util", "fcntl", "mmap",
+    "multiprocessing", "multiprocessing.pool", "pty", "resource", "select", "shutil", "socket", "subprocess",
+    "tempfile", "threading",
 )  # fmt: skip
 """The usual modules, and those that an attacker would bring: the boundary is the kernel, not the import list."""
 
@@ -53,9 +54,7 @@ def load(folder: Path) -> list[Program]:
         arguments = header["input"]
         if arguments.startswith("@") and arguments.endswith("@"):
             arguments = eval(arguments[1:-1])  # our own files: how to spell a very long argument
-        programs.append(
-            Program(path.stem, header["group"], source, arguments, tuple(header["expect"].split("|")))
-        )
+        programs.append(Program(path.stem, header["group"], source, arguments, tuple(header["expect"].split("|"))))
     return programs
 
 

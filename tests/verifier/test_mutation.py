@@ -15,11 +15,11 @@ from redqueen.errors import IsolationError
 from redqueen.verifier import Job, Limits, LocalVerifier, Tier, pool, zygotes
 
 PROGRAMS = load(OWN)
-NO_ZYGOTE_FILTER = ("zygote.py", 'if settings["seccomp"]:\n            isolation.install_zygote_filter', "if False:\n            isolation.install_zygote_filter")  # fmt: skip
+NO_ZYGOTE_FILTER = ("service.py", 'isolation.install_zygote_filter(settings["machine"])', "pass")
 NO_CHILD_FILTER = ("isolation.py", "if seccomp:\n            refused |=", "if False:\n            refused |=")
 NO_CPU_TIMER = ("isolation.py", "refused |= syscall(settime, cpu_timer, 0, cpu_limit, None)", "pass")
 NO_MEMORY_LIMIT = ("isolation.py", "setrlimit(resource.RLIMIT_AS, (memory_bytes, memory_bytes))", "pass")
-NO_NAMESPACES = ("zygote.py", 'if settings["namespaces"]:', "if False:")
+NO_NAMESPACES = ("service.py", 'if settings["namespaces"]:', "if False:")
 NO_LITERALS = ("runner.py", "return literals.read_arguments(text)", "return eval(f'(lambda *a, **k: (a, k))({text})')")
 
 LAYERS = {
@@ -64,7 +64,9 @@ def test_without_one_layer_the_corpus_fails(layer: str, monkeypatch, tmp_path) -
         assert wrong(weakened, programs)
 
 
-@pytest.mark.parametrize("changes", [[NO_ZYGOTE_FILTER], [NO_CHILD_FILTER], [NO_MEMORY_LIMIT]], ids=lambda c: c[0][2][:40])
+@pytest.mark.parametrize(
+    "changes", [[NO_ZYGOTE_FILTER], [NO_CHILD_FILTER], [NO_MEMORY_LIMIT]], ids=lambda c: c[0][2][:40]
+)
 def test_a_pool_that_lacks_a_layer_is_refused_by_its_canaries(changes, monkeypatch, tmp_path) -> None:
     take_out(monkeypatch, tmp_path, changes)
     with pytest.raises(IsolationError):
@@ -102,7 +104,7 @@ SECOND_WALL = {
     "making a file": ("def f(): return open('/tmp/redqueen-mutation', 'w').write('x')", "exc:FileNotFoundError"),
     "seeing the host's processes": ("import os\ndef f(): return os.getppid()", "ok:1"),
     "reaching loopback": (
-        "import socket\ndef f():\n    s = socket.socket()\n    s.settimeout(1)\n    s.connect(('127.0.0.1', 45992))\n    return 1",
+        "import socket\ndef f():\n    socket.create_connection(('127.0.0.1', 45992), 1)\n    return 1",
         "exc:OSError",
     ),
 }

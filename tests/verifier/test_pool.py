@@ -36,7 +36,12 @@ def test_arguments_are_those_of_a_call(verifier) -> None:
 def test_several_calls_share_one_process_and_each_has_its_result(verifier) -> None:
     source = "def f(x):\n    return 10 // x"
     [outcome] = verifier.run_sync([Job.calls(source, ["1", "0", "5", "object()"])])
-    assert [result.verdict for result in outcome.results] == ["ok:10", "exc:ZeroDivisionError", "ok:2", "exc:ValueError"]
+    assert [result.verdict for result in outcome.results] == [
+        "ok:10",
+        "exc:ZeroDivisionError",
+        "ok:2",
+        "exc:ValueError",
+    ]
     assert outcome.status is Status.EXCEPTION
 
 
@@ -70,7 +75,9 @@ def test_a_program_that_exits_with_0_is_ok_and_with_1_is_not(verifier) -> None:
 
 
 def test_several_files_run_together(verifier) -> None:
-    tests = "from solution import add\nimport cases\nfor a, b, c in cases.CASES:\n    assert add(a, b) == c\nprint('done')"
+    tests = (
+        "from solution import add\nimport cases\nfor a, b, c in cases.CASES:\n    assert add(a, b) == c\nprint('done')"
+    )
     modules = [("solution", "def add(a, b):\n    return a + b"), ("cases", "CASES = [(1, 2, 3), (2, 2, 4)]")]
     assert verdicts(verifier, Job.program(tests, modules=modules)) == ["ok:'done\\n'"]
     wrong = [("solution", "def add(a, b):\n    return a - b"), modules[1]]
@@ -78,7 +85,10 @@ def test_several_files_run_together(verifier) -> None:
 
 
 def test_numpy_has_a_guest_of_its_own(verifier) -> None:
-    source = "def f(n):\n    import numpy as np\n    return float(np.trace(np.linalg.inv(np.eye(n) * 2))), (np.arange(n) ** 2).tolist()"
+    source = (
+        "def f(n):\n    import numpy as np\n"
+        "    return float(np.trace(np.linalg.inv(np.eye(n) * 2))), (np.arange(n) ** 2).tolist()"
+    )
     jobs = [Job.calls(source, ["3"], numpy=True), Job.calls(source, ["3"])]
     assert verdicts(verifier, *jobs) == ["ok:(1.5, [0, 1, 4])", "exc:ModuleNotFoundError"]
 
@@ -122,7 +132,9 @@ def test_results_and_prints_over_their_limit_are_refused_and_never_cut(any_verif
 
 def test_a_large_reply_and_a_large_job_pass_whole(any_verifier) -> None:
     text = "x" * 900_000
-    [outcome] = any_verifier.run_sync([Job.calls(f"def f(): return {text!r}", [""], limits=Limits(value_chars=1_000_000))])
+    [outcome] = any_verifier.run_sync(
+        [Job.calls(f"def f(): return {text!r}", [""], limits=Limits(value_chars=1_000_000))]
+    )
     assert outcome.results[0].value == repr(text)
     assert verdicts(any_verifier, Job.calls("#" * 1_000_001, [""])) == ["toolong"]
 
@@ -132,14 +144,19 @@ def test_literals_are_read_in_a_guest_and_come_back_canonical(any_verifier) -> N
     [outcome] = any_verifier.run_sync([Job.literals(texts[:7])])
     [deep, rest] = any_verifier.run_sync([Job.literals([texts[7]]), Job.literals(texts[8:])])
     got = [result.verdict for result in (*outcome.results, *rest.results)]
-    assert got == ["ok:16", "ok:'ab'", "ok:{1, 2}", "ok:[1, 2]", "ok:(1+2j)", "exc:ValueError", "exc:ValueError", "ok:set()", "ok:(1, 2)"]  # fmt: skip
+    assert got[:5] == ["ok:16", "ok:'ab'", "ok:{1, 2}", "ok:[1, 2]", "ok:(1+2j)"]
+    assert got[5:] == ["exc:ValueError", "exc:ValueError", "ok:set()", "ok:(1, 2)"]
     assert deep.status is not Status.OK
     [outcome] = any_verifier.run_sync([Job.arguments(["1,[2,3],n = 5", "0) or (True"])])
     assert [result.verdict for result in outcome.results] == ["ok:1, [2, 3], n=5", "exc:ValueError"]
 
 
 def test_text_that_is_not_unicode_enough_is_still_only_text(any_verifier) -> None:
-    jobs = [Job.calls("def f(): return '\udc80'", [""]), Job.calls(ADD, ["'\ud800'"]), Job.program("print(1)", "\udcff")]
+    jobs = [
+        Job.calls("def f(): return '\udc80'", [""]),
+        Job.calls(ADD, ["'\ud800'"]),
+        Job.program("print(1)", "\udcff"),
+    ]
     assert [verdict.split(":")[0] for verdict in verdicts(any_verifier, *jobs)] == ["exc", "exc", "ok"]
 
 
@@ -174,7 +191,7 @@ def test_batches_from_threads_and_event_loops_share_one_pool(any_verifier) -> No
 def test_zygotes_that_are_killed_are_replaced_and_no_job_is_lost(tier) -> None:
     with start(tier) as verifier:
         jobs = [Job.calls(ADD, [str(n)]) for n in range(300)]
-        answer = verifier._submit(jobs)
+        answer = verifier.submit(jobs)
         killed: set[int] = set()
         while not answer.done() and len(killed) < 6:
             for pid in verifier.zygote_pids()[:1]:
@@ -228,7 +245,7 @@ def test_when_the_host_is_killed_its_zygotes_and_their_children_go_too() -> None
     script = (
         "import os\nfrom redqueen.verifier import *\n"
         "verifier = LocalVerifier()\n"
-        "verifier._submit([Job.calls('def f():\\n    while True: pass', [''], limits=Limits(cpu_s=60))])\n"
+        "verifier.submit([Job.calls('def f():\\n    while True: pass', [''], limits=Limits(cpu_s=60))])\n"
         "import time; time.sleep(0.5)\n"
         "print(*verifier.zygote_pids(), flush=True)\ntime.sleep(60)\n"
     )
@@ -271,7 +288,7 @@ def test_a_closed_pool_says_so() -> None:
 
 def test_closing_fails_what_is_under_way() -> None:
     verifier = LocalVerifier(workers=1)
-    answer = verifier._submit([Job.calls("def f():\n    while True: pass", [""], limits=Limits(cpu_s=30))])
+    answer = verifier.submit([Job.calls("def f():\n    while True: pass", [""], limits=Limits(cpu_s=30))])
     verifier.close()
     with pytest.raises(VerifierFault):
         answer.result(timeout=5)
@@ -283,7 +300,7 @@ def test_a_pool_below_the_minimum_is_refused_with_a_way_out(monkeypatch) -> None
     with LocalVerifier() as weaker:
         assert weaker.tier is Tier.SECCOMP
         assert weaker.refusals == (refusal,)
-    with pytest.raises(IsolationError, match="no namespaces here.*allow them.*run-unprotected"):
+    with pytest.raises(IsolationError, match=r"no namespaces here.*allow them.*run-unprotected"):
         LocalVerifier(minimum=Tier.FULL)
 
 
@@ -305,7 +322,11 @@ def test_a_container_that_forbids_namespaces_gets_the_seccomp_tier() -> None:
         "import json\nfrom redqueen.verifier import examine\nfound = examine()\n"
         "print(json.dumps([found.tier, [(r.tier, r.why, r.mend) for r in found.refusals]]))"
     )
-    forbid = "import ctypes, os, resource, sys\n" + _NO_UNSHARE + "os.execv(sys.executable, [sys.executable, '-c', sys.argv[1]])"
+    forbid = (
+        "import ctypes, os, resource, sys\n"
+        + _NO_UNSHARE
+        + "os.execv(sys.executable, [sys.executable, '-c', sys.argv[1]])"
+    )
     done = subprocess.run([sys.executable, "-c", forbid, script], capture_output=True, text=True)
     tier, refusals = json.loads(done.stdout)
     assert tier == "seccomp"
@@ -317,7 +338,8 @@ def test_a_container_that_forbids_namespaces_gets_the_seccomp_tier() -> None:
 _NO_UNSHARE = """
 import struct, platform
 nr = {"x86_64": 272, "aarch64": 97}[platform.machine()]
-code = b"".join(struct.pack("=HBBI", *i) for i in [(0x20, 0, 0, 0), (0x15, 0, 1, nr), (6, 0, 0, 0x50001), (6, 0, 0, 0x7FFF0000)])
+program = [(0x20, 0, 0, 0), (0x15, 0, 1, nr), (6, 0, 0, 0x50001), (6, 0, 0, 0x7FFF0000)]
+code = b"".join(struct.pack("=HBBI", *instruction) for instruction in program)
 class P(ctypes.Structure):
     _fields_ = [("n", ctypes.c_ushort), ("c", ctypes.c_char_p)]
 libc = ctypes.CDLL(None)

@@ -100,7 +100,7 @@ class Job:
         twice: bool = True,
         limits: Limits | None = None,
     ) -> "Job":
-        """Execute `source`, then call `entry` once per text in `arguments` (`"1, [2, 3]"`, `"n=5"`), all in one process."""
+        """Execute `source`, then call `entry` once per text (`"1, [2, 3]"`, `"n=5"`), all in one process."""
         return cls(Mode.CALLS, source, tuple(arguments), entry, "", tuple(modules), numpy, twice, limits or Limits())
 
     @classmethod

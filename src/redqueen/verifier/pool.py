@@ -57,6 +57,7 @@ class LocalVerifier:
         self._preload = tuple(preload)
         self.refusals: tuple[Refusal, ...] = ()
         """The stronger tiers that this machine does not have."""
+        self._closed = False
         self._supervisor: Supervisor | None = self._start()
         _alive.add(self)
 
@@ -67,15 +68,25 @@ class LocalVerifier:
 
     async def run(self, jobs: Sequence[Job]) -> list[Outcome]:
         """Run a batch on all cores; one outcome per job, in the jobs' order."""
-        return await asyncio.wrap_future(self._submit(jobs))
+        return await asyncio.wrap_future(self.submit(jobs))
 
     def run_sync(self, jobs: Sequence[Job]) -> list[Outcome]:
         """`run` for callers without an event loop."""
-        return self._submit(jobs).result()
+        return self.submit(jobs).result()
+
+    def submit(self, jobs: Sequence[Job]) -> Future[list[Outcome]]:
+        """Start a batch and return at once; the future gets its outcomes."""
+        if any(job.numpy for job in jobs) and not numpy_paths():
+            raise InputError("a program wants numpy, which is not installed", "run `pip install numpy`")
+        return self._pool().submit(jobs)
 
     def zygote_pids(self) -> list[int]:
         """Process ids of the warm zygotes."""
         return self._pool().zygote_pids()
+
+    def zygotes_wanted(self) -> int:
+        """How many zygotes there are when none is being replaced."""
+        return self._pool().zygotes_wanted()
 
     def close(self) -> None:
         """End the pool; batches under way fail with VerifierFault."""
@@ -89,13 +100,6 @@ class LocalVerifier:
 
     def __exit__(self, *_: object) -> None:
         self.close()
-
-    _closed = False
-
-    def _submit(self, jobs: Sequence[Job]) -> Future[list[Outcome]]:
-        if any(job.numpy for job in jobs) and not numpy_paths():
-            raise InputError("a program wants numpy, which is not installed", "run `pip install numpy`")
-        return self._pool().submit(jobs)
 
     def _pool(self) -> Supervisor:
         if self._closed:

@@ -13,7 +13,7 @@ from redqueen.verifier.jobs import Job, Limits, Mode, Result, Status
 _LINES = {status.value: status for status in (Status.TOO_LONG, Status.OPAQUE, Status.MEMORY)}
 _LINE_OVERHEAD = 120
 _CPU_SLACK = 0.8
-"""The CPU timer fires on scheduler ticks and rusage is sampled: a kill from this share of the limit on was the timer's."""
+"""The CPU timer fires on scheduler ticks: a kill from this share of the limit on was the timer's."""
 
 
 @dataclass(frozen=True, slots=True)

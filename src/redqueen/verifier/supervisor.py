@@ -70,7 +70,7 @@ class Run:
     tries: int = 0
     zygote: Zygote | None = None
     channel: socket.socket | None = None
-    unsent: memoryview = memoryview(b"")
+    unsent: memoryview = field(default_factory=lambda: memoryview(b""))
     received: bytearray = field(default_factory=bytearray)
     watched: bool = False
     ended: zygotes.Ended | None = None
@@ -142,6 +142,10 @@ class Supervisor(threading.Thread):
     def zygote_pids(self) -> list[int]:
         """Process ids of the zygotes that are up."""
         return [zygote.process.pid for zygote in list(self._zygotes) if zygote.ready]
+
+    def zygotes_wanted(self) -> int:
+        """How many there are when none is being replaced."""
+        return len({zygote.flavour for zygote in list(self._zygotes)}) * self._workers
 
     def _wake(self) -> None:
         with contextlib.suppress(BlockingIOError):  # a full pipe wakes it as well

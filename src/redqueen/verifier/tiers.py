@@ -86,7 +86,11 @@ def unsupported(tier: Tier) -> Refusal | None:
     if tier is Tier.NONE:
         return None
     if sys.platform != "linux":
-        return Refusal(tier, f"{platform.system()} has no seccomp", "run Red Queen on Linux (a virtual machine or a container will do)")
+        return Refusal(
+            tier,
+            f"{platform.system()} has no seccomp",
+            "run Red Queen on Linux (a virtual machine or a container will do)",
+        )
     if platform.machine() not in ARCHITECTURES:
         known = " and ".join(ARCHITECTURES)
         return Refusal(tier, f"no system-call table for {platform.machine()}", f"use a machine with {known}")

@@ -27,16 +27,18 @@ HASH_SEEDS = (1, 2)
 """Every job that runs twice meets both; fixed, so that a verdict is the same tomorrow."""
 
 PRELOAD = (
-    "__future__", "abc", "array", "ast", "base64", "bisect", "calendar", "cmath", "codecs", "collections.abc", "contextlib",
-    "copy", "dataclasses", "datetime", "decimal", "difflib", "enum", "fractions", "functools", "hashlib", "heapq", "inspect",
-    "io", "itertools", "json", "keyword", "math", "numbers", "operator", "os", "pprint", "queue", "random", "re", "signal",
-    "statistics", "string", "struct", "sys", "textwrap", "time", "traceback", "types", "typing", "unicodedata", "zlib",
-    "encodings.ascii", "encodings.cp1252", "encodings.hex_codec", "encodings.idna", "encodings.latin_1", "encodings.rot_13",
-    "encodings.unicode_escape", "encodings.utf_16", "encodings.utf_16_be", "encodings.utf_16_le", "encodings.utf_32",
+    "__future__", "abc", "array", "ast", "base64", "bisect", "calendar", "cmath", "codecs", "collections.abc",
+    "contextlib", "copy", "dataclasses", "datetime", "decimal", "difflib", "enum", "fractions", "functools", "hashlib",
+    "heapq", "inspect", "io", "itertools", "json", "keyword", "math", "numbers", "operator", "os", "pprint", "queue",
+    "random", "re", "signal", "statistics", "string", "struct", "sys", "textwrap", "time", "traceback", "types",
+    "typing", "unicodedata", "zlib", "encodings.ascii", "encodings.cp1252", "encodings.hex_codec", "encodings.idna",
+    "encodings.latin_1", "encodings.rot_13", "encodings.unicode_escape", "encodings.utf_16", "encodings.utf_16_be",
+    "encodings.utf_16_le", "encodings.utf_32",
 )  # fmt: skip
 """What programs may import. A module counts only if it is listed: a guest cannot open a file to import from."""
 NUMPY_PRELOAD = ("numpy", "numpy.linalg", "numpy.fft", "numpy.random", "numpy.polynomial", "numpy.ma")
-
+_ONE_THREAD = {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
+"""A zygote must have a single thread when it forks."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,15 +84,16 @@ class Zygote:
             "preload": [*preload, *(NUMPY_PRELOAD if self.flavour.numpy else ())],
             "paths": numpy_paths() if self.flavour.numpy else [],
         }
+        command = [sys.executable, "-s", "-P", "-S", "-B", str(GUEST / "zygote.py")]
         return subprocess.Popen(
-            [sys.executable, "-s", "-P", "-S", "-B", str(GUEST / "zygote.py"), str(control_fd), json.dumps(settings)],
-            env={"PYTHONHASHSEED": str(self.flavour.seed), "PYTHONUTF8": "1", "OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"},
+            [*command, str(control_fd), json.dumps(settings)],
+            env={"PYTHONHASHSEED": str(self.flavour.seed), "PYTHONUTF8": "1", **_ONE_THREAD},
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
             pass_fds=[control_fd],
             start_new_session=True,
-        )  # fmt: skip
+        )
 
     def start_run(self, run: "Run", their_end: socket.socket) -> None:
         """Pass a run on; its job travels over the run's own socket."""

@@ -110,8 +110,8 @@ def zygote_filter(machine):
     for name in ("mmap", "mprotect"):
         code += _when(number(name, machine), argument=2, bits=_PROT_EXEC)
     code += _when(number("clone", machine), argument=0, bits=0xFFFFFFFF ^ _FORK_FLAGS)
-    actions = {nr: ALLOW for nr in (*allowed(machine).values(), *zygote_only(machine).values())}
-    actions |= {nr: REFUSE for nr in refused(machine).values()}
+    actions = dict.fromkeys((*allowed(machine).values(), *zygote_only(machine).values()), ALLOW)
+    actions |= dict.fromkeys(refused(machine).values(), REFUSE)
     for first, action in _ranges(actions):
         code += [(_JUMP_GE, 1, 0, first), (_RETURN, 0, 0, action)]
     return _assemble([*code, (_RETURN, 0, 0, KILL)])

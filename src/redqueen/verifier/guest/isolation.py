@@ -62,12 +62,10 @@ def confinement(machine, seccomp):
     lib = ctypes.PyDLL(None)
     prctl, syscall = lib.prctl, lib.syscall
     create, settime = filters.number("timer_create", machine), filters.number("timer_settime", machine)
-    kill_event = (ctypes.c_int * 16)(0, 0, signal.SIGKILL)
-    event = ctypes.byref(kill_event)
+    event = ctypes.byref((ctypes.c_int * 16)(0, 0, signal.SIGKILL))
     cpu_timer, wall_timer = ctypes.c_int(), ctypes.c_int()
     cpu_timer_at, wall_timer_at = ctypes.byref(cpu_timer), ctypes.byref(wall_timer)
-    child_program = _program(filters.child_filter(machine))
-    program = ctypes.byref(child_program)
+    program = ctypes.byref(_program(filters.child_filter(machine)))
     getppid, setsid, setrlimit, parent = os.getppid, os.setsid, resource.setrlimit, os.getpid()
     no_processes = (0, 0)
 
@@ -84,7 +82,6 @@ def confinement(machine, seccomp):
             refused |= prctl(_PR_SET_SECCOMP, _SECCOMP_MODE_FILTER, program, 0, 0)
         return refused == 0 and getppid() == parent
 
-    confine.keeps = kill_event, child_program  # byref() does not keep them alive
     return confine
 
 

@@ -156,7 +156,7 @@ def _parse(text, at, depth):
     token = _TOKEN.match(text, at)
     if token is None or depth < 0:
         raise NotCanonical
-    kind, word, at = token.lastgroup, token.group(), token.end()
+    kind, word, at = token.lastgroup or "", token.group(), token.end()
     if kind != "mark":
         return _ATOM_READERS[kind](word), at
     if word == "[":

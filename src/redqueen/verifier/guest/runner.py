@@ -14,6 +14,7 @@ import types
 import literals
 import wire
 
+
 class _Sink(io.BytesIO):
     """Standard output in memory, with a limit."""
 
@@ -187,7 +188,8 @@ _RUN = {
 
 def prepare():
     """Put the guest's own streams and module in place, and run each path a few times, so that children find it warm."""
-    example = wire.Job("", "calls", "def f(x):\n    return [x]\n", ("1, n={2: 'x'}", "[ 1.5 ]"), "f", "", (), 99, 0, b"", b"", 0)
+    source, texts = "def f(x):\n    return [x]\n", ("1, n={2: 'x'}", "[ 1.5 ]")
+    example = wire.Job("", "calls", source, texts, "f", "", (), 99, 0, b"", b"", 0)
     for _ in range(64):
         _run_calls(example)
         _run_literals(example)

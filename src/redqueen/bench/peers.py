@@ -1,0 +1,106 @@
+"""What one would use instead of the verifier, run as a script of its own so that it starts small and clean.
+
+    python peers.py NAME SECONDS WORKERS      prints {"runs": ..., "seconds": ...}
+
+Each peer executes the same programs one per process, on as many workers, and checks nothing but that the program ran:
+whatever a peer leaves out makes it faster. Standard library only.
+"""
+
+import ast
+import json
+import multiprocessing
+import os
+import resource
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
+from functools import partial
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+from programs import PROGRAMS
+
+TIMEOUT_S = 1.0
+
+
+def _script(number):
+    source, arguments = PROGRAMS[number % len(PROGRAMS)]
+    return f"{source}\nprint(repr(f({arguments})))"
+
+
+def _execute(number):
+    source, arguments = PROGRAMS[number % len(PROGRAMS)]
+    names = {}
+    exec(source, names)
+    return repr(names["f"](*ast.literal_eval(f"({arguments},)")))
+
+
+def fresh_interpreter(number):
+    command = [sys.executable, "-I", "-S", "-c", _script(number)]
+    return subprocess.run(command, capture_output=True, timeout=TIMEOUT_S, check=True).stdout
+
+
+def bubblewrap(number):
+    walls = ["bwrap", "--ro-bind", "/", "/", "--unshare-all", "--die-with-parent", "--new-session", "--clearenv"]
+    command = [*walls, sys.executable, "-I", "-S", "-c", _script(number)]
+    return subprocess.run(command, capture_output=True, timeout=TIMEOUT_S, check=True).stdout
+
+
+def evalplus_way(number):
+    """A forked process per program: scratch folder, memory limit, functions taken away, alarm, shared verdict."""
+    verdict = multiprocessing.Value("i", 0)
+    details = multiprocessing.Array("b", [False])
+    process = multiprocessing.Process(target=_guarded, args=(number, verdict, details))
+    process.start()
+    process.join(TIMEOUT_S + 1)
+    if process.is_alive():
+        process.kill()
+    return verdict.value
+
+
+def _guarded(number, verdict, details):
+    leave = os.chdir
+    with tempfile.TemporaryDirectory() as folder:
+        os.chdir(folder)
+        resource.setrlimit(resource.RLIMIT_AS, (4 << 30, 4 << 30))
+        for name in ("kill", "system", "remove", "fork", "rename", "truncate", "chmod", "chown", "putenv"):
+            setattr(os, name, None)
+        signal.signal(signal.SIGALRM, signal.default_int_handler)
+        signal.setitimer(signal.ITIMER_REAL, TIMEOUT_S)
+        _execute(number)
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        details[0] = True
+        verdict.value = 1
+        leave("/")
+
+
+def multiprocessing_way(number):
+    """Run inside a pool whose workers each serve one program."""
+    return _execute(number)
+
+
+PEERS = {
+    "fresh interpreter": (fresh_interpreter, ThreadPoolExecutor),
+    "bubblewrap": (bubblewrap, ThreadPoolExecutor),
+    "evalplus's way": (evalplus_way, ProcessPoolExecutor),
+    "multiprocessing": (multiprocessing_way, partial(multiprocessing.Pool, maxtasksperchild=1)),
+}
+
+
+def main():
+    name, seconds, workers = sys.argv[1], float(sys.argv[2]), int(sys.argv[3])
+    multiprocessing.set_start_method("fork")
+    run, make_pool = PEERS[name]
+    per_task = {"chunksize": 1}
+    with make_pool(workers) as pool:
+        list(pool.map(run, range(workers), **per_task))
+        runs, started = 0, time.perf_counter()
+        while time.perf_counter() < started + seconds:
+            runs += len(list(pool.map(run, range(runs, runs + 16 * workers), **per_task)))
+        print(json.dumps({"runs": runs, "seconds": time.perf_counter() - started}))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,180 @@
+"""A long run with attacks and killed zygotes, watched for what leaks: descriptors, processes, memory, jobs."""
+
+import os
+import random
+import signal
+import time
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from redqueen.config import Config, open_verifier
+from redqueen.errors import Fault
+from redqueen.verifier import Job, Limits, LocalVerifier
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+BATCH = 1000
+HOSTILE_SHARE = 0.1
+TWICE_SHARE = 0.5
+MEMORY_SLACK_MB = 16
+"""Growth between the first and the last quarter that counts as flat: Python's own arenas come and go."""
+
+HONEST = "def f(n):\n    return n * 7 + 1"
+HOSTILE = (
+    ("import os\ndef f(n):\n    return os.fork()", {"exc:PermissionError"}),
+    ("import os\ndef f(n):\n    os.kill(os.getppid(), 9)", {"exc:PermissionError"}),
+    ("def f(n):\n    return open('/etc/passwd').read()", {"exc:PermissionError"}),
+    ("import os\ndef f(n):\n    os.memfd_create('x')", {"violation"}),
+    ("def f(n):\n    while True: pass", {"timeout"}),
+    ("def f(n):\n    return bytes(1 << 40)", {"memory"}),
+    ("def f(n):\n    return f(n)", {"exc:RecursionError"}),
+    ("import os\ndef f(n):\n    os.closerange(0, 64)\n    return n", {"noresult"}),
+    ("import os\ndef f(n):\n    os.write(3, b'forged')\n    os._exit(0)", {"noresult"}),
+    ("def f(n):\n    while True: print('y' * 1000)", {"toolong"}),
+    ("class E:\n    def __eq__(self, other): return True\ndef f(n):\n    return E()", {"opaque"}),
+    ("import os\ndef f(n):\n    os.abort()", {"crash", "violation"}),
+    ("def f(n):\n    return 'x' * 10**6", {"toolong"}),
+    ("def f(n):\n    raise type('ok\\n1', (Exception,), {})", {"exc:badname"}),
+)
+"""Programs that try something, and what must come of them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """What the host and its zygotes hold, between two batches."""
+
+    runs: int
+    descriptors: int
+    processes: int
+    host_mb: float
+    zygotes_mb: float
+
+
+@dataclass(slots=True)
+class Tally:
+    """What has happened so far."""
+
+    runs: int = 0
+    hostile: int = 0
+    zygotes_killed: int = 0
+    wrong: int = 0
+    """Answers that were not what they had to be; a lost or doubled job would be one."""
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """What the soak found."""
+
+    tier: str
+    tally: Tally
+    seconds: float
+    first: Sample
+    last: Sample
+    flat: bool
+
+    def as_json(self) -> dict[str, Any]:
+        return asdict(self)
+
+    def render(self, console: "Console") -> None:
+        console.print(
+            f"{self.tally.runs:,} runs in {self.seconds:,.0f} s in tier {self.tier}: {self.tally.hostile:,} hostile, "
+            f"{self.tally.zygotes_killed} zygotes killed, {self.tally.wrong} wrong answers"
+        )
+        for name in ("descriptors", "processes", "host_mb", "zygotes_mb"):
+            console.print(f"  {name:<12} {getattr(self.first, name):>8g} -> {getattr(self.last, name):>8g}")
+        console.print("flat" if self.flat else "NOT flat")
+
+
+def soak(runs: int, config: Config) -> Report:
+    """Run `runs` programs; raises Fault when an answer is wrong or something grew."""
+    rng = random.Random(0)
+    tally = Tally()
+    started = time.monotonic()
+    with open_verifier(config.verifier) as verifier:
+        _run_batch(verifier, rng, min(BATCH, runs), Tally())
+        samples = [_sample(verifier, 0)]
+        while tally.runs < runs:
+            _run_batch(verifier, rng, min(BATCH, runs - tally.runs), tally)
+            samples.append(_sample(verifier, tally.runs))
+        tier = verifier.tier
+    seconds = round(time.monotonic() - started, 1)
+    report = Report(tier, tally, seconds, samples[0], samples[-1], _flat(samples))
+    if tally.wrong or not report.flat:
+        raise Fault(f"the soak failed: {report.as_json()}")
+    return report
+
+
+def _run_batch(verifier: LocalVerifier, rng: random.Random, runs: int, tally: Tally) -> None:
+    """One batch, in the middle of which a zygote is killed. A job that runs twice counts as two runs."""
+    limits = Limits(cpu_s=0.1, value_chars=1000, stdout_chars=1000)
+    jobs: list[Job] = []
+    expected: list[set[str]] = []
+    while runs > 0:
+        number = len(jobs)
+        attack = rng.random() < HOSTILE_SHARE
+        source, verdicts = rng.choice(HOSTILE) if attack else (HONEST, {f"ok:{number * 7 + 1}"})
+        job = Job.calls(source, [str(number)], twice=runs > 1 and rng.random() < TWICE_SHARE, limits=limits)
+        jobs.append(job)
+        expected.append(verdicts)
+        runs -= 1 + job.twice
+        tally.runs += 1 + job.twice
+        tally.hostile += attack * (1 + job.twice)
+    answer = verifier.submit(jobs)
+    time.sleep(rng.random() * 0.3)
+    tally.zygotes_killed += _kill_one(verifier, rng)
+    outcomes = answer.result()
+    tally.wrong += sum(o.results[0].verdict not in right for o, right in zip(outcomes, expected, strict=True))
+
+
+def _kill_one(verifier: LocalVerifier, rng: random.Random) -> int:
+    pids = verifier.zygote_pids()
+    if not pids:
+        return 0
+    os.kill(rng.choice(pids), signal.SIGKILL)
+    return 1
+
+
+def _sample(verifier: LocalVerifier, runs: int) -> Sample:
+    """Taken when every zygote is back."""
+    wanted = verifier.zygotes_wanted()
+    deadline = time.monotonic() + 30
+    while len(verifier.zygote_pids()) < wanted and time.monotonic() < deadline:
+        time.sleep(0.05)
+    family = _family(os.getpid())
+    return Sample(
+        runs,
+        len(os.listdir("/proc/self/fd")),
+        len(family),
+        round(_resident_mb(os.getpid()), 1),
+        round(sum(map(_resident_mb, family)), 1),
+    )
+
+
+def _family(pid: int) -> list[int]:
+    children: list[int] = []
+    for task in Path(f"/proc/{pid}/task").glob("*/children"):
+        try:
+            children += [int(child) for child in task.read_text().split()]
+        except OSError:
+            continue  # it ended while we looked
+    return children + [further for child in children for further in _family(child)]
+
+
+def _resident_mb(pid: int) -> float:
+    try:
+        return int(Path(f"/proc/{pid}/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE") / 2**20
+    except OSError:
+        return 0.0  # it ended while we looked
+
+
+def _flat(samples: list[Sample]) -> bool:
+    quarter = max(1, len(samples) // 4)
+    early, late = samples[:quarter], samples[-quarter:]
+    return (
+        late[-1].descriptors <= early[0].descriptors
+        and late[-1].processes <= early[0].processes
+        and min(s.host_mb for s in late) <= max(s.host_mb for s in early) + MEMORY_SLACK_MB
+        and min(s.zygotes_mb for s in late) <= max(s.zygotes_mb for s in early) + MEMORY_SLACK_MB
+    )

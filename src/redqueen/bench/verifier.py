@@ -1,0 +1,157 @@
+"""The verifier beside its peers: same programs, same workers, one run.
+
+Contestants take turns in short rounds, so that whatever else the machine does hits all of them, and the figures that
+count are ratios within one round: their median over the rounds is reported.
+"""
+
+import json
+import os
+import platform
+import shutil
+import statistics
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from redqueen.bench.programs import LOOP, PROGRAMS
+from redqueen.config import Config, open_verifier
+from redqueen.errors import Fault
+from redqueen.verifier import Job, Limits, LocalVerifier
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+ROUNDS = 5
+OURS = "one fork per run"
+TEN_INPUTS = "ten inputs per fork"
+LOOPS = "5 % infinite loops"
+LOOPS_100_MS = "5 % infinite loops, 100 ms"
+PEERS = {
+    "fresh interpreter": "none",
+    "bubblewrap": "namespaces",
+    "evalplus's way": "none",
+    "multiprocessing": "none",
+}
+"""Peer -> its isolation."""
+
+
+@dataclass(frozen=True, slots=True)
+class Contestant:
+    name: str
+    isolation: str
+    per_s: float
+    """Median over the rounds: programs a second (calls a second for ten inputs per fork)."""
+    ours_to_it: float | None
+    """For a peer: our runs a second, one fork per run, divided by its own; the median of the rounds' ratios."""
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """What `redqueen bench verifier` found."""
+
+    machine: str
+    cores: int
+    tier: str
+    seconds: float
+    rounds: int
+    contestants: tuple[Contestant, ...]
+    ten_inputs_to_one: float
+    """Calls a second with ten inputs per fork, divided by those with one."""
+    missing: tuple[str, ...]
+    """Peers that this machine has not, and the command that mends it."""
+
+    def as_json(self) -> dict[str, Any]:
+        return asdict(self)
+
+    def render(self, console: "Console") -> None:
+        from rich.table import Table
+
+        console.print(f"{self.machine}, {self.cores} cores, tier {self.tier}, median of {self.rounds} rounds")
+        table = Table()
+        for column in ("way", "isolation"):
+            table.add_column(column)
+        for column in ("per second", "ours is"):
+            table.add_column(column, justify="right")
+        for contestant in self.contestants:
+            ratio = "" if contestant.ours_to_it is None else f"{contestant.ours_to_it:.2f}x"
+            table.add_row(contestant.name, contestant.isolation, f"{contestant.per_s:,.0f}", ratio)
+        console.print(table)
+        console.print(f"ten inputs per fork make {self.ten_inputs_to_one:.2f}x the calls of one per fork")
+        for line in self.missing:
+            console.print(line)
+
+
+def compare(seconds: float, config: Config) -> Report:
+    """Let everyone run for `seconds`, spread over the rounds."""
+    workers = config.verifier.workers or os.cpu_count() or 1
+    with open_verifier(config.verifier) as verifier:
+        ours = _our_ways(verifier)
+        peers = {name: _peer(name, workers) for name in PEERS if name != "bubblewrap" or shutil.which("bwrap")}
+        rates: dict[str, list[float]] = {name: [] for name in (*ours, *peers)}
+        for _ in range(ROUNDS):
+            for name, run in (ours | peers).items():
+                rates[name].append(run(seconds / ROUNDS))
+        tier = verifier.tier
+    missing = () if "bubblewrap" in peers else ("bubblewrap is not installed: `apt-get install bubblewrap`",)
+    contestants = [
+        Contestant(
+            name,
+            PEERS.get(name, str(tier)),
+            statistics.median(per_s),
+            _ratio(rates[OURS], per_s) if name in peers else None,
+        )
+        for name, per_s in rates.items()
+    ]
+    machine = f"{platform.system()} {platform.machine()}, Python {platform.python_version()}"
+    ten_to_one = _ratio(rates[TEN_INPUTS], rates[OURS])
+    return Report(machine, os.cpu_count() or 1, tier, seconds, ROUNDS, tuple(contestants), ten_to_one, missing)
+
+
+def _ratio(ours: list[float], others: list[float]) -> float:
+    return statistics.median(a / b for a, b in zip(ours, others, strict=True))
+
+
+def _our_ways(verifier: LocalVerifier) -> dict[str, Callable[[float], float]]:
+    plain = [Job.calls(source, [arguments], twice=False) for source, arguments in PROGRAMS] * 25
+    tens = [Job.calls(source, [arguments] * 10, twice=False) for source, arguments in PROGRAMS] * 25
+
+    def with_loops(limits: Limits) -> list[Job]:
+        jobs = [Job.calls(source, [arguments], twice=False, limits=limits) for source, arguments in PROGRAMS] * 25
+        jobs[::20] = [Job.calls(LOOP, ["0"], twice=False, limits=limits)] * len(jobs[::20])
+        return jobs
+
+    ways = {
+        OURS: (plain, 1),
+        TEN_INPUTS: (tens, 10),
+        LOOPS: (with_loops(Limits()), 1),
+        LOOPS_100_MS: (with_loops(Limits(cpu_s=0.1)), 1),
+    }
+    return {name: _our_way(verifier, jobs, calls) for name, (jobs, calls) in ways.items()}
+
+
+def _our_way(verifier: LocalVerifier, jobs: list[Job], calls_per_job: int) -> Callable[[float], float]:
+    def run(seconds: float) -> float:
+        done, started = 0, time.perf_counter()
+        while time.perf_counter() < started + seconds:
+            done += len(verifier.run_sync(jobs))
+        return done * calls_per_job / (time.perf_counter() - started)
+
+    return run
+
+
+def _peer(name: str, workers: int) -> Callable[[float], float]:
+    script = Path(__file__).with_name("peers.py")
+
+    def run(seconds: float) -> float:
+        command = [sys.executable, str(script), name, str(seconds), str(workers)]
+        done = subprocess.run(command, capture_output=True, text=True)
+        if done.returncode != 0:
+            raise Fault(f"the peer {name} failed: {done.stderr.strip().splitlines()[-1:]}")
+        answer = json.loads(done.stdout)
+        return answer["runs"] / answer["seconds"]
+
+    return run

@@ -1,0 +1,159 @@
+"""A zygote at work: it shuts itself in, says that it is ready, and from then on only forks and reaps.
+
+The job travels over a socket of its own that the zygote passes on unread, so no program and no answer is ever in
+its memory.
+"""
+
+import _socket
+import gc
+import json
+import marshal
+import os
+import select
+import signal
+import sys
+
+import isolation
+import runner
+import wire
+
+_REPLY_FD = 3
+_CONTROL_FD, _AWAKE_FD, _WAKE_FD, _MOST_FDS = 10, 11, 12, 1 << 16
+"""The zygote's own descriptors lie above _REPLY_FD, so that a received one always gets that number."""
+_CHILD_FAILED = 111
+_STAY = {"resource"}
+"""Ours, but looked up by name in `os.wait4`."""
+
+
+def run(control_fd, settings, guests_modules):
+    """Be a zygote until the host goes away."""
+    os.dup2(control_fd, _CONTROL_FD)
+    _wake_on_child()
+    os.closerange(_REPLY_FD, _CONTROL_FD)
+    os.closerange(_WAKE_FD + 1, _MOST_FDS)
+    control = _socket.socket(fileno=_CONTROL_FD)
+    try:
+        zygote = Zygote(control, settings, guests_modules)
+        zygote.shut_in()
+    except BaseException as error:
+        refused = str(error) if type(error) is isolation.Refused else f"{type(error).__name__}: {error}"
+        _say({"refused": refused})
+        os._exit(1)
+    zygote.serve()
+
+
+def _say(message):
+    data = json.dumps(message).encode()
+    os.write(_CONTROL_FD, len(data).to_bytes(4, "big") + data)  # send() is refused once the filter is in place
+
+
+class Zygote:
+    """Forks, reaps, reports."""
+
+    def __init__(self, control, settings, guests_modules):
+        self._control = control
+        self._settings = settings
+        _warm_up(guests_modules)
+
+    def shut_in(self):
+        """Enter the tier. What a step needs from the file system comes before the step that takes it away."""
+        settings = self._settings
+        namespaces = {}
+        self._base_memory = 0
+        self._confine = None
+        if settings["linux"]:
+            self._base_memory = isolation.address_space()
+            isolation.limit_zygote()
+        if settings["namespaces"]:
+            namespaces = isolation.enter_namespaces()
+            self._become_init()
+        if settings["linux"]:
+            isolation.drop_privileges()
+            isolation.die_with_parent()
+            self._confine = isolation.confinement(settings["machine"], settings["seccomp"])
+        if settings["seccomp"]:
+            isolation.install_zygote_filter(settings["machine"])
+        _say({"ready": True, "namespaces": namespaces, "pid": os.getpid()})
+
+    def _become_init(self):
+        """Go on as the first process of the new pid namespace; when it dies, the kernel kills all in it."""
+        inner = os.fork()
+        if inner:
+            self._control.close()
+            os.waitpid(inner, 0)
+            os._exit(0)
+
+    def serve(self):
+        """Fork a child per message, report each child's end, leave when the host is gone."""
+        control = self._control
+        poll = select.poll()
+        poll.register(_CONTROL_FD, select.POLLIN)
+        poll.register(_AWAKE_FD, select.POLLIN)
+        unpack, message_size, pack = wire.MESSAGE.unpack, wire.MESSAGE.size, wire.REPORT.pack
+        running = {}
+        while True:
+            for fd, _ in poll.poll():
+                if fd == _CONTROL_FD:
+                    message, *_ = control.recvmsg(message_size, 64)
+                    if not message:
+                        os._exit(0)
+                    run, size = unpack(message)
+                    if size == 0:
+                        _kill(running, run)
+                        continue
+                    pid = os.fork()
+                    if pid == 0:
+                        self._be_child(size)
+                    os.close(_REPLY_FD)
+                    running[pid] = run
+                else:
+                    os.read(fd, 4096)
+                    while running:
+                        pid, status, usage = os.wait4(-1, os.WNOHANG)
+                        if pid == 0:
+                            break
+                        cpu_us = int((usage.ru_utime + usage.ru_stime) * 1_000_000)
+                        os.write(_CONTROL_FD, pack(running.pop(pid), status, cpu_us))
+
+    def _be_child(self, size):
+        try:
+            os.closerange(_REPLY_FD + 1, _WAKE_FD + 1)
+            data = os.read(_REPLY_FD, size)
+            while len(data) < size:
+                piece = os.read(_REPLY_FD, size - len(data))
+                if not piece:
+                    os._exit(_CHILD_FAILED)
+                data += piece
+            job = wire.Job._make(marshal.loads(data))
+            if self._confine and not self._confine(job.cpu_limit, job.wall_limit, self._base_memory + job.memory_bytes):
+                os._exit(_CHILD_FAILED)
+            runner.reply(_REPLY_FD, job)
+            os._exit(0)
+        except BaseException:
+            os._exit(_CHILD_FAILED)
+
+
+def _warm_up(guests_modules):
+    """Touch what every child will use, then hide our own modules from it."""
+    runner.prepare()
+    for name in set(sys.modules) - guests_modules - _STAY:
+        del sys.modules[name]
+    sys.path.clear()
+    sys.path_importer_cache.clear()
+    gc.collect()
+    gc.disable()
+    gc.freeze()
+
+
+def _wake_on_child():
+    """Make _AWAKE_FD readable whenever a child ends."""
+    for fd, place in zip(os.pipe(), (_AWAKE_FD, _WAKE_FD), strict=True):
+        os.dup2(fd, place)
+        os.set_blocking(place, False)
+    signal.signal(signal.SIGCHLD, lambda *_: None)
+    signal.set_wakeup_fd(_WAKE_FD, warn_on_full_buffer=False)
+
+
+def _kill(running, run):
+    for pid in [pid for pid, number in running.items() if number == run]:
+        os.kill(pid, signal.SIGKILL)
