@@ -1,0 +1,54 @@
+# Set-up lives in .venv and happens once; needed beforehand: Python 3.11+ with venv, make, git.
+#
+#   make demo    bundled example tasks through the real verifier and graders
+#   make test    lint, types and the whole test suite
+#   make check   lint and types only
+#   make clean   remove .venv and all caches
+
+VENV := .venv
+BIN := $(VENV)/bin
+# Holds the folder that the set-up was made in: a moved or copied .venv points at the old place.
+READY := $(VENV)/.ready
+
+# The first of these that is 3.11 or newer; `make PYTHON=/path/to/python3` names another.
+PYTHON ?= $(shell for p in python3 python3.11 python3.12 python3.13 python3.14; do \
+	$$p -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo $$p && break; done)
+
+# Another project's modules must not leak into ours; pyright must not ask the network for newer versions.
+unexport PYTHONPATH PYTHONHOME PYRIGHT_PYTHON_FORCE_VERSION PYRIGHT_PYTHON_PYLANCE_VERSION
+export PYRIGHT_PYTHON_IGNORE_WARNINGS := 1
+export PYRIGHT_PYTHON_CACHE_DIR := $(CURDIR)/$(VENV)/pyright
+export PYRIGHT_PYTHON_ENV_DIR := $(CURDIR)/$(VENV)/pyright/node
+
+.PHONY: demo test check clean moved
+
+demo: $(READY)
+	@$(BIN)/redqueen examples
+
+test: check
+	$(BIN)/python -m pytest
+
+check: $(READY)
+	$(BIN)/python -m ruff check
+	$(BIN)/python -m ruff format --check
+	$(BIN)/python -m pyright --pythonpath $(BIN)/python
+
+clean:
+	rm -rf $(VENV) .pytest_cache .ruff_cache .hypothesis build dist
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+ifneq ($(shell [ -x $(BIN)/python ] && [ "$$(cat $(READY) 2>/dev/null)" = "$$(pwd -P)" ] || echo moved),)
+$(READY): moved
+endif
+
+# The mark goes first and comes back last: an interrupted set-up has none and starts again from nothing.
+$(READY): pyproject.toml constraints.txt
+	@"$(PYTHON)" -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || { \
+		echo "Red Queen needs Python 3.11 or newer, which $(or $(PYTHON),python3) is not; install one, or name it: make PYTHON=/path/to/python3" >&2; exit 1; }
+	@"$(PYTHON)" -c 'import ensurepip, venv' 2>/dev/null || { \
+		echo "$(PYTHON) cannot make virtual environments; install its venv package (Debian, Ubuntu: apt install python3-venv)" >&2; exit 1; }
+	@echo "Setting up $(VENV) (once; torch is the large part)"
+	@if [ -x $(BIN)/python ] && [ "$$(cat $@ 2>/dev/null)" = "$$(pwd -P)" ]; \
+		then rm -f $@; else "$(PYTHON)" -m venv --clear $(VENV); fi
+	$(BIN)/python -m pip install --disable-pip-version-check -c constraints.txt -e '.[dev]'
+	@pwd -P > $@

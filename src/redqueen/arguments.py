@@ -1,0 +1,135 @@
+"""Reading the command line: the command, its options, and dotted overrides of the settings.
+
+A command is a frozen dataclass; tyro writes its help and converts its values. The words themselves are matched
+here first, because a mistake must come back as one line with the nearest known word, and because the value of
+an option may begin with a dash (`--input -5`).
+"""
+
+import contextlib
+import dataclasses
+import difflib
+import io
+import re
+from collections.abc import Mapping, Sequence
+from itertools import groupby
+from typing import TypeVar
+
+import tyro
+
+from redqueen.config import Config, Overrides
+from redqueen.errors import InputError
+
+C = TypeVar("C")
+
+_MARKERS = (
+    tyro.conf.PositionalRequiredArgs,
+    tyro.conf.FlagCreatePairsOff,
+    # Without it `--config None` would mean that there is no settings file.
+    tyro.conf.DisallowNone,
+)
+_COLOUR = re.compile(r"\x1b\[[0-9;]*m")
+
+
+def group(first: str, commands: Mapping[str, type[C]]) -> dict[str, type[C]]:
+    """The commands of two words that begin with this one."""
+    return {name: command for name, command in commands.items() if name.startswith(f"{first} ")}
+
+
+def match(argv: Sequence[str], commands: Mapping[str, type[C]]) -> tuple[str, list[str]]:
+    """The name of the command that `argv` begins with, and the words after it."""
+    for count in (1, 2):
+        name = " ".join(argv[:count])
+        if name in commands:
+            return name, list(argv[count:])
+    first, *rest = argv
+    if first.startswith("-"):
+        raise InputError(f"unknown option {first}", "try `redqueen --help`")
+    longer = group(first, commands)
+    if longer and (not rest or rest[0].startswith("-")):
+        known = " or ".join(f"`redqueen {name}`" for name in longer)
+        raise InputError(f"{first} needs a further word", f"try {known}")
+    given = f"{first} {rest[0]}" if longer else first
+    close = difflib.get_close_matches(given, commands, 1, 0.5)
+    mend = f"did you mean `redqueen {close[0]}`?" if close else "try `redqueen --help`"
+    raise InputError(f"unknown command {given}", mend)
+
+
+def parse(command: type[C], name: str, words: Sequence[str]) -> tuple[C, Overrides]:
+    """The command that `words` spell, and the overrides among them. `--help` prints and raises SystemExit(0)."""
+    plain, overrides = _split(command, name, words)
+    complaint = io.StringIO()
+    try:
+        with contextlib.redirect_stderr(complaint):
+            return tyro.cli(command, prog=f"redqueen {name}", args=plain, config=_MARKERS), overrides
+    except SystemExit as stop:
+        if not stop.code:
+            raise
+        raise InputError(_one_line(complaint.getvalue()), _see(name)) from None
+
+
+def _split(command: type, name: str, words: Sequence[str]) -> tuple[list[str], list[tuple[str, str]]]:
+    """Arguments for tyro, each option joined to its value, apart from the dotted overrides."""
+    options = _options(command)
+    positional: list[str] = []
+    plain: list[str] = []
+    overrides: list[tuple[str, str]] = []
+    left = list(words)
+    while left:
+        word = left.pop(0)
+        if word in ("-h", "--help"):
+            return [word], []
+        if word == "--":
+            positional += left
+            break
+        if not word.startswith("-") or word == "-":
+            positional.append(word)
+            continue
+        option, attached, value = word.partition("=")
+        dotted = option.startswith("--") and "." in option
+        takes_value = dotted or options.get(option)
+        if takes_value is None:
+            close = difflib.get_close_matches(option, options, 1)
+            raise InputError(f"unknown option {option}", f"did you mean {close[0]}?" if close else _see(name))
+        if not takes_value:
+            if attached:
+                raise InputError(f"{option} takes no value", f"leave out ={value}")
+            plain.append(option)
+            continue
+        if not attached:
+            if not left:
+                raise InputError(f"{option} needs a value", _see(name))
+            value = left.pop(0)
+        if dotted:
+            overrides.append((option.removeprefix("--"), value))
+        else:
+            plain.append(f"{option}={value}")
+    _count(command, name, positional)
+    return [*plain, "--", *positional], overrides
+
+
+def _count(command: type, name: str, positional: Sequence[str]) -> None:
+    needed = [field.name.upper() for field in dataclasses.fields(command) if field.default is dataclasses.MISSING]
+    if len(positional) < len(needed):
+        raise InputError(f"{name} needs {needed[len(positional)]}", _see(name))
+    if len(positional) > len(needed):
+        raise InputError(f"unexpected argument {positional[len(needed)]}", _see(name))
+
+
+def _options(command: type) -> dict[str, bool]:
+    """The options of a command, and whether each takes a value. A field without a default is positional."""
+    return {
+        f"--{field.name.replace('_', '-')}": field.type is not bool
+        for field in dataclasses.fields(command)
+        if field.default is not dataclasses.MISSING and not isinstance(field.default, Config)
+    }
+
+
+def _one_line(box: str) -> str:
+    """What stands in tyro's boxed complaint below its title and above the first rule, as one line."""
+    lines = [_COLOUR.sub("", line).strip("│╭╮╰╯ ") for line in box.splitlines()[1:]]
+    parts = [" ".join(part) for is_text, part in groupby(lines, lambda line: bool(line.strip("─-"))) if is_text]
+    return " ".join(parts[0].split()).rstrip(".") if parts else "these arguments cannot be used"
+
+
+def _see(name: str) -> str:
+    return f"try `redqueen {name} --help`"

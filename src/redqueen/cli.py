@@ -1,0 +1,312 @@
+"""The command line: one small frozen dataclass per command, and the frame around them.
+
+Exit status 0 is done, 2 the user's mistake (one line: what, and how to mend it), 1 our fault. Whatever is heavy
+(torch, the verifier) is imported by the command that needs it, so that help and mistakes come at once.
+"""
+
+import dataclasses
+import io
+import json
+import os
+import sys
+import traceback
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
+
+import tyro
+
+from redqueen import __version__, arguments
+from redqueen.config import Config, load, open_verifier
+from redqueen.errors import Fault, InputError, RedQueenError
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from redqueen.verifier import Job, Outcome
+
+N = TypeVar("N", int, float)
+DEFAULTS = Config()
+MAX_FILE_BYTES = 8_000_000
+"""More than any job may hold in any encoding; a longer file (or an endless device) is not read to its end."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Command(ABC):
+    """What all commands have in common."""
+
+    config: Annotated[str | None, tyro.conf.arg(metavar="FILE.toml|PRESET")] = None
+    """Settings from a file or a preset; the options below win over it."""
+    settings: Annotated[tyro.conf.FlagConversionOff[Config], tyro.conf.arg(name="")] = DEFAULTS
+
+    @abstractmethod
+    def run(self) -> None: ...
+
+
+@dataclass(frozen=True, kw_only=True)
+class Doctor(Command):
+    """What this machine offers: cores, device, isolation, and what is missing."""
+
+    json: bool = False
+    """Print one line of JSON."""
+
+    def run(self) -> None:
+        from redqueen import doctor
+
+        checkup = doctor.check(self.settings.verifier)
+        if self.json:
+            _print_json(checkup.as_json())
+        else:
+            checkup.render(_console())
+
+
+@dataclass(frozen=True, kw_only=True)
+class Verify(Command):
+    """Run one program as the trainer would, and say what happened.
+
+    Without --stdin the program's function `f` is called. The exit status is 0 whatever the verdict.
+    """
+
+    file: Annotated[Path, tyro.conf.arg(metavar="FILE.py")]
+    """The program."""
+    input: Annotated[str, tyro.conf.arg(metavar="LITERALS")] = ""
+    """The arguments of `f`, as in a call: '1, [2, 3]' or 'n=5'."""
+    stdin: Annotated[str | None, tyro.conf.arg(metavar="FILE")] = None
+    """Run FILE.py as a whole program that reads this file (- for what is piped in), and show what it prints."""
+    module: Annotated[tyro.conf.UseAppendAction[tuple[Path, ...]], tyro.conf.arg(metavar="FILE.py")] = ()
+    """A further file that the program may import by its name."""
+    numpy: bool = False
+    """Let the program import numpy."""
+    cpu: Annotated[float | None, tyro.conf.arg(metavar="SECONDS")] = None
+    """Its limit of CPU time; the trainer's when left out."""
+    memory: Annotated[int | None, tyro.conf.arg(metavar="MB")] = None
+    """Its limit of memory; the trainer's when left out."""
+    json: bool = False
+    """Print one line of JSON: verdict, value, tier, cpu_ms."""
+
+    def run(self) -> None:
+        job = self._job()
+        with open_verifier(self.settings.verifier) as verifier:
+            [outcome] = verifier.run_sync([job])
+        result = outcome.results[0]
+        if self.json:
+            _print_json(
+                {
+                    "verdict": result.verdict,
+                    "value": result.value,
+                    "tier": outcome.tier,
+                    "cpu_ms": round(outcome.cpu_ms, 3),
+                }
+            )
+        else:
+            print(_account(job, outcome))
+
+    def _job(self) -> "Job":
+        from redqueen.verifier import Job, Limits
+
+        limits = Limits()
+        if self.cpu is not None:
+            limits = dataclasses.replace(limits, cpu_s=_positive("--cpu", self.cpu))
+        if self.memory is not None:
+            limits = dataclasses.replace(limits, memory_mb=_positive("--memory", self.memory))
+        if self.stdin is not None and self.input:
+            raise InputError("--input and --stdin exclude each other", "--input calls `f`, --stdin runs the whole file")
+        source = _read(self.file)
+        modules = [(_module_name(path), _read(path)) for path in self.module]
+        if self.stdin is None:
+            return Job.calls(source, [self.input], modules=modules, numpy=self.numpy, limits=limits)
+        stdin = _read(None if self.stdin == "-" else Path(self.stdin))
+        return Job.program(source, stdin, modules=modules, numpy=self.numpy, limits=limits)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Examples(Command):
+    """Bundled example tasks, through the real verifier and graders."""
+
+    def run(self) -> None:
+        import asyncio
+
+        from redqueen.tasks.examples import run_examples
+
+        with open_verifier(self.settings.verifier) as verifier:
+            report = asyncio.run(run_examples(verifier))
+        report.render(_console())
+        if not report.ok:
+            raise Fault("an example did not come out as stated; please report it with the table above")
+
+
+@dataclass(frozen=True, kw_only=True)
+class BenchVerifier(Command):
+    """The verifier beside what one would use instead: same programs, same run."""
+
+    seconds: float = 5.0
+    """How long each contestant runs."""
+    soak: Annotated[int | None, tyro.conf.arg(metavar="RUNS")] = None
+    """Instead: run this many programs, some of them hostile, and watch for what leaks."""
+    json: bool = False
+    """Print one line of JSON."""
+
+    def run(self) -> None:
+        from redqueen.bench import soak, verifier
+
+        if self.soak is None:
+            report = verifier.compare(_positive("--seconds", self.seconds), self.settings)
+        else:
+            report = soak.soak(_positive("--soak", self.soak), self.settings)
+        if self.json:
+            _print_json(report.as_json())
+        else:
+            report.render(_console())
+
+
+COMMANDS: dict[str, type[Command]] = {
+    "doctor": Doctor,
+    "verify": Verify,
+    "examples": Examples,
+    "bench verifier": BenchVerifier,
+}
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run one command; the exit status."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
+    try:
+        _run(sys.argv[1:] if argv is None else argv)
+        # Here and not at exit, where a reader that has gone could only be reported by a traceback.
+        print(end="", flush=True)
+        return 0
+    except RedQueenError as error:
+        print(f"redqueen: {printable(str(error))}", file=sys.stderr)
+        return error.exit_status
+    except KeyboardInterrupt:
+        return 130
+    except BrokenPipeError:
+        # Whoever read our output has gone. Python would try to flush once more at exit: let it reach nobody.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 141
+    except Exception:
+        traceback.print_exc()
+        print("redqueen: this is a fault of Red Queen's; please report it with the lines above", file=sys.stderr)
+        return 1
+
+
+def _run(argv: Sequence[str]) -> None:
+    match list(argv):
+        case []:
+            raise InputError("a command is missing", "try `redqueen --help`")
+        case ["-h" | "--help", *_]:
+            print(_overview(COMMANDS))
+        case ["--version"]:
+            print(f"redqueen {__version__}")
+        case [first, "-h" | "--help", *_] if group := arguments.group(first, COMMANDS):
+            print(_overview(group))
+        case words:
+            name, rest = arguments.match(words, COMMANDS)
+            try:
+                command, overrides = arguments.parse(COMMANDS[name], name, rest)
+            except SystemExit:  # --help has printed what was asked for
+                return
+            dataclasses.replace(command, settings=load(command.config, overrides)).run()
+
+
+def _overview(commands: Mapping[str, type[Command]]) -> str:
+    width = max(len(name) for name in commands)
+    listed = [f"  {name:<{width}}  {(command.__doc__ or '').splitlines()[0]}" for name, command in commands.items()]
+    return "\n".join(
+        [
+            "usage: redqueen COMMAND [OPTIONS]",
+            "",
+            "Populations of teacher and student LoRA adapters that teach themselves to reason.",
+            "",
+            *listed,
+            "",
+            "`redqueen COMMAND --help` lists a command's options, `redqueen --version` says which this is.",
+        ]
+    )
+
+
+def printable(text: str, keep: str = "") -> str:
+    """`text` with every character that a terminal might obey written as an escape."""
+    return "".join(c if c.isprintable() or c in keep else c.encode("unicode_escape").decode() for c in text)
+
+
+def _account(job: "Job", outcome: "Outcome") -> str:
+    """What happened, for people."""
+    from redqueen.verifier import Mode, Status
+    from redqueen.verifier.guest.literals import parse
+
+    result = outcome.results[0]
+    reasons = {
+        Status.TIMEOUT: f"it ran past its limit of {job.limits.cpu_s:g} s of CPU time",
+        Status.MEMORY: f"it wanted more than its {job.limits.memory_mb} MB of memory",
+        Status.CRASH: "its process died of a signal of its own making",
+        Status.VIOLATION: "it tried a system call that no program may make",
+        Status.TOO_LONG: "the program, its result or what it printed is over the size limit",
+        Status.OPAQUE: "its result is not made of plain values",
+        Status.NO_RESULT: "it ended without giving a result",
+        Status.NONDETERMINISTIC: "two runs of it disagree",
+        Status.BAD_REPLY: "its process sent a reply that no honest run sends",
+    }
+    if result.status is Status.OK and job.mode is Mode.PROGRAM:
+        # Indented, so that nothing a program prints can pass for a line of ours.
+        printed = printable(str(parse(result.value)), keep="\n\t")
+        lines = ["ok", *(f"  {line}" for line in printed.removesuffix("\n").split("\n"))]
+    elif result.status in reasons:
+        lines = [f"{result.verdict}: {reasons[result.status]}"]
+    else:
+        lines = [printable(result.verdict)]
+    return "\n".join([*lines, f"({outcome.cpu_ms:.1f} ms of CPU time, isolation {outcome.tier})"])
+
+
+def _read(path: Path | None) -> str:
+    """The text of a file, or of our standard input."""
+    name = "standard input" if path is None else str(path)
+    try:
+        if path is None:
+            if sys.stdin is None:
+                raise InputError("standard input is closed", "pipe something in, or name a file")
+            data = sys.stdin.buffer.read(MAX_FILE_BYTES + 1)
+        else:
+            with path.open("rb") as file:
+                data = file.read(MAX_FILE_BYTES + 1)
+    except (OSError, ValueError) as error:
+        reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
+        raise InputError(f"{name} cannot be read: {reason}", "give a readable file") from None
+    if len(data) > MAX_FILE_BYTES:
+        raise InputError(f"{name} has more than {MAX_FILE_BYTES // 1_000_000} MB", "no job may be that long")
+    try:
+        return data.decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise InputError(f"{name} is not UTF-8 text (byte {error.start})", "save it as UTF-8") from None
+
+
+def _module_name(path: Path) -> str:
+    if path.suffix != ".py" or not path.stem.isidentifier():
+        raise InputError(f"{path} cannot be imported by its name", "call it NAME.py, with a name that Python allows")
+    return path.stem
+
+
+def _positive(option: str, value: N) -> N:
+    if not 0 < value < float("inf"):
+        raise InputError(f"{option} cannot be {value}", "use a number above 0")
+    return value
+
+
+def _print_json(answer: dict[str, Any]) -> None:
+    print(json.dumps(answer))
+
+
+def _console() -> "Console":
+    from rich.console import Console
+
+    class Plain(Console):
+        """A console that leaves a broken pipe to `main`."""
+
+        def on_broken_pipe(self) -> None:
+            raise  # noqa: PLE0704 (rich calls this while it handles the BrokenPipeError)
+
+    return Plain()

@@ -1,0 +1,250 @@
+"""Settings: frozen models that refuse what they do not know, read from TOML and dotted overrides.
+
+A field's docstring is its help text on the command line. Whatever is wrong with a file or an override
+becomes one `ConfigError` that says how to mend it, so no caller ever sees a validator's own report.
+"""
+
+import difflib
+import json
+import re
+import tomllib
+from collections.abc import Iterator, Mapping, Sequence
+from importlib.resources import files
+from importlib.resources.abc import Traversable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, NoReturn
+
+from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError, model_validator
+from pydantic.fields import FieldInfo
+
+from redqueen.errors import ConfigError
+
+if TYPE_CHECKING:
+    from redqueen.verifier import LocalVerifier
+
+Overrides = Mapping[str, str] | Sequence[tuple[str, str]]
+
+
+class Section(BaseModel):
+    """What every part of the settings has in common."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True)
+
+
+class VerifierConfig(Section):
+    """How untrusted programs are run."""
+
+    tier: Literal["best", "full", "seccomp"] = "best"
+    """The isolation: the strongest that this machine offers, or exactly this one."""
+    minimum: Literal["full", "seccomp"] = "seccomp"
+    """Refuse to run programs under anything weaker than this."""
+    run_unprotected: bool = False
+    """Run model-written programs with no isolation where the machine offers none: they can then read, change
+    and send whatever you can."""
+    workers: int | None = Field(default=None, ge=1, le=1024)
+    """Programs that run at the same time; one per core when left out."""
+
+    @model_validator(mode="after")
+    def _agree(self) -> "VerifierConfig":
+        if self.tier == "seccomp" and self.minimum == "full":
+            raise ConfigError(
+                'verifier.tier = "seccomp" is weaker than verifier.minimum = "full"',
+                'set verifier.tier to "best", or verifier.minimum to "seccomp"',
+            )
+        if self.run_unprotected and (self.tier != "best" or self.minimum == "full"):
+            demand = f'verifier.tier = "{self.tier}"' if self.tier != "best" else 'verifier.minimum = "full"'
+            raise ConfigError(
+                f"verifier.run_unprotected allows no isolation at all, and {demand} demands some",
+                "leave one of the two out",
+            )
+        return self
+
+
+class Config(Section):
+    """All settings of a run."""
+
+    verifier: VerifierConfig = VerifierConfig()
+
+
+def open_verifier(settings: VerifierConfig) -> "LocalVerifier":
+    """A running pool as the settings ask for it. Close it, or use it in a `with` statement."""
+    from redqueen.verifier import LocalVerifier, Tier
+
+    return LocalVerifier(
+        tier=None if settings.tier == "best" else Tier(settings.tier),
+        minimum=Tier(settings.minimum),
+        run_unprotected=settings.run_unprotected,
+        workers=settings.workers,
+    )
+
+
+def presets() -> list[str]:
+    """The names of the settings files that come with the package."""
+    return sorted(p.name.removesuffix(".toml") for p in _preset_folder().iterdir() if p.name.endswith(".toml"))
+
+
+def load(source: str | None = None, overrides: Overrides = ()) -> Config:
+    """The settings from `source` (a preset's name or the path of a .toml file), with `overrides` on top.
+
+    An override is a dotted key and its value as text: `("verifier.minimum", "full")`.
+    """
+    data = {} if source is None else _read(source)
+    pairs = overrides.items() if isinstance(overrides, Mapping) else overrides
+    overridden = {_override(data, key, text) for key, text in pairs}
+    try:
+        return Config.model_validate(data, strict=True)
+    except ValidationError as error:
+        _refuse(error, source, overridden)
+
+
+def dump(config: Config) -> str:
+    """TOML text that `load` reads back as an equal `Config`."""
+    return to_toml(config.model_dump(exclude_none=True))
+
+
+def to_toml(table: Mapping[str, Any], path: tuple[str, ...] = ()) -> str:
+    """A table of plain values, lists of them and further tables as TOML."""
+    inner = {key: value for key, value in table.items() if isinstance(value, Mapping)}
+    lines = [f"{_key(key)} = {_value(value)}" for key, value in table.items() if key not in inner]
+    if path:
+        lines.insert(0, f"[{'.'.join(_key(part) for part in path)}]")
+    blocks = ["\n".join(lines) + "\n"] if lines else []
+    return "\n".join(blocks + [to_toml(value, (*path, key)) for key, value in inner.items()])
+
+
+def _key(key: str) -> str:
+    return key if re.fullmatch(r"[A-Za-z0-9_-]+", key) else _value(key)
+
+
+def _value(value: object) -> str:
+    match value:
+        case bool():
+            return "true" if value else "false"
+        case int() | float():
+            return repr(value)
+        case str():
+            # JSON's escapes are TOML's, but for DEL, which TOML wants escaped as well.
+            return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
+        case list() | tuple():
+            return f"[{', '.join(_value(item) for item in value)}]"
+        case _:
+            raise TypeError(f"no TOML for {type(value).__name__}")
+
+
+def _preset_folder() -> Traversable:
+    return files("redqueen") / "presets"
+
+
+def _read(source: str) -> dict[str, Any]:
+    place = _preset_folder() / f"{source}.toml" if source in presets() else Path(source)
+    name = _shown(source)
+    try:
+        return tomllib.loads(place.read_text(encoding="utf-8"))
+    except (FileNotFoundError, NotADirectoryError):
+        raise ConfigError(
+            f"there is no settings file {name}",
+            f"give the path of a .toml file or one of the presets ({', '.join(presets())})",
+        ) from None
+    except UnicodeDecodeError:
+        raise ConfigError(f"{name} is not UTF-8 text", "give a .toml file") from None
+    except tomllib.TOMLDecodeError as error:
+        raise ConfigError(f"{name} is not TOML: {error}", "mend it there") from None
+    except RecursionError:
+        raise ConfigError(f"{name} is nested too deeply", "write plain sections and keys") from None
+    except (OSError, ValueError) as error:
+        reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
+        raise ConfigError(f"{name} cannot be read: {reason}", "give a readable .toml file") from None
+
+
+def _override(data: dict[str, Any], key: str, text: str) -> str:
+    """Put one override into `data`; its dotted key as the models spell it."""
+    key = key.replace("-", "_")
+    field = dict(_fields(Config)).get(key)
+    if field is None or _section(field) is not None:
+        raise ConfigError(f"unknown setting {_shown(key)}", _nearest(key))
+    *path, last = key.split(".")
+    table = data
+    for part in path:
+        table = table.setdefault(part, {})
+        if not isinstance(table, dict):
+            # The file has a plain value where a section belongs: validation says so.
+            return key
+    table[last] = _from_text(field, text)
+    return key
+
+
+def _from_text(field: FieldInfo, text: str) -> Any:
+    """The value that `text` means for this field, or the text itself for validation to refuse."""
+    if text.lower() == "none" and field.default is None:
+        return None
+    try:
+        kind: Any = field.annotation
+        return TypeAdapter(kind).validate_strings(text)
+    except ValidationError:
+        return text
+
+
+def _section(field: FieldInfo) -> type[Section] | None:
+    kind = field.annotation
+    return kind if isinstance(kind, type) and issubclass(kind, Section) else None
+
+
+def _fields(model: type[Section], prefix: str = "") -> Iterator[tuple[str, FieldInfo]]:
+    for name, field in model.model_fields.items():
+        yield prefix + name, field
+        section = _section(field)
+        if section is not None:
+            yield from _fields(section, f"{prefix}{name}.")
+
+
+def _refuse(error: ValidationError, source: str | None, overridden: set[str]) -> NoReturn:
+    first = error.errors(include_url=False)[0]
+    key = ".".join(str(part) for part in first["loc"])
+    where = f"{_shown(source)}: " if source is not None and key not in overridden else ""
+    if first["type"] == "extra_forbidden":
+        raise ConfigError(f"{where}unknown setting {_shown(key)}", _nearest(key)) from None
+    raise ConfigError(f"{where}{key} cannot be {_shown(first['input'], quote=True)}", _remedy(first)) from None
+
+
+def _remedy(error: Mapping[str, Any]) -> str:
+    context = error.get("ctx", {})
+    match error["type"]:
+        case "literal_error":
+            return f"use {context['expected']}"
+        case "greater_than_equal":
+            return f"use {context['ge']} or more"
+        case "less_than_equal":
+            return f"use {context['le']} or less"
+        case "int_type" | "int_parsing" | "int_from_float":
+            return "use a whole number"
+        case "bool_type" | "bool_parsing":
+            return "use true or false"
+        case "model_type" | "model_attributes_type":
+            return f"write it as a section, [{'.'.join(map(str, error['loc']))}]"
+        case _:
+            return error["msg"][:1].lower() + error["msg"][1:]
+
+
+def _nearest(key: str) -> str:
+    """What to do about an unknown key: the known one that looks like it, or all there are."""
+    known = [name for name, _ in _fields(Config) if name != key]
+    by_last = {name.rpartition(".")[2]: name for name in known}
+    close = difflib.get_close_matches(key, known, 1) or [
+        by_last[last] for last in difflib.get_close_matches(key.rpartition(".")[2], by_last, 1)
+    ]
+    if close:
+        return f"did you mean {close[0]}?"
+    return f"the settings are {', '.join(name for name, field in _fields(Config) if _section(field) is None)}"
+
+
+def _shown(value: object, *, quote: bool = False) -> str:
+    """A value for a message, as TOML would have it: one line, printable, short."""
+    if isinstance(value, int) and value.bit_length() > 64:
+        # `repr` of a very large number would run into Python's limit on digits; hexadecimal has none.
+        text = hex(value)
+    elif isinstance(value, str):
+        plain = bool(value) and value.isprintable() and " " not in value and not quote
+        text = value if plain else f'"{value}"' if value.isprintable() else repr(value)
+    else:
+        text = _value(value) if isinstance(value, bool | int | float) else repr(value)
+    return text if len(text) <= 80 else text[:77] + "..."

@@ -1,0 +1,206 @@
+"""Settings: what loads, what is refused, and that a refusal is one line that helps."""
+
+import tomllib
+from importlib.resources import files
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from redqueen.config import Config, VerifierConfig, dump, load, presets, to_toml
+from redqueen.errors import ConfigError
+
+
+def written(folder: Path, text: str) -> str:
+    path = folder / "my.toml"
+    path.write_text(text)
+    return str(path)
+
+
+def refusal(source: str | None = None, overrides: tuple[tuple[str, str], ...] = ()) -> str:
+    with pytest.raises(ConfigError) as caught:
+        load(source, overrides)
+    assert caught.value.what
+    assert caught.value.mend
+    assert str(caught.value).isprintable(), "a refusal is one printable line"
+    return str(caught.value)
+
+
+def test_without_a_source_the_defaults_hold():
+    assert load() == Config()
+
+
+def test_the_default_preset_spells_out_the_defaults_and_names_every_setting():
+    assert load("default") == Config()
+    text = (files("redqueen") / "presets" / "default.toml").read_text()
+    assert all(name in text for name in VerifierConfig.model_fields)
+
+
+def test_every_preset_loads():
+    for name in presets():
+        load(name)
+
+
+def test_an_override_wins_over_the_file(tmp_path):
+    source = written(tmp_path, '[verifier]\nminimum = "seccomp"\nworkers = 3\n')
+    config = load(source, [("verifier.minimum", "full")])
+    assert config.verifier.minimum == "full"
+    assert config.verifier.workers == 3
+
+
+def test_an_override_can_mend_a_contradiction_in_the_file(tmp_path):
+    source = written(tmp_path, '[verifier]\ntier = "seccomp"\nminimum = "full"\n')
+    assert load(source, {"verifier.minimum": "seccomp"}).verifier.tier == "seccomp"
+
+
+def test_the_last_of_two_overrides_wins():
+    assert load(None, [("verifier.workers", "2"), ("verifier.workers", "5")]).verifier.workers == 5
+
+
+@pytest.mark.parametrize(
+    ("key", "text", "value"),
+    [
+        ("verifier.workers", "4", 4),
+        ("verifier.workers", "none", None),
+        ("verifier.run-unprotected", "true", True),
+        ("verifier.run_unprotected", "false", False),
+        ("verifier.tier", "full", "full"),
+    ],
+)
+def test_override_text_becomes_a_value_of_the_fields_type(key, text, value):
+    assert getattr(load(None, [(key, text)]).verifier, key.partition(".")[2].replace("-", "_")) == value
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ('[verifier]\nminumum = "full"\n', "did you mean verifier.minimum?"),
+        ('minimum = "full"\n', "did you mean verifier.minimum?"),
+        ('[verifer]\nminimum = "full"\n', "did you mean verifier?"),
+        ("[zzz]\nq = 1\n", "the settings are verifier.tier, verifier.minimum"),
+        ('[verifier]\nminimum = "ful"\n', """verifier.minimum cannot be "ful"; use 'full' or 'seccomp'"""),
+        ("[verifier]\nworkers = 0\n", "verifier.workers cannot be 0; use 1 or more"),
+        ("[verifier]\nworkers = 9999\n", "verifier.workers cannot be 9999; use 1024 or less"),
+        ('[verifier]\nworkers = "4"\n', 'verifier.workers cannot be "4"; use a whole number'),
+        ("[verifier]\nworkers = true\n", "verifier.workers cannot be true; use a whole number"),
+        ("[verifier]\nrun_unprotected = 1\n", "verifier.run_unprotected cannot be 1; use true or false"),
+        ("verifier = 3\n", "write it as a section, [verifier]"),
+        ("[verifier\n", "is not TOML"),
+        ("[verifier]\ntier = best\n", "line 2"),
+        ('"a\\nb" = 1\n', "unknown setting 'a\\nb'"),
+        ("x = " + "[" * 3000, "nested too deeply"),
+        ("[verifier]\nworkers = 0x" + "f" * 9000, "verifier.workers cannot be 0xfff"),
+    ],
+)
+def test_a_bad_file_is_refused_in_one_line_that_names_it_and_helps(tmp_path, text, told):
+    message = refusal(written(tmp_path, text))
+    assert told in message
+    assert "my.toml" in message
+
+
+@pytest.mark.parametrize(
+    ("key", "text", "told"),
+    [
+        ("verifier.minumum", "full", "did you mean verifier.minimum?"),
+        ("verifier", "full", "did you mean verifier."),
+        ("verifier.workers.x", "1", "did you mean verifier.workers?"),
+        ("", "1", "the settings are"),
+        ("verifier.workers", "many", 'verifier.workers cannot be "many"; use a whole number'),
+        ("verifier.run-unprotected", "maybe", "use true or false"),
+    ],
+)
+def test_a_bad_override_is_refused_in_one_line_that_helps(key, text, told):
+    assert told in refusal(None, ((key, text),))
+
+
+def test_a_wrong_override_is_not_blamed_on_the_file(tmp_path):
+    source = written(tmp_path, "[verifier]\nworkers = 2\n")
+    assert "my.toml" not in refusal(source, (("verifier.workers", "0"),))
+
+
+def test_a_missing_file_names_the_presets(tmp_path):
+    message = refusal(str(tmp_path / "nope.toml"))
+    assert "there is no settings file" in message
+    assert all(name in message for name in presets())
+
+
+def test_what_is_not_a_text_file_is_refused(tmp_path):
+    assert "directory" in refusal(str(tmp_path))
+    (tmp_path / "latin.toml").write_bytes(b"# caf\xe9\n")
+    assert "not UTF-8" in refusal(str(tmp_path / "latin.toml"))
+    refusal("nul\0byte")
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"verifier.tier": "seccomp", "verifier.minimum": "full"},
+        {"verifier.run-unprotected": "true", "verifier.minimum": "full"},
+        {"verifier.run-unprotected": "true", "verifier.tier": "full"},
+    ],
+)
+def test_settings_that_contradict_each_other_are_refused_by_name(settings):
+    message = refusal(None, tuple(settings.items()))
+    assert all(key.replace("-", "_") in message for key in settings)
+
+
+def test_settings_do_not_change_once_made():
+    with pytest.raises(ValueError, match="frozen"):
+        Config().verifier.__setattr__("workers", 3)
+
+
+verifiers = st.builds(
+    dict,
+    tier=st.sampled_from(["best", "full", "seccomp"]),
+    minimum=st.sampled_from(["full", "seccomp"]),
+    run_unprotected=st.booleans(),
+    workers=st.none() | st.integers(1, 1024),
+)
+
+
+@given(verifiers)
+def test_what_is_dumped_loads_back_equal(tmp_path_factory, fields):
+    try:
+        config = Config(verifier=VerifierConfig(**fields))
+    except ConfigError:
+        return
+    path = tmp_path_factory.mktemp("dump") / "config.toml"
+    path.write_text(dump(config))
+    assert load(str(path)) == config
+
+
+values = st.recursive(
+    st.booleans() | st.integers(-(2**63), 2**63 - 1) | st.floats(allow_nan=False) | st.text(),
+    lambda inner: st.lists(inner, max_size=4),
+    max_leaves=8,
+)
+tables = st.recursive(
+    st.dictionaries(st.text(max_size=8), values, max_size=4),
+    lambda inner: st.dictionaries(st.text(max_size=8), values | inner, max_size=4),
+    max_leaves=6,
+)
+
+
+@given(tables)
+def test_any_table_of_plain_values_survives_toml(table):
+    assert tomllib.loads(to_toml(table)) == table
+
+
+@given(st.text())
+def test_no_text_makes_the_reader_do_anything_but_load_or_refuse(tmp_path_factory, text):
+    path = tmp_path_factory.mktemp("any") / "any.toml"
+    path.write_text(text, newline="")
+    try:
+        load(str(path))
+    except ConfigError as error:
+        assert str(error).isprintable()
+
+
+@given(st.text(), st.text())
+def test_no_override_does_anything_but_load_or_be_refused(key, text):
+    for name in (key, f"verifier.{key}", "verifier.workers", "verifier.tier", "verifier.run-unprotected"):
+        try:
+            load(None, [(name, text)])
+        except ConfigError as error:
+            assert str(error).isprintable()
