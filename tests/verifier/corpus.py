@@ -9,9 +9,10 @@ from redqueen.verifier.zygotes import PRELOAD
 
 OWN = Path(__file__).parent.parent / "hostile"
 ATTACK_PRELOAD = (
-    *PRELOAD, "_posixsubprocess", "asyncio", "concurrent.futures", "ctypes", "ctypes.util", "fcntl", "mmap",
-    "multiprocessing", "multiprocessing.pool", "pty", "resource", "select", "shutil", "socket", "subprocess",
-    "tempfile", "threading",
+    *PRELOAD, "_posixsubprocess", "asyncio", "concurrent.futures.process", "concurrent.futures.thread", "ctypes",
+    "ctypes.util", "fcntl", "importlib.util", "mmap", "multiprocessing.connection", "multiprocessing.pool",
+    "multiprocessing.popen_fork", "multiprocessing.queues", "multiprocessing.synchronize", "pty", "resource", "select",
+    "shutil", "socket", "subprocess", "tempfile", "threading",
 )  # fmt: skip
 """The usual modules, and those that an attacker would bring: the boundary is the kernel, not the import list."""
 

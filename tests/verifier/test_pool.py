@@ -120,7 +120,7 @@ def test_a_guest_that_waits_for_ever_ends_at_its_wall_clock_limit(any_verifier) 
 
 
 def test_results_and_prints_over_their_limit_are_refused_and_never_cut(any_verifier) -> None:
-    limits = Limits(value_chars=100, stdout_chars=100)
+    limits = Limits(value_chars=100, stdout_bytes=100)
     jobs = [
         Job.calls("def f():\n    return 'a' * 98", [""], limits=limits),
         Job.calls("def f():\n    return 'a' * 99", [""], limits=limits),
@@ -328,6 +328,7 @@ def test_a_container_that_forbids_namespaces_gets_the_seccomp_tier() -> None:
         + "os.execv(sys.executable, [sys.executable, '-c', sys.argv[1]])"
     )
     done = subprocess.run([sys.executable, "-c", forbid, script], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
     tier, refusals = json.loads(done.stdout)
     assert tier == "seccomp"
     assert refusals[0][0] == "full"

@@ -108,7 +108,7 @@ def soak(runs: int, config: Config) -> Report:
 
 def _run_batch(verifier: LocalVerifier, rng: random.Random, runs: int, tally: Tally) -> None:
     """One batch, in the middle of which a zygote is killed. A job that runs twice counts as two runs."""
-    limits = Limits(cpu_s=0.1, value_chars=1000, stdout_chars=1000)
+    limits = Limits(cpu_s=0.1, value_chars=1000, stdout_bytes=1000)
     jobs: list[Job] = []
     expected: list[set[str]] = []
     while runs > 0:

@@ -62,8 +62,8 @@ class Limits:
     """Address space beyond what the warm interpreter already has."""
     value_chars: int = 20_000
     """Canonical text of one result."""
-    stdout_chars: int = 100_000
-    """Characters that the program may print, over all calls."""
+    stdout_bytes: int = 100_000
+    """Bytes (in UTF-8) that the program may print, over all calls."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,6 +87,8 @@ class Job:
     def __post_init__(self) -> None:
         if self.mode is not Mode.PROGRAM and not self.texts:
             raise ValueError(f"a job of mode {self.mode} needs at least one text")
+        if self.twice and self.mode in (Mode.LITERALS, Mode.ARGUMENTS):
+            raise ValueError("reading text has one result: only programs run twice")
 
     @classmethod
     def calls(

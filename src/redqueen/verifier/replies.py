@@ -29,7 +29,7 @@ class Ending:
 def most_bytes(job: Job) -> int:
     """The longest reply that can be right; a guest that writes more is cut off and `toolong`."""
     if job.mode is Mode.PROGRAM:
-        return 12 * job.limits.stdout_chars + 10 * _LINE_OVERHEAD
+        return 12 * job.limits.stdout_bytes + 10 * _LINE_OVERHEAD
     return len(job.texts) * (job.limits.value_chars + _LINE_OVERHEAD) + 10 * _LINE_OVERHEAD
 
 
@@ -82,9 +82,13 @@ def _result(line: str, job: Job) -> Result:
         return Result(Status.BAD_REPLY)
     if job.mode is not Mode.PROGRAM and len(text) > job.limits.value_chars:
         return Result(Status.TOO_LONG)
+    if job.mode is Mode.PROGRAM and text[:1] not in ("'", '"'):
+        return Result(Status.BAD_REPLY)
     try:
-        (literals.parse_arguments if job.mode is Mode.ARGUMENTS else literals.parse)(text)
-    except literals.NotCanonical:
+        value = (literals.parse_arguments if job.mode is Mode.ARGUMENTS else literals.parse)(text)
+        if job.mode is Mode.PROGRAM and len(value.encode("utf-8", "surrogateescape")) > job.limits.stdout_bytes:
+            return Result(Status.TOO_LONG)
+    except (literals.NotCanonical, UnicodeEncodeError):
         return Result(Status.BAD_REPLY)
     return Result(Status.OK, value=text)
 

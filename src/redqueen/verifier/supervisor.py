@@ -391,7 +391,7 @@ def _payload(run: Run) -> bytes:
                 stdin=job.stdin,
                 modules=job.modules,
                 value_chars=limits.value_chars,
-                stdout_chars=limits.stdout_chars,
+                stdout_bytes=limits.stdout_bytes,
                 cpu_limit=_timer(limits.cpu_s),
                 wall_limit=_timer(run.wall_s),
                 memory_bytes=limits.memory_mb << 20,

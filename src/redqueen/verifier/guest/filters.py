@@ -68,11 +68,13 @@ REPLY_FD = 3
 _PROT_EXEC = 4
 _FORK_FLAGS = 0x01200000 | 17
 """CLONE_CHILD_SETTID, CLONE_CHILD_CLEARTID and SIGCHLD: what fork() passes. Any other flag is refused."""
+_FUTEX_COMMAND, _FUTEX_WAITS = 0x7F, (0, 1, 9, 10)
+"""Plain waits and wakes: what a lock of one process is made of. Priority inheritance and requeuing are refused."""
 _WAITS = ("poll", "ppoll")
 """Killed in a child: pause() is made of them on some machines and takes a refusal for a wake-up."""
 
 _NR, _ARCH = 0, 4
-_LOAD, _JUMP_EQ, _JUMP_GE, _JUMP_SET, _RETURN = 0x20, 0x15, 0x35, 0x45, 0x06
+_LOAD, _AND, _JUMP_EQ, _JUMP_GE, _JUMP_SET, _RETURN = 0x20, 0x54, 0x15, 0x35, 0x45, 0x06
 
 
 def calls(table, machine):
@@ -110,6 +112,7 @@ def zygote_filter(machine):
     for name in ("mmap", "mprotect"):
         code += _when(number(name, machine), argument=2, bits=_PROT_EXEC)
     code += _when(number("clone", machine), argument=0, bits=0xFFFFFFFF ^ _FORK_FLAGS)
+    code += _only(number("futex", machine), argument=1, bits=_FUTEX_COMMAND, values=_FUTEX_WAITS)
     actions = dict.fromkeys((*allowed(machine).values(), *zygote_only(machine).values()), ALLOW)
     actions |= dict.fromkeys(refused(machine).values(), REFUSE)
     for first, action in _ranges(actions):
@@ -144,6 +147,13 @@ def _when(nr, argument, bits):
         (_RETURN, 0, 0, ALLOW),
         (_RETURN, 0, 0, REFUSE),
     ]
+
+
+def _only(nr, argument, bits, values):
+    """If this is call `nr`: allow it when the argument's `bits` are one of `values`, else refuse it."""
+    checks = [(_JUMP_EQ, len(values) - at, 0, value) for at, value in enumerate(values)]
+    body = [(_LOAD, 0, 0, _argument(argument)), (_AND, 0, 0, bits), *checks]
+    return [(_JUMP_EQ, 0, len(body) + 2, nr), *body, (_RETURN, 0, 0, REFUSE), (_RETURN, 0, 0, ALLOW)]
 
 
 def _argument(index):

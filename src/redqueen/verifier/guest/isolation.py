@@ -4,6 +4,7 @@ Everything here is a thin call of libc, prepared before the first fork so that a
 A step that the machine refuses raises `Refused` with the step's name: the host then tries a weaker tier.
 """
 
+import contextlib
 import ctypes
 import errno
 import os
@@ -13,6 +14,7 @@ import signal
 import filters
 
 NOBODY = 65534
+STACK_BYTES = 8 << 20
 CLOCK_PROCESS_CPUTIME_ID, CLOCK_MONOTONIC = 2, 1
 _PR_SET_PDEATHSIG, _PR_SET_DUMPABLE, _PR_SET_SECCOMP, _PR_SET_NO_NEW_PRIVS = 1, 4, 22, 38
 _SECCOMP_MODE_FILTER = 2
@@ -95,9 +97,12 @@ def enter_namespaces():
     flags = _NEW_NS | _NEW_CGROUP | _NEW_UTS | _NEW_IPC | _NEW_PID | _NEW_NET
     _checked("unshare", _libc.unshare(flags if uid == 0 else flags | _NEW_USER))
     if uid != 0:
-        _write("/proc/self/setgroups", "deny")
-        _write("/proc/self/uid_map", f"{NOBODY} {uid} 1")
-        _write("/proc/self/gid_map", f"{NOBODY} {gid} 1")
+        try:
+            _write("/proc/self/setgroups", "deny")
+            _write("/proc/self/uid_map", f"{NOBODY} {uid} 1")
+            _write("/proc/self/gid_map", f"{NOBODY} {gid} 1")
+        except OSError as error:
+            raise Refused(f"mapping the user into its namespace: {error.strerror}") from None
     entered = namespaces()
     _mount(None, "/", None, _MS_REC | _MS_PRIVATE)
     quiet = _MS_NOSUID | _MS_NODEV | _MS_NOEXEC
@@ -122,11 +127,8 @@ def _mount(source, target, kind, flags):
 
 
 def _write(path, text):
-    try:
-        with open(path, "w") as file:
-            file.write(text)
-    except OSError as error:
-        raise Refused(f"writing {path}: {error.strerror}") from None
+    with open(path, "w") as file:
+        file.write(text)
 
 
 def drop_privileges():
@@ -145,10 +147,14 @@ def drop_privileges():
 
 
 def limit_zygote():
-    """Limits that are the same for every job: no core files, no files at all, no locked memory, no message queues."""
+    """Limits that are the same for every job: a usual stack, no core, no files, no locked memory, no message queues."""
+    _, most = resource.getrlimit(resource.RLIMIT_STACK)
+    stack = STACK_BYTES if most == resource.RLIM_INFINITY else min(STACK_BYTES, most)
+    resource.setrlimit(resource.RLIMIT_STACK, (stack, stack))
     for name in ("RLIMIT_CORE", "RLIMIT_FSIZE", "RLIMIT_MEMLOCK", "RLIMIT_MSGQUEUE"):
-        if hasattr(resource, name):
-            resource.setrlimit(getattr(resource, name), (0, 0))
+        resource.setrlimit(getattr(resource, name), (0, 0))
+    with contextlib.suppress(OSError):  # where this is forbidden, the kernel picks whom to kill by itself
+        _write("/proc/self/oom_score_adj", "1000")
 
 
 def address_space():

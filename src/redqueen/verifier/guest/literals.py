@@ -14,9 +14,12 @@ values are the same when their texts are, and `1`, `1.0` and `True` differ.
 import ast
 import math
 import re
+from keyword import iskeyword
 
 MAX_DEPTH = 60
 MAX_INT_DIGITS = 4300
+MAX_KEYS = 4096
+"""Dict keys and set items in one value: keys that all hash alike must not stall whoever rebuilds it."""
 FLOAT_TOLERANCE = 1e-6
 
 
@@ -34,7 +37,7 @@ class NotCanonical(ValueError):
 
 def encode(value, max_chars):
     """The canonical text of a plain value; raises Opaque or TooLong."""
-    budget = [max_chars]
+    budget = [max_chars, MAX_KEYS]
     text = _encode(value, budget, MAX_DEPTH)
     if len(text) > max_chars:
         raise TooLong
@@ -71,6 +74,10 @@ def _encode_atom(value, kind, budget):
 
 
 def _encode_container(value, kind, budget, depth):
+    if kind is dict or kind is set:
+        budget[1] -= len(value)
+        if budget[1] < 0:
+            raise TooLong
     if kind is dict:
         items = [_encode(k, budget, depth) + ": " + _encode(v, budget, depth) for k, v in value.items()]
     elif kind is set:
@@ -106,8 +113,8 @@ _TOKEN = re.compile(
     rf"""(?P<complex>\(-?{_REAL}[+-]{_REAL}j\)|-?{_REAL}j)
     |(?P<float>-?(?:\d+\.\d+(?:e[+-]\d+)?|\d+e[+-]\d+|inf)|nan)
     |(?P<int>-?\d+)
-    |(?P<bytes>b'(?:[^'\\]|\\.)*'|b"(?:[^"\\]|\\.)*")
-    |(?P<str>'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*")
+    |(?P<bytes>b'[^'\\]*(?:\\.[^'\\]*)*'|b"[^"\\]*(?:\\.[^"\\]*)*")
+    |(?P<str>'[^'\\]*(?:\\.[^'\\]*)*'|"[^"\\]*(?:\\.[^"\\]*)*")
     |(?P<word>None|True|False|set\(\))
     |(?P<mark>,\ |,|:\ |[\[\](){{}}])""",
     re.VERBOSE,
@@ -140,6 +147,7 @@ def parse_arguments(text):
             name = _KEYWORD.match(text, at)
             value, end = _parse(text, name.end() if name else at, MAX_DEPTH)
             if name:
+                _check_keyword(name[1], keywords)
                 keywords[name[1]] = value
             else:
                 arguments.append(value)
@@ -150,6 +158,13 @@ def parse_arguments(text):
     if not canonical:
         raise NotCanonical("not the canonical text of a call's arguments")
     return arguments, keywords
+
+
+def _check_keyword(name, keywords):
+    if iskeyword(name) or not name.isascii():
+        raise ValueError("not a name that a parameter may have here")
+    if name in keywords:
+        raise ValueError("keyword argument repeated")
 
 
 def _parse(text, at, depth):
@@ -191,6 +206,8 @@ def _after_item(text, at, closing):
 def _parse_braces(text, at, depth):
     pairs, items = {}, set()
     while not text.startswith("}", at):
+        if len(pairs) + len(items) > MAX_KEYS:
+            raise NotCanonical
         key, at = _parse(text, at, depth - 1)
         if text.startswith(": ", at):
             pairs[key], at = _parse(text, at + 2, depth - 1)
@@ -203,7 +220,7 @@ def _parse_braces(text, at, depth):
 
 
 def _read_int(word):
-    if len(word) > MAX_INT_DIGITS:
+    if len(word.removeprefix("-")) > MAX_INT_DIGITS:
         raise NotCanonical
     return int(word)
 
@@ -245,8 +262,7 @@ def read_arguments(text):
     for keyword in call.keywords:
         if keyword.arg is None:
             raise ValueError("** is not a literal")
-        if keyword.arg in keywords:
-            raise SyntaxError("keyword argument repeated")
+        _check_keyword(keyword.arg, keywords)
         keywords[keyword.arg] = _value(keyword.value)
     return arguments, keywords
 
@@ -309,13 +325,17 @@ def same(left, right, tolerance=FLOAT_TOLERANCE):
     if kind is list or kind is tuple:
         return len(left) == len(right) and all(same(a, b, tolerance) for a, b in zip(left, right, strict=True))
     if kind is dict:
-        if len(left) != len(right):
-            return False
-        others = {_exact(key): value for key, value in right.items()}
-        return all(_exact(k) in others and same(v, others[_exact(k)], tolerance) for k, v in left.items())
+        mine, yours = _by_key(left), _by_key(right)
+        return [key for key, _ in mine] == [key for key, _ in yours] and all(
+            same(a, b, tolerance) for (_, a), (_, b) in zip(mine, yours, strict=True)
+        )
     if kind is set:
-        return {_exact(item) for item in left} == {_exact(item) for item in right}
+        return sorted(map(_exact, left)) == sorted(map(_exact, right))
     return left == right
+
+
+def _by_key(items):
+    return sorted(((_exact(key), value) for key, value in items.items()), key=lambda pair: pair[0])
 
 
 def _exact(key):

@@ -97,7 +97,7 @@ def _failure(error):
 
 def _load(job, module):
     """Execute the source in a module of its own and return its names."""
-    sink.room = job.stdout_chars
+    sink.room = job.stdout_bytes
     if job.modules:
         sys.meta_path.insert(0, _JobModules(dict(job.modules)))
     gc.enable()
@@ -152,7 +152,7 @@ def _run_program(job):
             raise
     _stdout.flush()
     printed = sink.getvalue().decode("utf-8", "surrogateescape")
-    return ["ok " + literals.encode(printed, 12 * job.stdout_chars)]
+    return ["ok " + literals.encode(printed, 12 * job.stdout_bytes)]
 
 
 def _open_standard(file, *arguments, **keywords):
@@ -196,3 +196,4 @@ def prepare():
         _program.__dict__.pop("f")
     sys.stdin, sys.stdout, sys.stderr = io.TextIOWrapper(io.BytesIO()), _stdout, _stderr
     sys.modules["program"] = _program
+    builtins.exit = builtins.quit = sys.exit  # `site`, which usually brings them, is left out

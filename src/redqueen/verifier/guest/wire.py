@@ -20,7 +20,7 @@ class Job(NamedTuple):
     stdin: str
     modules: tuple
     value_chars: int
-    stdout_chars: int
+    stdout_bytes: int
     cpu_limit: bytes
     wall_limit: bytes
     memory_bytes: int

@@ -1,0 +1,5 @@
+# group: exception
+# input: 1
+# expect: exc:GeneratorExit
+# why: a BaseException that frameworks tend to swallow
+def f(x): raise GeneratorExit

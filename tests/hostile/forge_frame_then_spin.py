@@ -1,0 +1,17 @@
+# group: forge
+# input: 1
+# expect: timeout
+# why: a perfect reply and then an endless loop: the exit status wins
+import os, sys
+def frame_with(line):
+    at = sys._getframe(1)
+    while at:
+        for value in list(at.f_locals.values()):
+            token = value.get('token') if type(value) is dict else getattr(value, 'token', None)
+            if type(token) is str: return (token + '\n' + line + '\nend\n').encode()
+        at = at.f_back
+    raise LookupError('no token')
+
+def f(x):
+    os.write(3, frame_with('ok 42'))
+    for _ in range(2 * 10**9): pass

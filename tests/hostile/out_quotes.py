@@ -1,0 +1,5 @@
+# group: output
+# input: 1
+# expect: ok:'\'"\\'
+# why: quotes and a backslash
+def f(x): return '\'"\\'

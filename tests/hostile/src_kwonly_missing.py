@@ -1,0 +1,5 @@
+# group: source
+# input: 1
+# expect: exc:TypeError
+# why: a required keyword is missing
+def f(a, *, c): return a

@@ -1,0 +1,5 @@
+# group: source
+# input: 
+# expect: ok:'none'
+# why: an empty argument text is a call without arguments
+def f(): return 'none'
