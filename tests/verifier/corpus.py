@@ -10,7 +10,7 @@ from redqueen.verifier.zygotes import PRELOAD
 OWN = Path(__file__).parent.parent / "hostile"
 ATTACK_PRELOAD = (
     *PRELOAD, "_posixsubprocess", "asyncio", "concurrent.futures.process", "concurrent.futures.thread", "ctypes",
-    "ctypes.util", "fcntl", "importlib.util", "mmap", "multiprocessing.connection", "multiprocessing.pool",
+    "ctypes.util", "encodings.idna", "fcntl", "importlib.util", "mmap", "multiprocessing.connection", "multiprocessing.pool",
     "multiprocessing.popen_fork", "multiprocessing.queues", "multiprocessing.synchronize", "pty", "resource", "select",
     "shutil", "socket", "subprocess", "tempfile", "threading",
 )  # fmt: skip

@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import threading
 import weakref
 from collections.abc import Sequence
 from concurrent.futures import Future
@@ -58,6 +59,7 @@ class LocalVerifier:
         self.refusals: tuple[Refusal, ...] = ()
         """The stronger tiers that this machine does not have."""
         self._closed = False
+        self._starting = threading.Lock()
         self._supervisor: Supervisor | None = self._start()
         _alive.add(self)
 
@@ -104,10 +106,9 @@ class LocalVerifier:
     def _pool(self) -> Supervisor:
         if self._closed:
             raise VerifierFault("the verifier was closed")
-        if self._supervisor is None:
-            self._supervisor = self._start()
-        elif not self._supervisor.is_alive():
-            raise VerifierFault(f"the verifier stopped: {self._supervisor.refused}")
+        with self._starting:
+            if self._supervisor is None:
+                self._supervisor = self._start()
         return self._supervisor
 
     def _start(self) -> Supervisor:
@@ -124,6 +125,7 @@ class LocalVerifier:
 
     def _after_fork(self) -> None:
         """In a forked child: the threads are gone and the zygotes are the parent's, so let go of both."""
+        self._starting = threading.Lock()
         supervisor, self._supervisor = self._supervisor, None
         if supervisor is not None:
             supervisor.abandon()

@@ -2,7 +2,7 @@
 
 All state of the pool lives in this one thread; other threads only append to `_inbox` and wake it. A run is one
 child process; a ticket is one job, of one run or two. A zygote that dies is replaced, and the runs that it had are
-started again elsewhere under a new number and a new socket, so that no job is lost and none is answered twice.
+started again elsewhere under a new number and with new pipes, so that no job is lost and none is answered twice.
 """
 
 import contextlib
@@ -17,10 +17,11 @@ import time
 from collections import deque
 from collections.abc import Sequence
 from concurrent.futures import Future
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from redqueen.errors import VerifierFault
 from redqueen.verifier import zygotes
+from redqueen.verifier.channel import Channel
 from redqueen.verifier.guest import wire
 from redqueen.verifier.jobs import MAX_SOURCE_CHARS, Job, Outcome, Result, Status
 from redqueen.verifier.replies import Ending, agree, judge, most_bytes, results_wanted
@@ -33,6 +34,8 @@ _TRIES = 10
 """Zygotes that one run may lose before it is called a crash."""
 _FAILED_STARTS = 4
 """Zygotes in a row that may die before they are ready."""
+_CHECK_EVERY_S = 0.25
+_CLOSED = "the verifier was closed"
 _GRACE_S = 3.0
 """How long after a run's wall-clock limit, which the kernel enforces, the host steps in itself."""
 
@@ -69,10 +72,11 @@ class Run:
     token: str = ""
     tries: int = 0
     zygote: Zygote | None = None
-    channel: socket.socket | None = None
-    unsent: memoryview = field(default_factory=lambda: memoryview(b""))
-    received: bytearray = field(default_factory=bytearray)
-    watched: bool = False
+    channel: Channel | None = None
+    sending: bool = False
+    """Its pipe did not take the whole job at once."""
+    reading: bool = False
+    """Its reply is being watched for."""
     ended: zygotes.Ended | None = None
     started: float = 0.0
     wall_s: float = 0.0
@@ -88,6 +92,9 @@ class Supervisor(threading.Thread):
         self._preload = preload
         self._cores = os.cpu_count() or 1
         self._places = IN_FLIGHT_PER_CORE * max(2, workers)
+        self._door = threading.Lock()
+        self._shut = False
+        """Guarded by `_door`: nothing more is taken in, and the sockets that wake the thread are closed."""
         self._inbox: deque[list[Ticket]] = deque()
         self._selector = selectors.DefaultSelector()
         self._wake_end, self._awake_end = socket.socketpair()
@@ -99,6 +106,7 @@ class Supervisor(threading.Thread):
         self._running: dict[int, Run] = {}
         self._last_number = 0
         self._failed_starts = 0
+        self._next_check = 0.0
         self._stopping = False
         self._failure: str | None = None
         self.first_ready = threading.Event()
@@ -117,14 +125,20 @@ class Supervisor(threading.Thread):
             future.set_result([])
             return future
         tickets = [Ticket(job, at, batch, [None] * (1 + job.twice)) for at, job in enumerate(jobs)]
-        self._inbox.append(tickets)
-        self._wake()
+        with self._door:
+            if self._shut:
+                future.set_exception(VerifierFault(self._failure or _CLOSED))
+            else:
+                self._inbox.append(tickets)
+                self._wake()
         return future
 
     def stop(self) -> None:
         """End all zygotes; batches that are still under way fail."""
-        self._stopping = True
-        self._wake()
+        with self._door:
+            self._stopping = True
+            if not self._shut:
+                self._wake()
         self.join()
 
     def abandon(self) -> None:
@@ -165,7 +179,7 @@ class Supervisor(threading.Thread):
             self._shut_down()
 
     def _turn(self) -> None:
-        for key, events in self._selector.select(1.0 if self._running else None):
+        for key, events in self._selector.select(_CHECK_EVERY_S if self._running else None):
             if key.data is None:
                 self._take_inbox()
             elif isinstance(key.data, Zygote):
@@ -251,16 +265,18 @@ class Supervisor(threading.Thread):
         run.number, run.zygote, run.tries = self._last_number, zygote, run.tries + 1
         run.token = f"{run.number:016x}"
         run.wall_s = self._wall_limit(run.ticket.job)
-        run.unsent = memoryview(_payload(run))
-        run.channel, theirs = socket.socketpair()
-        run.channel.setblocking(False)
+        payload = _payload(run)
+        run.channel = Channel(payload, most_bytes(run.ticket.job))
         run.started = time.monotonic()
         self._running[run.number] = run
-        with theirs, contextlib.suppress(OSError):  # a dying zygote is about to be heard of
-            zygote.start_run(run, theirs)
-        events = selectors.EVENT_READ if self._send(run) else selectors.EVENT_READ | selectors.EVENT_WRITE
-        self._selector.register(run.channel, events, run)
-        run.watched = True
+        with contextlib.suppress(OSError):  # a dying zygote is about to be heard of
+            zygote.start_run(run, len(payload), run.channel.theirs)
+        run.channel.let_go()
+        run.reading = True
+        self._selector.register(run.channel.reply_fd, selectors.EVENT_READ, run)
+        if not run.channel.send():
+            run.sending = True
+            self._selector.register(run.channel.job_fd, selectors.EVENT_WRITE, run)
 
     def _wall_limit(self, job: Job) -> float:
         """The job's own, or enough for its CPU time with every place taken and as much load again from elsewhere."""
@@ -271,49 +287,27 @@ class Supervisor(threading.Thread):
     def _serve(self, run: Run, events: int) -> None:
         if run.channel is None:
             return
-        if events & selectors.EVENT_WRITE and self._send(run):
-            self._selector.modify(run.channel, selectors.EVENT_READ, run)
-        if events & selectors.EVENT_READ and self._receive(run):
-            self._stop_watching(run)
+        if events & selectors.EVENT_WRITE and run.channel.send():
+            self._stop_sending(run)
+        if events & selectors.EVENT_READ and run.channel.receive():
+            self._stop_reading(run)
 
-    def _send(self, run: Run) -> bool:
-        """Send what the socket takes; True when there is nothing left to send."""
-        assert run.channel is not None
-        try:
-            while run.unsent:
-                run.unsent = run.unsent[run.channel.send(run.unsent) :]
-        except BlockingIOError:
-            return False
-        except OSError:
-            run.unsent = memoryview(b"")  # the child is gone: its zygote says how
-        return True
+    def _stop_sending(self, run: Run) -> None:
+        if run.sending and run.channel is not None:
+            self._selector.unregister(run.channel.job_fd)
+            run.sending = False
 
-    def _receive(self, run: Run) -> bool:
-        """Take what has come, but no more than can be right; True at the end of the data."""
-        assert run.channel is not None
-        try:
-            data = run.channel.recv(1 << 18)
-        except BlockingIOError:
-            return False
-        except OSError:
-            return True
-        if len(run.received) <= most_bytes(run.ticket.job):
-            run.received += data
-        return not data
-
-    def _drain(self, run: Run) -> None:
-        before = -1
-        while before != len(run.received):
-            before = len(run.received)
-            if self._receive(run):
-                return
+    def _stop_reading(self, run: Run) -> None:
+        if run.reading and run.channel is not None:
+            self._selector.unregister(run.channel.reply_fd)
+            run.reading = False
 
     def _conclude(self, run: Run) -> None:
-        """Judge a run whose child is dead: all that it wrote is here, or in the socket's buffer."""
+        """Judge a run whose child is dead: all that it wrote is here, or in its pipe."""
         assert run.channel is not None and run.ended is not None
-        self._drain(run)
+        run.channel.drain()
         wall_s = time.monotonic() - run.started
-        ending = Ending(run.ended.wait_status, run.ended.cpu_s, wall_s, bytes(run.received))
+        ending = Ending(run.ended.wait_status, run.ended.cpu_s, wall_s, bytes(run.channel.received))
         results = judge(run.ticket.job, run.token, run.wall_s, ending)
         self._forget(run)
         self._settle(run, results[::-1] if run.order else results, run.ended.cpu_s)
@@ -338,18 +332,17 @@ class Supervisor(threading.Thread):
         if run.zygote is not None:
             run.zygote.runs.pop(run.number, None)
         if run.channel is not None:
-            self._stop_watching(run)
+            self._stop_sending(run)
+            self._stop_reading(run)
             run.channel.close()
             run.channel = None
-
-    def _stop_watching(self, run: Run) -> None:
-        if run.watched and run.channel is not None:
-            self._selector.unregister(run.channel)
-            run.watched = False
 
     def _check_deadlines(self) -> None:
         """Step in where the kernel's timers did not: first kill the child, then the zygote that doesn't answer."""
         now = time.monotonic()
+        if now < self._next_check:
+            return
+        self._next_check = now + _CHECK_EVERY_S
         for run in list(self._running.values()):
             late = now - run.started - run.wall_s - _GRACE_S
             if late > _GRACE_S and run.zygote is not None and run.zygote in self._zygotes:
@@ -359,15 +352,17 @@ class Supervisor(threading.Thread):
                     run.zygote.kill_run(run)
 
     def _shut_down(self) -> None:
-        why = self._failure or "the verifier was closed"
+        with self._door:
+            self._shut = True
+            self._wake_end.close()
+            self._awake_end.close()
+        why = self._failure or _CLOSED
         for zygote in self._zygotes:
             zygote.close()
         for run in self._running.values():
             if run.channel is not None:
                 run.channel.close()
         self._selector.close()
-        self._wake_end.close()
-        self._awake_end.close()
         self.first_ready.set()
         unfinished = [run.ticket.batch for run in self._running.values()]
         unfinished += [run.ticket.batch for waiting in self._waiting.values() for run in waiting]

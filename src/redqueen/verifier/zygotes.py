@@ -30,13 +30,12 @@ _TIME_ZONES = ("UTC0", "LATER-24")
 
 PRELOAD = (
     "__future__", "_strptime", "abc", "array", "ast", "base64", "bisect", "calendar", "cmath", "codecs",
-    "collections.abc", "contextlib", "copy", "dataclasses", "datetime", "decimal", "difflib", "enum", "fractions",
-    "functools", "hashlib", "heapq", "inspect", "io", "itertools", "json", "keyword", "math", "numbers", "operator",
-    "os", "pprint", "queue", "random", "re", "signal", "statistics", "string", "struct", "sys", "textwrap", "time",
-    "traceback", "types", "typing", "unicodedata", "zlib", "encodings.ascii", "encodings.cp1252", "encodings.cp437",
-    "encodings.hex_codec", "encodings.idna", "encodings.latin_1", "encodings.punycode", "encodings.rot_13",
-    "encodings.unicode_escape", "encodings.utf_16", "encodings.utf_16_be", "encodings.utf_16_le", "encodings.utf_32",
-    "encodings.utf_32_be", "encodings.utf_32_le", "encodings.utf_8_sig",
+    "collections.abc", "contextlib", "copy", "dataclasses", "datetime", "decimal", "enum", "fractions", "functools",
+    "hashlib", "heapq", "inspect", "io", "itertools", "json", "keyword", "math", "numbers", "operator", "os", "queue",
+    "random", "re", "signal", "statistics", "string", "struct", "sys", "textwrap", "time", "traceback", "types",
+    "typing", "unicodedata", "encodings.ascii", "encodings.cp1252", "encodings.hex_codec", "encodings.latin_1",
+    "encodings.rot_13", "encodings.unicode_escape", "encodings.utf_16", "encodings.utf_16_be", "encodings.utf_16_le",
+    "encodings.utf_32", "encodings.utf_32_be", "encodings.utf_32_le", "encodings.utf_8_sig",
     # Plain arithmetic on long integers imports it from Python 3.12 on.
     *(["_pylong"] if sys.version_info >= (3, 12) else []),
 )  # fmt: skip
@@ -101,10 +100,10 @@ class Zygote:
             start_new_session=True,
         )
 
-    def start_run(self, run: "Run", their_end: socket.socket) -> None:
-        """Pass a run on; its job travels over the run's own socket."""
+    def start_run(self, run: "Run", job_bytes: int, fds: Sequence[int]) -> None:
+        """Pass a run on; its job travels through the run's own pipe."""
         self.runs[run.number] = run
-        socket.send_fds(self.control, [wire.MESSAGE.pack(run.number, len(run.unsent))], [their_end.fileno()])
+        socket.send_fds(self.control, [wire.MESSAGE.pack(run.number, job_bytes)], fds)
 
     def kill_run(self, run: "Run") -> None:
         self.control.send(wire.MESSAGE.pack(run.number, 0))

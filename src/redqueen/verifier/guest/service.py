@@ -1,6 +1,6 @@
 """A zygote at work: it shuts itself in, says that it is ready, and from then on only forks and reaps.
 
-The job travels over a socket of its own that the zygote passes on unread, so no program and no answer is ever in
+The job travels through a pipe of its own that the zygote passes on unread, so no program and no answer is ever in
 its memory.
 """
 
@@ -17,9 +17,9 @@ import isolation
 import runner
 import wire
 
-_REPLY_FD = 3
+_REPLY_FD, _JOB_FD = 3, 4
 _CONTROL_FD, _AWAKE_FD, _WAKE_FD, _MOST_FDS = 10, 11, 12, 1 << 16
-"""The zygote's own descriptors lie above _REPLY_FD, so that a received one always gets that number."""
+"""The zygote's own descriptors lie above, so that the two received with a message always get these numbers."""
 _CHILD_FAILED = 111
 _STAY = {"resource"}
 """Ours, but looked up by name in `os.wait4`."""
@@ -105,6 +105,7 @@ class Zygote:
                     if pid == 0:
                         self._be_child(size)
                     os.close(_REPLY_FD)
+                    os.close(_JOB_FD)
                     running[pid] = run
                 else:
                     os.read(fd, 4096)
@@ -117,13 +118,13 @@ class Zygote:
 
     def _be_child(self, size):
         try:
-            os.closerange(_REPLY_FD + 1, _WAKE_FD + 1)
-            data = os.read(_REPLY_FD, size)
+            data = os.read(_JOB_FD, size)
             while len(data) < size:
-                piece = os.read(_REPLY_FD, size - len(data))
+                piece = os.read(_JOB_FD, size - len(data))
                 if not piece:
                     os._exit(_CHILD_FAILED)
                 data += piece
+            os.closerange(_JOB_FD, _WAKE_FD + 1)
             job = wire.Job._make(marshal.loads(data))
             if self._confine and not self._confine(job.cpu_limit, job.wall_limit, self._base_memory + job.memory_bytes):
                 os._exit(_CHILD_FAILED)

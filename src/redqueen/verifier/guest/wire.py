@@ -4,7 +4,7 @@ import struct
 from typing import NamedTuple
 
 MESSAGE = struct.Struct("!QQ")
-"""Host -> zygote, with the child's socket: run number and size of its job. A size of 0 asks for the run's end."""
+"""Host -> zygote, with a child's two pipe ends: run number and size of the job. A size of 0 asks for the run's end."""
 REPORT = struct.Struct("!QiQ")
 """Zygote -> host: run number, wait status, CPU microseconds."""
 

@@ -22,6 +22,7 @@ def main():
 def _preload(names, paths):
     """Import what programs may use; the names that a guest may import from now on."""
     os.register_at_fork = lambda **hooks: None  # `random` would reseed in every child, `threading` and `logging` relock
+    sys.modules["_hashlib"] = None  # `hashlib` has its own code for the usual digests, and OpenSSL weighs on every fork
     sys.path[:0] = paths
     for name in names:
         importlib.import_module(name)
