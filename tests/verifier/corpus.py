@@ -4,20 +4,20 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
-from redqueen.verifier import Job, LocalVerifier
+from redqueen.verifier import Job, Limits, LocalVerifier
 from redqueen.verifier.zygotes import PRELOAD
 
 OWN = Path(__file__).parent.parent / "hostile"
 ATTACK_PRELOAD = (
     *PRELOAD, "_posixsubprocess", "asyncio", "concurrent.futures.process", "concurrent.futures.thread", "ctypes",
-    "ctypes.util", "encodings.idna", "fcntl", "importlib.util", "mmap", "multiprocessing.connection", "multiprocessing.pool",
-    "multiprocessing.popen_fork", "multiprocessing.queues", "multiprocessing.synchronize", "pty", "resource", "select",
-    "shutil", "socket", "subprocess", "tempfile", "threading",
+    "ctypes.util", "encodings.idna", "fcntl", "importlib.util", "mmap", "multiprocessing.connection",
+    "multiprocessing.pool", "multiprocessing.popen_fork", "multiprocessing.queues", "multiprocessing.synchronize",
+    "pty", "resource", "select", "shutil", "socket", "subprocess", "tempfile", "threading",
 )  # fmt: skip
 """The usual modules, and those that an attacker would bring: the boundary is the kernel, not the import list."""
 
 _HEADER = re.compile(r"^# (group|input|expect|why): ?(.*?)\r?$", re.MULTILINE)
-_IMPORT_FAILED = ("exc:ModuleNotFoundError", "exc:ImportError")
+IMPORT_FAILED = ("exc:ModuleNotFoundError", "exc:ImportError")
 
 
 @dataclass(frozen=True)
@@ -28,12 +28,12 @@ class Program:
     arguments: str
     expect: tuple[str, ...]
 
-    def job(self) -> Job:
-        return Job.calls(self.source, [self.arguments])
+    def job(self, limits: Limits | None = None) -> Job:
+        return Job.calls(self.source, [self.arguments], limits=limits)
 
     def allows(self, verdict: str) -> bool:
         return any(_matches(verdict, expected) for expected in self.expect) or (
-            verdict in _IMPORT_FAILED and not all(expected.startswith("ok") for expected in self.expect)
+            verdict in IMPORT_FAILED and not all(expected.startswith("ok") for expected in self.expect)
         )
 
 

@@ -15,15 +15,17 @@ from pathlib import Path
 
 import pytest
 from conftest import start
-from corpus import ATTACK_PRELOAD, OWN, Program, load
+from corpus import ATTACK_PRELOAD, IMPORT_FAILED, OWN, Program, load
 
-from redqueen.verifier import Job, LocalVerifier, Tier
+from redqueen.verifier import Job, Limits, LocalVerifier, Tier
 from redqueen.verifier.zygotes import GUEST, PRELOAD
 
 MORE = os.environ.get("REDQUEEN_HOSTILE")
 CANARY_FOLDER = Path("/tmp/redqueen-canary")
 PORT = 45991
 SECRET = f"CANARY-SECRET-{secrets.token_hex(8)}"
+ALONE = Limits(wall_s=2.0)
+"""Nothing else runs beside the program: one that waits for ever need not be waited for as long as usual."""
 HONEST = "def f(x):\n    return sorted({x, 3, 1}), len('abc'), repr(1.5), {'k': [None, True]}"
 HONEST_VERDICT = "ok:([1, 2, 3], 3, '1.5', {'k': [None, True]})"
 
@@ -100,7 +102,7 @@ def house(request) -> Iterator[House]:
 
 
 def survive(house: House, program: Program) -> None:
-    [outcome] = house.verifier.run_sync([program.job()])
+    [outcome] = house.verifier.run_sync([program.job(ALONE)])
     [result] = outcome.results
     assert program.allows(result.verdict), f"{result.verdict[:200]} is none of {' '.join(program.expect)}"
     assert SECRET not in repr(outcome)
@@ -124,7 +126,12 @@ def test_the_corpus_is_contained_with_the_usual_modules_too(tier: Tier) -> None:
     with start(tier, preload=PRELOAD) as pool:
         outcomes = pool.run_sync([program.job() for program in programs])
     verdicts = [(program, outcome.results[0].verdict) for program, outcome in zip(programs, outcomes, strict=True)]
-    assert [(program.name, verdict) for program, verdict in verdicts if not program.allows(verdict)] == []
+    assert [(program.name, verdict) for program, verdict in verdicts if not _allows(program, verdict)] == []
+
+
+def _allows(program: Program, verdict: str) -> bool:
+    """An attack may also fail for want of its module."""
+    return program.allows(verdict) or (program.group != "honest" and verdict in IMPORT_FAILED)
 
 
 def test_the_corpus_is_large_enough_to_mean_something() -> None:

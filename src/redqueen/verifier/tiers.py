@@ -61,7 +61,7 @@ CANARIES: tuple[tuple[str, str, tuple[str, ...]], ...] = (
     ("asking for entropy", _TRIED.format("os.urandom(1)"), _REFUSED),
     ("an unlisted system call", _TRIED.format("os.memfd_create('x')"), ("violation",)),
     ("an infinite loop", _TRIED.format("while True: pass"), ("timeout",)),
-    ("taking all memory", _TRIED.format("bytearray(1 << 40)"), ("memory",)),
+    ("taking all memory", _TRIED.format("bytearray(128 << 20)"), ("memory",)),
     ("depending on the hash seed", "def f():\n    return [hash(c) for c in 'abcdef']", ("nondet",)),
 )
 

@@ -22,7 +22,9 @@ def main():
 def _preload(names, paths):
     """Import what programs may use; the names that a guest may import from now on."""
     os.register_at_fork = lambda **hooks: None  # `random` would reseed in every child, `threading` and `logging` relock
-    sys.modules["_hashlib"] = None  # `hashlib` has its own code for the usual digests, and OpenSSL weighs on every fork
+    # Python's own way to say that a module cannot be had. `hashlib` has code of its own for the usual digests, and
+    # OpenSSL weighs on every fork.
+    sys.modules["_hashlib"] = None  # pyright: ignore[reportArgumentType] (the type stub does not know of it)
     sys.path[:0] = paths
     for name in names:
         importlib.import_module(name)

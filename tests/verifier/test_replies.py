@@ -1,0 +1,402 @@
+"""Whatever a guest writes and however it ends, there is one result per call, and no more is believed than must be."""
+
+import signal
+import time
+from dataclasses import replace
+
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from redqueen.verifier.guest import literals
+from redqueen.verifier.jobs import Job, Limits, Mode, Result, Status
+from redqueen.verifier.replies import Ending, agree, judge, most_bytes, results_wanted
+
+TOKEN = "5f2c"
+WALL_S = 2.0
+LIMITS = Limits(cpu_s=1.0, value_chars=30, stdout_bytes=50)
+JOBS = {
+    Mode.CALLS: Job.calls("def f(x): return x", ["1", "2"], limits=LIMITS),
+    Mode.PROGRAM: Job.program("print(1)", limits=LIMITS),
+    Mode.LITERALS: Job.literals(["1", "2", "3"], limits=LIMITS),
+    Mode.ARGUMENTS: Job.arguments(["1, n=2"], limits=LIMITS),
+}
+PERFECT = {Mode.CALLS: "ok 1", Mode.PROGRAM: "ok '1'", Mode.LITERALS: "ok 1", Mode.ARGUMENTS: "ok 1, n=2"}
+
+modes = pytest.mark.parametrize("mode", JOBS, ids=str)
+unhurried = settings(deadline=None)
+
+
+def frame(*lines: str, token: str = TOKEN) -> bytes:
+    return "\n".join([token, *lines, "end\n"]).encode()
+
+
+def perfect(job: Job) -> bytes:
+    return frame(*[PERFECT[job.mode]] * results_wanted(job))
+
+
+def ended(data: bytes, wait_status: int = 0, cpu_s: float = 0.0, wall_s: float = 0.0) -> Ending:
+    return Ending(wait_status, cpu_s, wall_s, data)
+
+
+def statuses(job: Job, ending: Ending) -> set[Status]:
+    results = judge(job, TOKEN, WALL_S, ending)
+    assert len(results) == results_wanted(job)
+    return {result.status for result in results}
+
+
+def line_result(line: str, mode: Mode = Mode.ARGUMENTS) -> Result:
+    """What one line of an otherwise perfect reply comes to."""
+    job = JOBS[mode]
+    wanted = results_wanted(job)
+    *others, last = judge(job, TOKEN, WALL_S, ended(frame(*[PERFECT[mode]] * (wanted - 1), line)))
+    assert {result.status for result in others} <= {Status.OK}
+    return last
+
+
+lines = st.one_of(
+    st.text(st.characters(max_codepoint=127), max_size=20),
+    st.builds(
+        "{} {}".format,
+        st.sampled_from(["ok", "exc", "toolong", "end", ""]),
+        st.sampled_from(["1", "'a'", "[1, 2]", "n=1", "1, n=2", "{2, 1}", "nan", "ValueError", "", " 1", "1 ", "a b"]),
+    ),
+    st.sampled_from(["toolong", "opaque", "memory", "ok", "exc", "timeout", "violation", TOKEN]),
+)
+replies = (
+    st.binary(max_size=60)
+    | st.lists(lines, max_size=4).map(lambda some: frame(*some))
+    | st.sampled_from([b"", perfect(JOBS[Mode.CALLS])])
+)
+wait_statuses = st.just(0) | st.integers(0, 0xFFFF) | st.integers(-(2**31), 2**31 - 1)
+seconds = st.floats(allow_nan=True, allow_infinity=True)
+
+
+@settings(unhurried, max_examples=400)
+@given(st.sampled_from(list(JOBS.values())), replies, wait_statuses, seconds, seconds)
+@example(JOBS[Mode.CALLS], f"{TOKEN}\nend\n".encode(), 0, 0.0, 0.0)  # head and tail share a newline
+@example(JOBS[Mode.PROGRAM], f"{TOKEN}\n\nend\n".encode(), 0, 0.0, 0.0)
+@example(JOBS[Mode.PROGRAM], f"{TOKEN}\nok {'[' * 500}\nend\n".encode(), 0, 0.0, 0.0)
+def test_any_ending_comes_to_one_result_per_call(job, data, wait_status, cpu_s, wall_s):
+    results = judge(job, TOKEN, WALL_S, Ending(wait_status, cpu_s, wall_s, data))
+    assert len(results) == results_wanted(job)
+    for result in results:
+        assert (result.value is not None) == (result.status is Status.OK)
+        assert (result.exception is not None) == (result.status is Status.EXCEPTION)
+        if result.value is not None:
+            assert wait_status == 0
+            (literals.parse_arguments if job.mode is Mode.ARGUMENTS else literals.parse)(result.value)
+        if result.exception is not None:
+            assert result.exception.isidentifier()
+
+
+@modes
+def test_a_perfect_reply_is_believed(mode):
+    results = judge(JOBS[mode], TOKEN, WALL_S, ended(perfect(JOBS[mode])))
+    assert results == (Result(Status.OK, value=PERFECT[mode].removeprefix("ok ")),) * results_wanted(JOBS[mode])
+
+
+def test_a_program_has_one_result_and_other_jobs_one_per_text():
+    assert [results_wanted(JOBS[mode]) for mode in (Mode.CALLS, Mode.PROGRAM, Mode.LITERALS, Mode.ARGUMENTS)] == [
+        2,
+        1,
+        3,
+        1,
+    ]
+
+
+def test_each_line_is_the_result_of_its_own_call():
+    results = judge(JOBS[Mode.LITERALS], TOKEN, WALL_S, ended(frame("ok 1", "exc ValueError", "opaque")))
+    assert [result.verdict for result in results] == ["ok:1", "exc:ValueError", "opaque"]
+
+
+# The exit status wins
+
+
+@pytest.mark.parametrize(
+    ("wait_status", "cpu_s", "wall_s", "status"),
+    [
+        (signal.SIGSYS, 0.0, 0.0, Status.VIOLATION),
+        (signal.SIGSYS, 9.0, 9.0, Status.VIOLATION),
+        (signal.SIGSYS | 0x80, 0.0, 0.0, Status.VIOLATION),  # with a core dump
+        (signal.SIGSEGV, 0.0, 0.0, Status.CRASH),
+        (signal.SIGABRT, 9.0, 9.0, Status.CRASH),
+        (signal.SIGBUS, 0.0, 0.0, Status.CRASH),
+        (signal.SIGKILL, LIMITS.cpu_s, 0.0, Status.TIMEOUT),
+        (signal.SIGKILL, LIMITS.cpu_s * 2, 0.0, Status.TIMEOUT),
+        (signal.SIGKILL, LIMITS.cpu_s * 0.85, 0.0, Status.TIMEOUT),  # CPU time is sampled
+        (signal.SIGKILL, 0.0, WALL_S, Status.TIMEOUT),
+        (signal.SIGKILL, LIMITS.cpu_s * 0.5, WALL_S * 0.9, Status.MEMORY),
+        (0 << 8 | 0x7F, 0.0, 0.0, Status.NO_RESULT),  # stopped
+        (1 << 8, 0.0, 0.0, Status.NO_RESULT),
+        (111 << 8, 0.0, 0.0, Status.NO_RESULT),
+        (137 << 8, 9.0, 9.0, Status.NO_RESULT),
+        (159 << 8, 0.0, 0.0, Status.NO_RESULT),
+    ],
+)
+@modes
+def test_the_exit_status_wins_over_a_perfect_reply(mode, wait_status, cpu_s, wall_s, status):
+    job = JOBS[mode]
+    assert statuses(job, ended(perfect(job), int(wait_status), cpu_s, wall_s)) == {status}
+
+
+@modes
+def test_the_exit_status_wins_over_a_flood(mode):
+    flood = b"x" * (most_bytes(JOBS[mode]) + 1)
+    assert statuses(JOBS[mode], ended(flood, signal.SIGSYS)) == {Status.VIOLATION}
+
+
+@modes
+def test_time_alone_condemns_no_one_who_came_back(mode):
+    assert statuses(JOBS[mode], ended(perfect(JOBS[mode]), 0, cpu_s=9.0, wall_s=9.0)) == {Status.OK}
+
+
+# Then the frame
+
+
+@pytest.mark.parametrize(
+    "spoil",
+    [
+        lambda data: b"",
+        lambda data: b"x" + data,
+        lambda data: b"\n" + data,
+        lambda data: data + b"x",
+        lambda data: data + b"\n",
+        lambda data: data + data,
+        lambda data: data[:-1],
+        lambda data: data[1:],
+        lambda data: data[:-5] + b"end",
+        lambda data: data.replace(b"end", b"END"),
+        lambda data: data.replace(TOKEN.encode(), b"0000"),
+        lambda data: data.replace(TOKEN.encode() + b"\n", TOKEN.encode() + b"0\n"),
+        lambda data: data.replace(b"\n", b"\r\n"),
+        lambda data: data.replace(b"ok", b"\xff"),
+        lambda data: data.replace(b"ok", "ök".encode()),
+        lambda data: data.replace(b"\nend\n", b"\nok 1\nend\n"),
+        lambda data: data.replace(b"\nend\n", b"\n\nend\n"),
+        lambda data: data.replace(b"\nend\n", b"\nend\nend\n"),
+        lambda data: TOKEN.encode() + b"\nend\n",
+        lambda data: TOKEN.encode() + b"\n",
+        lambda data: b"end\n",
+    ],
+)
+@modes
+def test_a_reply_that_is_not_exactly_one_frame_is_no_result(mode, spoil):
+    job = JOBS[mode]
+    spoilt = spoil(perfect(job))
+    assert spoilt != perfect(job)
+    assert statuses(job, ended(spoilt)) == {Status.NO_RESULT}
+
+
+@pytest.mark.parametrize("count", [0, 1, 2, 4, 5])
+def test_a_wrong_number_of_results_is_no_result(count):
+    assert statuses(JOBS[Mode.LITERALS], ended(frame(*["ok 1"] * count))) == {Status.NO_RESULT}
+
+
+@modes
+def test_a_reply_longer_than_any_right_one_is_too_long(mode):
+    job = JOBS[mode]
+    for size, status in ((most_bytes(job), Status.NO_RESULT), (most_bytes(job) + 1, Status.TOO_LONG)):
+        assert statuses(job, ended(b"x" * size)) == {status}
+
+
+@modes
+def test_the_longest_right_reply_fits(mode):
+    job = replace(JOBS[mode], limits=Limits(value_chars=4000, stdout_bytes=4000))
+    longest = "\udcff" * 4000 if mode is Mode.PROGRAM else 10**3999
+    line = "ok " + ascii(longest)
+    assert statuses(job, ended(frame(*[line] * results_wanted(job)))) == {Status.OK}
+
+
+# Then the lines
+
+
+@pytest.mark.parametrize(
+    "text", [" 1", "1 ", "01", "[1,2]", "{2, 1}", '"a"', "x", "f(1)", "(1", "[" * 25, "1\r", "'\\x41'", "\0"]
+)
+@modes
+def test_a_value_that_is_not_canonical_is_a_bad_reply(mode, text):
+    assert line_result(f"ok {text}", mode) == Result(Status.BAD_REPLY)
+
+
+@pytest.mark.parametrize("mode", [Mode.CALLS, Mode.LITERALS], ids=str)
+def test_a_value_is_one_value(mode):
+    assert line_result("ok ", mode) == Result(Status.BAD_REPLY)
+    assert line_result("ok", mode) == Result(Status.BAD_REPLY)
+    assert line_result("ok 1, 2", mode) == Result(Status.BAD_REPLY)
+    assert line_result("ok n=1", mode) == Result(Status.BAD_REPLY)
+
+
+def test_arguments_are_none_or_some_or_many():
+    for text in ("", "1", "1, 2", "n=1", "1, [2], n={3}"):
+        assert line_result(f"ok {text}", Mode.ARGUMENTS) == Result(Status.OK, value=text)
+
+
+UNKNOWN = [
+    "", " ", "OK 1", "okay", "ok1", " ok 1", "oops", "end", "1", "Exc ValueError", "excValueError",
+    "timeout", "violation", "crash", "noresult", "nondet", "badreply", "toolong ", "toolong 1", "opaque x", "memory\r",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("line", UNKNOWN)
+@modes
+def test_an_unknown_word_is_a_bad_reply(mode, line):
+    """The words for how a process ended are the host's to say, not the guest's."""
+    assert line_result(line, mode) == Result(Status.BAD_REPLY)
+
+
+@pytest.mark.parametrize(
+    ("word", "status"), [("toolong", Status.TOO_LONG), ("opaque", Status.OPAQUE), ("memory", Status.MEMORY)]
+)
+@modes
+def test_a_guest_may_say_why_it_has_no_value(mode, word, status):
+    assert line_result(word, mode) == Result(status)
+
+
+@pytest.mark.parametrize("name", ["ValueError", "E", "_Private1", "a" * 100])
+@modes
+def test_an_exception_has_its_name(mode, name):
+    assert line_result(f"exc {name}", mode) == Result(Status.EXCEPTION, exception=name)
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "",
+        " ",
+        "a" * 101,
+        "a b",
+        "1a",
+        "a.b",
+        "<b>",
+        "\x1b[31m",
+        "a\r",
+        "ok:1",
+        "a|b",
+        "ValueError ",
+        " ValueError",
+        "\0",
+    ],
+)
+@modes
+def test_an_evil_exception_name_is_not_repeated(mode, name):
+    assert line_result(f"exc {name}", mode) == Result(Status.EXCEPTION, exception="badname")
+    assert line_result("exc", mode) == Result(Status.EXCEPTION, exception="badname")
+
+
+@pytest.mark.parametrize("mode", [Mode.CALLS, Mode.LITERALS, Mode.ARGUMENTS], ids=str)
+def test_a_value_over_its_limit_is_too_long_and_never_cut(mode):
+    most = LIMITS.value_chars
+    assert line_result("ok " + "1" * most, mode) == Result(Status.OK, value="1" * most)
+    assert line_result("ok " + "1" * (most + 1), mode) == Result(Status.TOO_LONG)
+
+
+@pytest.mark.parametrize("text", ["1", "None", "[]", "b'a'", "{'a'}"])
+def test_what_a_program_printed_is_text(text):
+    assert line_result(f"ok {text}", Mode.PROGRAM) == Result(Status.BAD_REPLY)
+
+
+def test_what_a_program_says_is_read_at_once():
+    """Integers that hash alike: a set of them is built in time that grows with the square of its size."""
+    job = Job.program("")
+    data = frame("ok {" + ", ".join(str((2**61 - 1) * at) for at in range(8_000)) + "}")
+    assert len(data) < most_bytes(job)
+    start = time.process_time()
+    judge(job, TOKEN, WALL_S, ended(data))
+    assert time.process_time() - start < 0.3
+
+
+def test_a_program_that_printed_more_than_it_may_is_too_long():
+    for printed in ("a" * LIMITS.stdout_bytes, "é" * (LIMITS.stdout_bytes // 2), "\udcff" * LIMITS.stdout_bytes):
+        assert line_result("ok " + ascii(printed), Mode.PROGRAM).status is Status.OK
+        assert line_result("ok " + ascii(printed + "a"), Mode.PROGRAM) == Result(Status.TOO_LONG)
+
+
+def test_a_program_prints_no_lone_surrogates_but_those_that_stand_for_bytes():
+    assert line_result("ok '\\ud800'", Mode.PROGRAM) == Result(Status.BAD_REPLY)
+
+
+# Two runs
+
+
+def ok(text: str) -> Result:
+    return Result(Status.OK, value=text)
+
+
+def exception(name: str) -> Result:
+    return Result(Status.EXCEPTION, exception=name)
+
+
+def together(one: Result, other: Result) -> Result:
+    (result,) = agree((one,), (other,))
+    return result
+
+
+DEATHS = [status for status in Status if status not in (Status.OK, Status.EXCEPTION)]
+
+
+@pytest.mark.parametrize(
+    "result", [ok("1"), ok("nan"), ok("{1: 2}"), exception("E"), *map(Result, DEATHS)], ids=lambda r: r.verdict
+)
+def test_equal_results_are_the_result(result):
+    assert together(result, result) == result
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        (ok("1"), ok("2")),
+        (ok("1"), ok("1.0")),
+        (ok("1"), ok("True")),
+        (ok("[1]"), ok("(1,)")),
+        (ok("[1, 2]"), ok("[2, 1]")),
+        (ok("{1: 2}"), ok("{True: 2}")),
+        (ok("0.3"), ok("0.30000000000000004")),
+        (ok("[0.3]"), ok("[0.30000000000000004]")),
+        (ok("nan"), ok("inf")),
+        (ok("1"), exception("ValueError")),
+        (exception("ValueError"), exception("KeyError")),
+    ],
+)
+def test_results_that_differ_are_nondeterministic(one, other):
+    assert together(one, other) == Result(Status.NONDETERMINISTIC)
+    assert together(other, one) == Result(Status.NONDETERMINISTIC)
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("{1: 2, 3: 4}", "{3: 4, 1: 2}"),
+        ("[{'a': {1: 2, 3: 4}, 'b': 1}]", "[{'b': 1, 'a': {3: 4, 1: 2}}]"),
+        ("{1: nan, 2: 0.5}", "{2: 0.5, 1: nan}"),
+    ],
+)
+def test_runs_that_differ_in_the_order_of_a_dict_agree_on_the_first(one, other):
+    assert together(ok(one), ok(other)) == ok(one)
+    assert together(ok(other), ok(one)) == ok(other)
+
+
+@pytest.mark.parametrize("death", DEATHS, ids=str)
+def test_a_death_wins_over_a_value_and_an_exception(death):
+    for alive in (ok("1"), exception("ValueError")):
+        assert together(alive, Result(death)) == Result(death)
+        assert together(Result(death), alive) == Result(death)
+
+
+def test_of_two_deaths_the_first_run_tells():
+    assert together(Result(Status.TIMEOUT), Result(Status.MEMORY)) == Result(Status.TIMEOUT)
+
+
+def test_calls_agree_one_by_one_and_none_is_forgotten():
+    first = (ok("1"), ok("2"), exception("E"))
+    second = (ok("1"), ok("3"), Result(Status.TIMEOUT))
+    assert [result.verdict for result in agree(first, second)] == ["ok:1", "nondet", "timeout"]
+    with pytest.raises(ValueError):
+        agree(first, second[:2])
+
+
+@pytest.mark.parametrize("mode", [Mode.LITERALS, Mode.ARGUMENTS], ids=str)
+def test_reading_text_is_never_done_twice(mode):
+    with pytest.raises(ValueError, match="twice"):
+        Job(mode, texts=("1",), twice=True)
+    assert not JOBS[mode].twice
