@@ -1,0 +1,171 @@
+"""code_f: write a function from examples of what it does.
+
+The teacher gets a program of the archive and writes inputs and a hint; the outputs come from running. The student sees
+the hint and about half of the pairs and writes `f`, which must reproduce all pairs, shown and hidden. The hidden
+outputs are never all the same, so neither a constant nor a table of the shown pairs with a default can pass.
+"""
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from random import Random
+
+from redqueen.errors import Fault
+from redqueen.tasks.code.blocks import read_answer
+from redqueen.tasks.code.program import read_program
+from redqueen.tasks.code.prompts import (
+    INPUT_CONTRACT,
+    MESSAGE_CONTRACT,
+    PROGRAM_CONTRACT,
+    PROGRAM_SHAPE,
+    ask,
+    fenced,
+    program_and_input,
+)
+from redqueen.tasks.code.running import Ran, gives, refused_by_compiler, run_drafts, same_text
+from redqueen.tasks.code.seeds import SEEDS
+from redqueen.tasks.code.task import DEFAULT_LIMITS, MAX_ANSWER_CHARS, MAX_MESSAGE_CHARS, CodeDraft, CodeTask
+from redqueen.tasks.protocol import CUT_ATTEMPT, Attempt, Form, Grade, Prompt, Reason, Rejection, Verdict, malformed
+from redqueen.verifier import Job, Limits, Outcome, Status, Verifier
+
+MIN_INPUTS = 4
+MAX_INPUTS = 12
+_ASKED_INPUTS = 8
+
+
+@dataclass(frozen=True)
+class CodeF:
+    """Some pairs of input and output are given; the function is wanted."""
+
+    form: Form = Form.LONG
+    limits: Limits = DEFAULT_LIMITS
+    name = "code_f"
+    task_type = CodeTask
+
+    def propose_prompt(self, references: Sequence[CodeTask], rng: Random) -> Prompt:
+        task = rng.choice(references or SEEDS)
+        shown = program_and_input(task)
+        context = {"program": task.program}
+        if self.form is Form.SHORT:
+            return ask(shown, f"Write {_ASKED_INPUTS} inputs and a message.", context=context)
+        return ask(
+            f"Here is a Python program and an input for it. Write {_ASKED_INPUTS} different inputs for it (at least "
+            f"{MIN_INPUTS}, at most {MAX_INPUTS}) and a message. Somebody else, who does not see the program, will be "
+            "shown your message and about half of the inputs with what `f` returns for them, and has to write a "
+            "function that does the same on all of them.",
+            shown,
+            INPUT_CONTRACT,
+            "Together the inputs should show every side of what the program does, and their outputs must not all be "
+            f"the same. The message ({MESSAGE_CONTRACT}) hints at what the program does without giving it away.",
+            "You may think first. Then end your answer with exactly two fenced blocks, the inputs, each on a line of "
+            "its own, and the message:",
+            fenced("inputs", "...\n...") + "\n" + fenced("message", "..."),
+            context=context,
+        )
+
+    def parse_proposal(self, text: str, context: Mapping[str, str]) -> CodeDraft | Rejection:
+        if "program" not in context:
+            raise Fault("code_f: a proposal is read with the context of its own prompt, which has the program")
+        answer = read_answer(text)
+        if isinstance(answer, Rejection):
+            return answer
+        inputs = tuple(dict.fromkeys(answer.inputs()))
+        if not inputs:
+            return Rejection(Reason.NO_INPUT, "no fenced inputs")
+        if len(inputs) < MIN_INPUTS:
+            return Rejection(Reason.TOO_FEW_INPUTS, f"fewer than {MIN_INPUTS} different inputs")
+        if len(inputs) > MAX_INPUTS:
+            return Rejection(Reason.TOO_MANY_INPUTS, f"more than {MAX_INPUTS} inputs")
+        message = (answer.last("message") or "").strip()
+        if len(message) > MAX_MESSAGE_CHARS:
+            return Rejection(Reason.MESSAGE_TOO_LONG, f"more than {MAX_MESSAGE_CHARS} characters")
+        return CodeDraft(self.name, context["program"], inputs, message)
+
+    async def validate(self, drafts: Sequence[CodeDraft], verifier: Verifier) -> list[CodeTask | Rejection]:
+        return [
+            ran if isinstance(ran, Rejection) else _make_task(ran)
+            for ran in await run_drafts(drafts, self.limits, verifier)
+        ]
+
+    def solve_prompt(self, task: CodeTask) -> Prompt:
+        pairs = zip(task.inputs[: task.shown], task.outputs[: task.shown], strict=True)
+        examples = fenced("python", "\n".join(f"f({given}) == {output}" for given, output in pairs))
+        message = fenced("message", task.message) if task.message else ""
+        if self.form is Form.SHORT:
+            return ask(f"{message}\n{examples}".strip(), "Write the program.")
+        return ask(
+            "Write a Python function `f` that does what these examples show. It will also be tried on other inputs, so "
+            "find the rule behind the examples.",
+            f"A hint from the one who chose them:\n\n{message}" if message else "",
+            examples,
+            PROGRAM_CONTRACT,
+            "You may think first. Then end your answer with exactly one fenced block that holds the whole program:",
+            fenced("python", PROGRAM_SHAPE),
+        )
+
+    async def grade(self, attempts: Sequence[Attempt[CodeTask]], verifier: Verifier) -> list[Verdict]:
+        answers = [CUT_ATTEMPT if attempt.cut else _read(attempt.text) for attempt in attempts]
+        limits = replace(self.limits, value_chars=MAX_ANSWER_CHARS)
+        jobs: dict[tuple[str, str], Job] = {}
+        for attempt, answer in zip(attempts, answers, strict=True):
+            if isinstance(answer, str):
+                jobs.setdefault((attempt.task.id, answer), Job.calls(answer, attempt.task.inputs, limits=limits))
+        outcomes = dict(zip(jobs, await verifier.run(list(jobs.values())), strict=True))
+        return [
+            answer if isinstance(answer, Verdict) else _judge(attempt.task, outcomes[attempt.task.id, answer])
+            for attempt, answer in zip(attempts, answers, strict=True)
+        ]
+
+
+def _make_task(ran: Ran) -> CodeTask | Rejection:
+    if len(ran.outputs) < MIN_INPUTS:
+        return Rejection(Reason.TOO_FEW_INPUTS, f"fewer than {MIN_INPUTS} different inputs")
+    pairs = _arrange(ran)
+    shown = len(pairs) // 2
+    if not _varied(pairs[shown:]):
+        return Rejection(Reason.CONSTANT, "the same output for every input")
+    inputs, outputs = (tuple(part) for part in zip(*pairs, strict=True))
+    return CodeTask(ran.draft.kind, ran.draft.program, inputs, outputs, shown, ran.draft.message)
+
+
+def _arrange(ran: Ran) -> list[tuple[str, str]]:
+    """The pairs in an order that the teacher did not choose, first half shown, second half hidden.
+
+    Of all rotations of that order the first is taken in which neither half has only one output; where none is, the
+    hidden half matters more. One always serves it unless all outputs are the same: somewhere on the circle two
+    neighbours differ.
+    """
+    program = ran.draft.program
+    pairs = sorted(zip(ran.draft.inputs, ran.outputs, strict=True), key=lambda pair: _digest(program, pair[0]))
+    half = len(pairs) // 2
+    rotations = [pairs[start:] + pairs[:start] for start in range(len(pairs))]
+    return max(rotations, key=lambda order: (_varied(order[half:]), _varied(order[:half])))
+
+
+def _digest(program: str, given: str) -> bytes:
+    return hashlib.sha256(f"{program}\0{given}".encode()).digest()
+
+
+def _varied(pairs: Sequence[tuple[str, str]]) -> bool:
+    return any(not same_text(output, pairs[0][1]) for _, output in pairs)
+
+
+def _read(text: str) -> str | Verdict:
+    answer = read_answer(text)
+    if isinstance(answer, Rejection):
+        return malformed(answer)
+    program = answer.program()
+    if program is None:
+        return malformed(Rejection(Reason.NO_PROGRAM, "no fenced program"))
+    tree = read_program(program)
+    return malformed(tree) if isinstance(tree, Rejection) else program
+
+
+def _judge(task: CodeTask, outcome: Outcome) -> Verdict:
+    pairs = zip(outcome.results, task.outputs, strict=True)
+    if all(gives(result, expected) for result, expected in pairs):
+        return Verdict(Grade.CORRECT, status=Status.OK)
+    if refused_by_compiler(outcome.results[0]):
+        return malformed(Rejection(Reason.SYNTAX, "the compiler refuses it"), outcome.status)
+    failed = next((result for result in outcome.results if result.status is not Status.OK), outcome.results[0])
+    return Verdict(Grade.WRONG, status=failed.status, detail=failed.exception or "")

@@ -1,0 +1,88 @@
+"""code_i: find an input for which a program returns a given output.
+
+Any input that gives the output is right. The answer is read as literal arguments inside a guest, then the task's own
+program runs on them, and what it returned is compared outside: no text of the student's is ever part of a program.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from random import Random
+
+from redqueen.tasks.code.blocks import call_arguments, read_answer
+from redqueen.tasks.code.pairs import parse_pair, validate_pairs
+from redqueen.tasks.code.prompts import INPUT_CONTRACT, ask, draw, fenced, propose_pair
+from redqueen.tasks.code.running import gives, read_inputs
+from redqueen.tasks.code.seeds import SEEDS
+from redqueen.tasks.code.task import DEFAULT_LIMITS, MAX_ANSWER_CHARS, CodeDraft, CodeTask
+from redqueen.tasks.protocol import CUT_ATTEMPT, Attempt, Form, Grade, Prompt, Reason, Rejection, Verdict, malformed
+from redqueen.verifier import Job, Limits, Result, Verifier
+
+
+@dataclass(frozen=True)
+class CodeI:
+    """Program and output are given; an input is wanted."""
+
+    form: Form = Form.LONG
+    limits: Limits = DEFAULT_LIMITS
+    name = "code_i"
+    task_type = CodeTask
+
+    def propose_prompt(self, references: Sequence[CodeTask], rng: Random) -> Prompt:
+        return propose_pair(
+            self.form,
+            "Write another program and an input. An input will be asked for.",
+            "Somebody else will see the program and what `f` returns for your input, not the input itself, and has to "
+            "find an input that gives that value, without running anything. Any input that does counts.",
+            draw(references or SEEDS, self.form, rng),
+        )
+
+    def parse_proposal(self, text: str, context: Mapping[str, str]) -> CodeDraft | Rejection:
+        return parse_pair(self.name, text)
+
+    async def validate(self, drafts: Sequence[CodeDraft], verifier: Verifier) -> list[CodeTask | Rejection]:
+        return await validate_pairs(drafts, self.limits, verifier)
+
+    def solve_prompt(self, task: CodeTask) -> Prompt:
+        shown = fenced("python", task.program) + "\n" + fenced("output", task.outputs[0])
+        if self.form is Form.SHORT:
+            return ask(shown, "Write an input.")
+        return ask(
+            "Find an input for which `f` returns this output. Any that does will count. Work it out by reading; "
+            "nothing can be run.",
+            shown,
+            INPUT_CONTRACT,
+            "You may think first. Then end your answer with exactly one fenced block that holds the input:",
+            fenced("input", "..."),
+        )
+
+    async def grade(self, attempts: Sequence[Attempt[CodeTask]], verifier: Verifier) -> list[Verdict]:
+        answers = [CUT_ATTEMPT if attempt.cut else _read(attempt.text) for attempt in attempts]
+        inputs = await read_inputs((answer for answer in answers if isinstance(answer, str)), verifier)
+        limits = replace(self.limits, value_chars=MAX_ANSWER_CHARS)
+        jobs: dict[tuple[str, str], Job] = {}
+        for attempt, answer in zip(attempts, answers, strict=True):
+            given = inputs[answer] if isinstance(answer, str) else None
+            if isinstance(given, str):
+                # One process per input: a loop in one must not cost the others theirs.
+                jobs.setdefault((attempt.task.program, given), Job.calls(attempt.task.program, [given], limits=limits))
+        outcomes = await verifier.run(list(jobs.values()))
+        results = {key: outcome.results[0] for key, outcome in zip(jobs, outcomes, strict=True)}
+        return [
+            answer if isinstance(answer, Verdict) else _judge(attempt.task, inputs[answer], results)
+            for attempt, answer in zip(attempts, answers, strict=True)
+        ]
+
+
+def _read(text: str) -> str | Verdict:
+    answer = read_answer(text)
+    if isinstance(answer, Rejection):
+        return malformed(answer)
+    return call_arguments(answer.value("input")) or malformed(Rejection(Reason.NO_ANSWER, "no input"))
+
+
+def _judge(task: CodeTask, given: str | Rejection, results: Mapping[tuple[str, str], Result]) -> Verdict:
+    if isinstance(given, Rejection):
+        return malformed(given)
+    result = results[task.program, given]
+    right = gives(result, task.outputs[0])
+    return Verdict(Grade.CORRECT if right else Grade.WRONG, status=result.status, detail=result.exception or "")

@@ -1,0 +1,74 @@
+"""code_o: predict what a program returns.
+
+The answer is one literal. It is read inside a guest and compared outside, by type and with a tolerance on floats, so
+an expression, an object with an `__eq__` of its own or text that ends the comparison early is malformed, not right.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from random import Random
+
+from redqueen.tasks.code.blocks import read_answer
+from redqueen.tasks.code.pairs import parse_pair, validate_pairs
+from redqueen.tasks.code.prompts import ask, draw, fenced, program_and_input, propose_pair
+from redqueen.tasks.code.running import read_literals, same_text
+from redqueen.tasks.code.seeds import SEEDS
+from redqueen.tasks.code.task import DEFAULT_LIMITS, CodeDraft, CodeTask
+from redqueen.tasks.protocol import CUT_ATTEMPT, Attempt, Form, Grade, Prompt, Reason, Rejection, Verdict, malformed
+from redqueen.verifier import Limits, Verifier
+
+
+@dataclass(frozen=True)
+class CodeO:
+    """Program and input are given; the output is wanted."""
+
+    form: Form = Form.LONG
+    limits: Limits = DEFAULT_LIMITS
+    name = "code_o"
+    task_type = CodeTask
+
+    def propose_prompt(self, references: Sequence[CodeTask], rng: Random) -> Prompt:
+        return propose_pair(
+            self.form,
+            "Write another program and an input. The output will be asked for.",
+            "Somebody else will see both and has to say what `f` returns for the input, without running anything.",
+            draw(references or SEEDS, self.form, rng),
+        )
+
+    def parse_proposal(self, text: str, context: Mapping[str, str]) -> CodeDraft | Rejection:
+        return parse_pair(self.name, text)
+
+    async def validate(self, drafts: Sequence[CodeDraft], verifier: Verifier) -> list[CodeTask | Rejection]:
+        return await validate_pairs(drafts, self.limits, verifier)
+
+    def solve_prompt(self, task: CodeTask) -> Prompt:
+        if self.form is Form.SHORT:
+            return ask(program_and_input(task), "Write the output.")
+        return ask(
+            "What does `f` return when it is called with this input? Work it out by reading; nothing can be run.",
+            program_and_input(task),
+            "You may think first. Then end your answer with exactly one fenced block that holds the returned value as "
+            "a Python literal, the way `repr` writes it (strings in quotes; 1, 1.0 and True are different values):",
+            fenced("output", "..."),
+        )
+
+    async def grade(self, attempts: Sequence[Attempt[CodeTask]], verifier: Verifier) -> list[Verdict]:
+        answers = [CUT_ATTEMPT if attempt.cut else _read(attempt.text) for attempt in attempts]
+        values = await read_literals((answer for answer in answers if isinstance(answer, str)), verifier)
+        return [
+            answer if isinstance(answer, Verdict) else _judge(values[answer], attempt.task.outputs[0])
+            for attempt, answer in zip(attempts, answers, strict=True)
+        ]
+
+
+def _read(text: str) -> str | Verdict:
+    answer = read_answer(text)
+    if isinstance(answer, Rejection):
+        return malformed(answer)
+    return answer.value("output") or malformed(Rejection(Reason.NO_ANSWER, "no output"))
+
+
+def _judge(value: str | Rejection, expected: str) -> Verdict:
+    if isinstance(value, Rejection):
+        return malformed(value)
+    return Verdict(Grade.CORRECT if same_text(value, expected) else Grade.WRONG)

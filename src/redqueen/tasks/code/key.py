@@ -1,0 +1,313 @@
+"""A key that near-duplicates share: the program's syntax tree, with everything dropped that a copy would change.
+
+Renaming variables, parameters, helpers, classes or their attributes, comments, layout, docstrings, annotations and
+the names that imports get leave the key alone; a constant, an operator, a call or the order of statements changes it.
+Names are numbered in the order of their first use, scope by scope, so renaming is told from reuse. `f` keeps its
+name, and so does whatever the program does not define itself.
+"""
+
+import ast
+import hashlib
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+
+_Function = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
+_Comprehension = ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp
+_DROPPED_FIELDS = frozenset({"annotation", "ctx", "kind", "returns", "simple", "type_comment", "type_params"})
+_DROPPED_NODES = (ast.Import, ast.ImportFrom, ast.Global, ast.Nonlocal)
+"""They bind names, and the names say so."""
+
+
+def program_key(tree: ast.Module) -> str:
+    """The key of a program whose tree `read_program` accepted (so its depth is bounded)."""
+    return hashlib.sha256("\n".join(_Writer(tree).words).encode("utf-8")).hexdigest()
+
+
+@dataclass
+class _Scope:
+    node: ast.AST
+    parent: "_Scope | None"
+    bound: set[str] = field(default_factory=set)
+    imports: dict[str, str] = field(default_factory=dict)
+    global_names: set[str] = field(default_factory=set)
+    nonlocal_names: set[str] = field(default_factory=set)
+    signatures: dict[str, list[str]] = field(default_factory=dict)
+    numbers: dict[str, int] = field(default_factory=dict)
+    number: int = 0
+
+    @property
+    def is_class(self) -> bool:
+        return isinstance(self.node, ast.ClassDef)
+
+    def owner(self, name: str) -> "_Scope | None":
+        """The scope that a name in this one belongs to; None for builtins. Classes are not seen from inside methods."""
+        if name in self.global_names and self.parent is not None:
+            return self.root
+        scope: _Scope | None = self
+        while scope is not None:
+            seen = scope is self or not scope.is_class
+            if seen and name not in scope.nonlocal_names and (name in scope.bound or name in scope.imports):
+                return scope
+            scope = scope.parent
+        return None
+
+    @property
+    def root(self) -> "_Scope":
+        return self if self.parent is None else self.parent.root
+
+
+class _Writer:
+    """Writes a tree as a list of words."""
+
+    def __init__(self, tree: ast.Module) -> None:
+        self.words: list[str] = []
+        self._scopes = 0
+        self._attributes = dict.fromkeys(_own_attributes(tree), -1)
+        """The attribute names that the program defines, and their numbers."""
+        self._numbered = 0
+        self._items(tree.body, self._enter(tree, None))
+
+    def _enter(self, node: ast.AST, parent: _Scope | None) -> _Scope:
+        scope = _Scope(node, parent, number=self._scopes)
+        self._scopes += 1
+        for child in _own_nodes(node):
+            _bind(child, scope)
+        return scope
+
+    def _node(self, node: ast.AST, scope: _Scope) -> None:
+        match node:
+            case ast.Constant():
+                # hex, since Python refuses to write very long integers in decimal
+                text = hex(node.value) if type(node.value) is int else ascii(node.value)
+                self.words.append(f"{type(node.value).__name__} {text}")
+            case ast.Name():
+                self._name(node.id, scope)
+            case ast.Attribute():
+                self._node(node.value, scope)
+                self.words.append("." + self._attribute(node.attr))
+            case ast.Call():
+                self._call(node, scope)
+            case ast.FunctionDef() | ast.AsyncFunctionDef() | ast.Lambda():
+                self._function(node, scope)
+            case ast.ClassDef():
+                self._class(node, scope)
+            case ast.ListComp() | ast.SetComp() | ast.DictComp() | ast.GeneratorExp():
+                self._comprehension(node, scope)
+            case ast.AnnAssign():
+                self._annotated(node, scope)
+            case ast.JoinedStr():  # 3.12 leaves empty strings between the parts
+                self._items([v for v in node.values if not (isinstance(v, ast.Constant) and v.value == "")], scope)
+            case _:
+                self._fields(node, scope)
+
+    def _fields(self, node: ast.AST, scope: _Scope) -> None:
+        self.words.append(f"{type(node).__name__}(")
+        for name in node._fields:
+            value = getattr(node, name, None)
+            if name in _DROPPED_FIELDS:
+                continue
+            if name in ("name", "rest") and isinstance(value, str):  # of a handler or a pattern
+                self._name(value, scope)
+            elif name == "kwd_attrs" and isinstance(value, list):
+                self.words += [self._attribute(each) for each in value]
+            else:
+                self._items(value if isinstance(value, list) else [value], scope)
+        self.words.append(")")
+
+    def _items(self, items: Sequence[object], scope: _Scope) -> None:
+        self.words.append("[")
+        for item in items:
+            if not isinstance(item, ast.AST):
+                self.words.append(ascii(item))
+            elif not isinstance(item, _DROPPED_NODES) and not _is_docstring(item):
+                self._node(item, scope)
+        self.words.append("]")
+
+    def _name(self, name: str, scope: _Scope) -> None:
+        owner = scope.owner(name)
+        if owner is None or (name == "f" and owner.parent is None):
+            self.words.append(name)
+        elif name in owner.imports:
+            self.words.append("import " + owner.imports[name])
+        elif owner.is_class:
+            self.words.append("." + self._attribute(name))
+        else:
+            self.words.append(f"{owner.number}:{owner.numbers.setdefault(name, len(owner.numbers))}")
+
+    def _attribute(self, name: str) -> str:
+        if name not in self._attributes:
+            return name
+        if self._attributes[name] < 0:
+            self._attributes[name] = self._numbered
+            self._numbered += 1
+        return f"attribute {self._attributes[name]}"
+
+    def _call(self, node: ast.Call, scope: _Scope) -> None:
+        signature = None
+        if isinstance(node.func, ast.Name):
+            owner = scope.owner(node.func.id)
+            signature = owner and owner.signatures.get(node.func.id)
+        self.words.append("call(")
+        self._node(node.func, scope)
+        for argument in node.args:
+            self._node(argument, scope)
+        for keyword in node.keywords:
+            self.words.append(self._keyword(keyword.arg, signature) + "=")
+            self._node(keyword.value, scope)
+        self.words.append(")")
+
+    def _keyword(self, name: str | None, signature: list[str] | None) -> str:
+        """A keyword by its place in the callee's signature where that is the program's own."""
+        if name is None:
+            return "**"
+        if signature is None:
+            return name
+        return str(signature.index(name)) if name in signature else self._attribute(name)
+
+    def _function(self, node: _Function, scope: _Scope) -> None:
+        if not isinstance(node, ast.Lambda):
+            for decorator in node.decorator_list:
+                self._node(decorator, scope)
+        self.words.append(f"{type(node).__name__}(")
+        if not isinstance(node, ast.Lambda):
+            self._name(node.name, scope)
+        for default in (*node.args.defaults, *node.args.kw_defaults):
+            if default is None:
+                self.words.append("required")
+            else:
+                self._node(default, scope)
+        inner = self._enter(node, scope)
+        for group, names in _parameters(node.args):
+            self.words.append(group)
+            for name in names:
+                self._name(name, inner)
+        if isinstance(node, ast.Lambda):
+            self._node(node.body, inner)
+        else:
+            self._items(node.body, inner)
+        self.words.append(")")
+
+    def _class(self, node: ast.ClassDef, scope: _Scope) -> None:
+        for outer in (*node.decorator_list, *node.bases, *(keyword.value for keyword in node.keywords)):
+            self._node(outer, scope)
+        self.words.append("class(")
+        self._name(node.name, scope)
+        self._items(node.body, self._enter(node, scope))
+        self.words.append(")")
+
+    def _comprehension(self, node: _Comprehension, scope: _Scope) -> None:
+        self.words.append(f"{type(node).__name__}(")
+        self._node(node.generators[0].iter, scope)  # evaluated outside, where the same name may mean another thing
+        inner = self._enter(node, scope)
+        for place, generator in enumerate(node.generators):
+            self._node(generator.target, inner)
+            if place:
+                self._node(generator.iter, inner)
+            for condition in generator.ifs:
+                self.words.append("if")
+                self._node(condition, inner)
+        for element in [node.key, node.value] if isinstance(node, ast.DictComp) else [node.elt]:
+            self._node(element, inner)
+        self.words.append(")")
+
+    def _annotated(self, node: ast.AnnAssign, scope: _Scope) -> None:
+        if node.value is not None:
+            self._node(ast.Assign(targets=[node.target], value=node.value), scope)
+        elif scope.is_class:  # a dataclass's field
+            self.words.append("field")
+            self._node(node.target, scope)
+
+
+def _own_nodes(scope_node: ast.AST) -> Iterator[ast.AST]:
+    """The nodes that bind in a scope: its own, without those of the scopes inside it."""
+    pending: list[ast.AST] = []
+    match scope_node:
+        case ast.Module() | ast.ClassDef() | ast.FunctionDef() | ast.AsyncFunctionDef():
+            pending += scope_node.body
+        case ast.Lambda():
+            pending.append(scope_node.body)
+        case ast.ListComp() | ast.SetComp() | ast.DictComp() | ast.GeneratorExp():
+            pending += [generator.target for generator in scope_node.generators]
+    if isinstance(scope_node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda):
+        yield scope_node.args
+    while pending:
+        node = pending.pop()
+        yield node
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+            pending += node.decorator_list
+        elif isinstance(node, _Comprehension):
+            # what `:=` binds in a comprehension belongs to the scope around it
+            pending += [inner.target for inner in ast.walk(node) if isinstance(inner, ast.NamedExpr)]
+            pending.append(node.generators[0].iter)
+        elif not isinstance(node, ast.Lambda):
+            pending += ast.iter_child_nodes(node)
+
+
+def _bind(node: ast.AST, scope: _Scope) -> None:
+    match node:
+        case ast.Name(ctx=ast.Store() | ast.Del()):
+            scope.bound.add(node.id)
+        case ast.FunctionDef() | ast.AsyncFunctionDef():
+            scope.bound.add(node.name)
+            scope.signatures[node.name] = _names(node.args)
+        case ast.ClassDef():
+            scope.bound.add(node.name)
+            scope.signatures[node.name] = _constructor_names(node)
+        case ast.arguments():
+            scope.bound.update(_names(node))
+        case ast.ExceptHandler(name=str(name)) | ast.MatchAs(name=str(name)) | ast.MatchStar(name=str(name)):
+            scope.bound.add(name)
+        case ast.MatchMapping(rest=str(name)):
+            scope.bound.add(name)
+        case ast.Global():
+            scope.global_names.update(node.names)
+            scope.root.bound.update(node.names)
+        case ast.Nonlocal():
+            scope.nonlocal_names.update(node.names)
+        case ast.Import():
+            for alias in node.names:
+                first = alias.name.partition(".")[0]
+                scope.imports[alias.asname or first] = alias.name if alias.asname else first
+        case ast.ImportFrom():
+            for alias in node.names:
+                scope.imports[alias.asname or alias.name] = f"{node.module}.{alias.name}"
+
+
+def _parameters(arguments: ast.arguments) -> list[tuple[str, list[str]]]:
+    return [
+        ("posonly", [each.arg for each in arguments.posonlyargs]),
+        ("args", [each.arg for each in arguments.args]),
+        ("vararg", [arguments.vararg.arg] if arguments.vararg else []),
+        ("kwonly", [each.arg for each in arguments.kwonlyargs]),
+        ("kwarg", [arguments.kwarg.arg] if arguments.kwarg else []),
+    ]
+
+
+def _names(arguments: ast.arguments) -> list[str]:
+    return [name for _, names in _parameters(arguments) for name in names]
+
+
+def _constructor_names(node: ast.ClassDef) -> list[str]:
+    """The parameters of `__init__`; a dataclass has none of its own, and its keywords are attributes."""
+    made = [s for s in node.body if isinstance(s, ast.FunctionDef) and s.name == "__init__"]
+    return _names(made[-1].args) if made else []
+
+
+def _own_attributes(tree: ast.Module) -> Iterator[str]:
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store):
+            yield node.attr
+        elif isinstance(node, ast.ClassDef):
+            scope = _Scope(node, None)
+            for child in _own_nodes(node):
+                _bind(child, scope)
+            yield from (name for name in sorted(scope.bound) if not name.startswith("__"))
+
+
+def _is_docstring(statement: ast.AST) -> bool:
+    """A string that stands alone does nothing, wherever it stands."""
+    return (
+        isinstance(statement, ast.Expr)
+        and isinstance(statement.value, ast.Constant)
+        and isinstance(statement.value.value, str)
+    )

@@ -1,0 +1,41 @@
+"""Proposals of one program with one input, which is what both code_o and code_i are made of."""
+
+from collections.abc import Sequence
+
+from redqueen.tasks.code.blocks import call_arguments, read_answer
+from redqueen.tasks.code.program import read_program
+from redqueen.tasks.code.running import run_drafts
+from redqueen.tasks.code.task import CodeDraft, CodeTask
+from redqueen.tasks.protocol import Reason, Rejection
+from redqueen.verifier import Limits, Verifier
+
+
+def parse_pair(kind: str, text: str) -> CodeDraft | Rejection:
+    """The last program that defines `f`, and the last input."""
+    answer = read_answer(text)
+    if isinstance(answer, Rejection):
+        return answer
+    program = answer.program()
+    if program is None:
+        return Rejection(Reason.NO_PROGRAM, "no fenced program")
+    tree = read_program(program)
+    if isinstance(tree, Rejection):
+        return tree
+    arguments = call_arguments(answer.part("input", "inputs") or "")
+    if not arguments:
+        return Rejection(Reason.NO_INPUT, "no fenced input")
+    return CodeDraft(kind, program, (arguments,))
+
+
+async def validate_pairs(drafts: Sequence[CodeDraft], limits: Limits, verifier: Verifier) -> list[CodeTask | Rejection]:
+    """The drafts whose program returns something for the input that can be asked."""
+    tasks: list[CodeTask | Rejection] = []
+    for ran in await run_drafts(drafts, limits, verifier):
+        if isinstance(ran, Rejection):
+            tasks.append(ran)
+        elif ran.outputs == ("None",):
+            # Nearly always a forgotten `return`, and known without reading the program.
+            tasks.append(Rejection(Reason.NONE_RESULT, "returns None"))
+        else:
+            tasks.append(CodeTask(ran.draft.kind, ran.draft.program, ran.draft.inputs, ran.outputs))
+    return tasks

@@ -1,0 +1,194 @@
+"""The code family's way to the verifier: texts read as literals, drafts run, values compared.
+
+Model text is read inside a guest, many texts to a job since nothing of theirs is executed. Values come back as
+canonical text and are compared here; what a program should return never enters a guest.
+"""
+
+import cmath
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from redqueen.tasks.code.blocks import is_text
+from redqueen.tasks.code.program import bracket_depth, parameters, parse_source
+from redqueen.tasks.code.task import MAX_ANSWER_CHARS, MAX_INPUT_CHARS, MAX_OUTPUT_CHARS, CodeDraft
+from redqueen.tasks.protocol import Reason, Rejection
+from redqueen.verifier import Job, Limits, Result, Status, Verifier
+from redqueen.verifier.guest import literals
+
+_TEXTS_PER_JOB = 64
+_REASONS = {
+    Status.EXCEPTION: Reason.RAISES,
+    Status.TIMEOUT: Reason.TIMEOUT,
+    Status.MEMORY: Reason.MEMORY,
+    Status.CRASH: Reason.CRASH,
+    Status.VIOLATION: Reason.VIOLATION,
+    Status.TOO_LONG: Reason.OUTPUT_TOO_LONG,
+    Status.OPAQUE: Reason.NOT_PLAIN,
+    Status.NO_RESULT: Reason.NO_RESULT,
+    Status.BAD_REPLY: Reason.NO_RESULT,
+    Status.NONDETERMINISTIC: Reason.NONDETERMINISTIC,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Ran:
+    """A draft with its inputs in canonical text, and what its program returned for each."""
+
+    draft: CodeDraft
+    outputs: tuple[str, ...]
+
+
+async def read_literals(texts: Iterable[str], verifier: Verifier) -> dict[str, str | Rejection]:
+    """The canonical text of each literal."""
+    read = await _read(texts, MAX_ANSWER_CHARS, Reason.ANSWER_TOO_LONG, Job.literals, verifier)
+    return {text: result if isinstance(result, Rejection) else result.value or "" for text, result in read.items()}
+
+
+async def read_inputs(texts: Iterable[str], verifier: Verifier) -> dict[str, str | Rejection]:
+    """The canonical text of each call's arguments."""
+    read = await _read(texts, MAX_ANSWER_CHARS, Reason.INPUT_TOO_LONG, Job.arguments, verifier)
+    return {text: result if isinstance(result, Rejection) else _input(result) for text, result in read.items()}
+
+
+def _input(result: Result) -> str | Rejection:
+    text = result.value or ""
+    if not text:
+        return Rejection(Reason.NO_INPUT, "no arguments")
+    if len(text) > MAX_INPUT_CHARS:
+        return Rejection(Reason.INPUT_TOO_LONG, f"more than {MAX_INPUT_CHARS} characters in canonical text")
+    if not is_finite(literals.parse_arguments(text)):
+        return Rejection(Reason.NOT_FINITE, "an input that is infinite")  # `1e999`
+    return text
+
+
+async def _read(
+    texts: Iterable[str],
+    max_chars: int,
+    too_long: Reason,
+    make_job: Callable[..., Job],
+    verifier: Verifier,
+) -> dict[str, Result | Rejection]:
+    read: dict[str, Result | Rejection] = {}
+    pending: list[str] = []
+    for text in dict.fromkeys(texts):
+        refused = _refuse(text, max_chars, too_long)
+        if refused is None:
+            pending.append(text)
+        else:
+            read[text] = refused
+    limits = Limits(value_chars=max_chars)
+    batches = [pending[i : i + _TEXTS_PER_JOB] for i in range(0, len(pending), _TEXTS_PER_JOB)]
+    outcomes = await verifier.run([make_job(batch, limits=limits) for batch in batches])
+    alone: list[str] = []
+    for batch, outcome in zip(batches, outcomes, strict=True):
+        if len(batch) > 1 and _died(outcome.results):
+            alone += batch
+        else:
+            read.update(zip(batch, map(_readable, outcome.results), strict=True))
+    if alone:  # one text took its neighbours with it
+        outcomes = await verifier.run([make_job([text], limits=limits) for text in alone])
+        read.update((text, _readable(outcome.results[0])) for text, outcome in zip(alone, outcomes, strict=True))
+    return read
+
+
+def _refuse(text: str, max_chars: int, too_long: Reason) -> Rejection | None:
+    if len(text) > max_chars:
+        return Rejection(too_long, f"more than {max_chars} characters")
+    if not is_text(text):
+        return Rejection(Reason.NOT_TEXT, "a lone surrogate or a NUL")
+    if bracket_depth(text) > literals.MAX_DEPTH:
+        return Rejection(Reason.TOO_DEEP, f"brackets nested deeper than {literals.MAX_DEPTH}")
+    return None
+
+
+def _died(results: Sequence[Result]) -> bool:
+    return results[0].status not in (Status.OK, Status.EXCEPTION) and len({result.status for result in results}) == 1
+
+
+def _readable(result: Result) -> Result | Rejection:
+    if result.status is Status.OK:
+        return result
+    return Rejection(Reason.NOT_LITERAL, result.exception or result.status.value)
+
+
+async def run_drafts(drafts: Sequence[CodeDraft], limits: Limits, verifier: Verifier) -> list[Ran | Rejection]:
+    """Every draft's program on its inputs, each distinct draft once."""
+    read = await read_inputs((text for draft in drafts for text in draft.inputs), verifier)
+    readied = {draft: _canonical(draft, read) for draft in drafts}
+    ready = [each for each in dict.fromkeys(readied.values()) if isinstance(each, CodeDraft)]
+    # Half of what an attempt gets: a program that barely validates would fail its own truth on a busy day.
+    tight = replace(limits, cpu_s=limits.cpu_s / 2, memory_mb=limits.memory_mb // 2, value_chars=MAX_OUTPUT_CHARS)
+    outcomes = await verifier.run([Job.calls(each.program, _at_least_two(each.inputs), limits=tight) for each in ready])
+    ran = {each: _outputs(each, outcome.results) for each, outcome in zip(ready, outcomes, strict=True)}
+    return [each if isinstance(each, Rejection) else ran[each] for each in (readied[draft] for draft in drafts)]
+
+
+def _at_least_two(inputs: tuple[str, ...]) -> tuple[str, ...]:
+    """A program that keeps state between calls shows it, since the second run makes the calls in opposite order."""
+    return inputs * 2 if len(inputs) == 1 else inputs
+
+
+def _canonical(draft: CodeDraft, read: dict[str, str | Rejection]) -> CodeDraft | Rejection:
+    """The draft with canonical inputs, and without those that make the same call as an earlier one."""
+    tree = parse_source(draft.program) if len(draft.inputs) > 1 else None
+    if isinstance(tree, Rejection):
+        return tree
+    names = parameters(tree) if tree else []
+    inputs: list[str] = []
+    calls: list[dict[str, Any]] = []
+    for text in draft.inputs:
+        canonical = read[text]
+        if isinstance(canonical, Rejection):
+            return canonical
+        call = _call(canonical, names)
+        if call not in calls:  # by Python's equality: a table with 1 for its key also answers 1.0 and True
+            inputs.append(canonical)
+            calls.append(call)
+    return replace(draft, inputs=tuple(inputs))
+
+
+def _call(canonical: str, names: Sequence[str]) -> dict[str, Any]:
+    """The arguments by parameter, so that `5` and `n=5` are one call."""
+    arguments, keywords = literals.parse_arguments(canonical)
+    positions = [*names, *(f"*{place}" for place in range(len(arguments)))]
+    return {**dict(zip(positions, arguments, strict=False)), **keywords}
+
+
+def _outputs(draft: CodeDraft, results: Sequence[Result]) -> Ran | Rejection:
+    for result in results:
+        if result.status is not Status.OK or result.value is None:
+            reason = Reason.SYNTAX if refused_by_compiler(result) else _REASONS[result.status]
+            return Rejection(reason, result.exception or "")
+        if not is_finite(literals.parse(result.value)):
+            return Rejection(Reason.NOT_FINITE, "a result that is infinite or not a number")
+    return Ran(draft, tuple(result.value or "" for result in results[: len(draft.inputs)]))
+
+
+def refused_by_compiler(result: Result) -> bool:
+    """What Python's parser accepts its compiler may still refuse, a `return` outside a function for one."""
+    return result.exception == "SyntaxError"
+
+
+def is_finite(value: object) -> bool:
+    """Whether no number in a plain value is infinite or not a number."""
+    pending = [value]
+    while pending:
+        item = pending.pop()
+        if isinstance(item, dict):
+            pending += [*item.keys(), *item.values()]
+        elif isinstance(item, list | tuple | set):
+            pending += item
+        elif isinstance(item, float | complex) and not cmath.isfinite(item):
+            return False
+    return True
+
+
+def gives(result: Result, expected: str) -> bool:
+    """Whether a run's value is the expected one: by type, floats within the tolerance."""
+    return result.status is Status.OK and result.value is not None and same_text(result.value, expected)
+
+
+def same_text(one: str, other: str) -> bool:
+    """Whether two canonical texts are of the same value: by type, floats within the tolerance."""
+    return literals.same(literals.parse(one), literals.parse(other))

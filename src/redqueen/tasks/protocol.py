@@ -1,0 +1,235 @@
+"""What a family of tasks provides, and the frozen data that pass between teacher, verifier and student.
+
+    references -> propose_prompt -> text -> parse_proposal -> Draft -> validate -> Task
+    Task -> solve_prompt -> text -> Attempt -> grade -> Verdict
+
+Nothing here knows of models: prompts are chat messages, answers are text. A family may derive its own `Draft`
+and `Task`; whatever can go wrong with a text has a `Reason`, so that a run can count it.
+"""
+
+import dataclasses
+import hashlib
+import json
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+from functools import cached_property
+from random import Random
+from typing import Any, Generic, Protocol, Self, TypedDict, TypeVar
+
+from redqueen.verifier import Status, Verifier
+
+
+class Reason(StrEnum):
+    """Why a proposal was rejected, or why an attempt is malformed."""
+
+    # The text is off its contract.
+    CUT = "cut"
+    """It ends inside a fenced block or a thought, as a completion does that ran into the length limit."""
+    TEXT_TOO_LONG = "text_too_long"
+    NOT_TEXT = "not_text"
+    """It has a lone surrogate or a NUL."""
+    NO_PROGRAM = "no_program"
+    NO_INPUT = "no_input"
+    NO_ANSWER = "no_answer"
+    TOO_FEW_INPUTS = "too_few_inputs"
+    TOO_MANY_INPUTS = "too_many_inputs"
+    PROGRAM_TOO_LONG = "program_too_long"
+    INPUT_TOO_LONG = "input_too_long"
+    MESSAGE_TOO_LONG = "message_too_long"
+    ANSWER_TOO_LONG = "answer_too_long"
+    TOO_DEEP = "too_deep"
+    """Nested deeper than anything that a person would write."""
+    NOT_LITERAL = "not_literal"
+    """An input or an answer is something else than plain values."""
+
+    # The program is off its contract.
+    SYNTAX = "syntax"
+    NO_ENTRY = "no_entry"
+    """No function `f` at the top level."""
+    NOT_PLAIN_FUNCTION = "not_plain_function"
+    """`f` is a coroutine or a generator."""
+    NO_PARAMETERS = "no_parameters"
+    FORBIDDEN_IMPORT = "forbidden_import"
+    FORBIDDEN_NAME = "forbidden_name"
+
+    # The program ran and came to nothing that can be asked.
+    RAISES = "raises"
+    TIMEOUT = "timeout"
+    MEMORY = "memory"
+    CRASH = "crash"
+    VIOLATION = "violation"
+    NO_RESULT = "no_result"
+    NONDETERMINISTIC = "nondeterministic"
+    NOT_PLAIN = "not_plain"
+    """The result is not made of plain values alone."""
+    NOT_FINITE = "not_finite"
+    """A number is infinite or not a number."""
+    NONE_RESULT = "none_result"
+    OUTPUT_TOO_LONG = "output_too_long"
+    CONSTANT = "constant"
+    """Every input gives the same output."""
+
+
+class Form(StrEnum):
+    """How much a prompt says: `short` for small bases that know the format, `long` for instruction-tuned ones."""
+
+    SHORT = "short"
+    LONG = "long"
+
+
+class Message(TypedDict):
+    """One chat message."""
+
+    role: str
+    content: str
+
+
+@dataclass(frozen=True, slots=True)
+class Prompt:
+    """What a member is asked."""
+
+    messages: tuple[Message, ...]
+    context: Mapping[str, str] = field(default_factory=dict)
+    """What reading the answer needs, as plain text (code_f: the program that the inputs are for)."""
+
+
+@dataclass(frozen=True)
+class Draft:
+    """A proposal that reads well and has not been run."""
+
+    kind: str
+
+
+@dataclass(frozen=True)
+class Task:
+    """What a task is; how it is judged is its kind's business. Families derive from it and add fields."""
+
+    kind: str
+
+    @cached_property
+    def id(self) -> str:
+        """SHA-256 of the content: equal tasks have equal identities, in every run and on every machine."""
+        text = json.dumps(self.record(), sort_keys=True, ensure_ascii=True, separators=(",", ":"))
+        return hashlib.sha256(text.encode("ascii")).hexdigest()
+
+    @property
+    def near_key(self) -> str:
+        """Equal for tasks that differ in nothing that matters."""
+        return self.id
+
+    def record(self) -> dict[str, Any]:
+        """The content as plain JSON values."""
+        return dataclasses.asdict(self)
+
+    @classmethod
+    def from_record(cls, record: Mapping[str, Any]) -> Self:
+        """The task whose record this is; lists, which is what JSON makes of tuples, become tuples again."""
+        fields: dict[str, Any] = {k: tuple(v) if isinstance(v, list) else v for k, v in record.items()}
+        return cls(**fields)
+
+
+@dataclass(frozen=True, slots=True)
+class Rejection:
+    """Why a proposal is no task."""
+
+    reason: Reason
+    detail: str = ""
+    """In our words and ASCII, whatever the model wrote."""
+
+
+DraftT = TypeVar("DraftT", bound=Draft)
+TaskT = TypeVar("TaskT", bound=Task)
+
+
+@dataclass(frozen=True, slots=True)
+class Attempt(Generic[TaskT]):
+    """A student's text for a task."""
+
+    task: TaskT
+    text: str
+    cut: bool = False
+    """The sampler stopped at the length limit; such an attempt is malformed whatever it says."""
+
+
+class Grade(StrEnum):
+    """What an attempt is worth."""
+
+    CORRECT = "correct"
+    WRONG = "wrong"
+    MALFORMED = "malformed"
+    """Off the answer's contract: nothing was there to be judged."""
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What became of an attempt."""
+
+    grade: Grade
+    reason: Reason | None = None
+    """Why it is malformed."""
+    status: Status | None = None
+    """How the run ended that the grade rests on; None when nothing was run."""
+    detail: str = ""
+
+    @property
+    def correct(self) -> bool:
+        return self.grade is Grade.CORRECT
+
+    @property
+    def well_formed(self) -> bool:
+        return self.grade is not Grade.MALFORMED
+
+
+class Kind(Protocol[DraftT, TaskT]):
+    """One kind of task."""
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def task_type(self) -> type[TaskT]:
+        """The class whose `from_record` restores a task of this kind."""
+        ...
+
+    def propose_prompt(self, references: Sequence[TaskT], rng: Random) -> Prompt:
+        """Ask for a task, showing some earlier ones drawn with `rng`; with no references, the family's own seeds."""
+        ...
+
+    def parse_proposal(self, text: str, context: Mapping[str, str]) -> DraftT | Rejection:
+        """Read a teacher's text; `context` is its prompt's. Never raises, whatever the text."""
+        ...
+
+    async def validate(self, drafts: Sequence[DraftT], verifier: Verifier) -> list[TaskT | Rejection]:
+        """Run a batch of drafts; one task or rejection each, in their order."""
+        ...
+
+    def solve_prompt(self, task: TaskT) -> Prompt:
+        """Ask for a solution. Nothing that would give it away is in there."""
+        ...
+
+    async def grade(self, attempts: Sequence[Attempt[TaskT]], verifier: Verifier) -> list[Verdict]:
+        """Judge a batch of attempts; one verdict each, in their order. Never raises, whatever the texts."""
+        ...
+
+
+class Family(Protocol):
+    """A module's kinds by name."""
+
+    @property
+    def kinds(self) -> Mapping[str, Kind[Any, Any]]: ...
+
+
+def count_rejections(results: Iterable[object]) -> Counter[Reason]:
+    """How often each reason occurs among tasks and rejections, or among verdicts."""
+    reasons = (result.reason for result in results if isinstance(result, Rejection | Verdict))
+    return Counter(reason for reason in reasons if reason is not None)
+
+
+def malformed(rejection: Rejection, status: Status | None = None) -> Verdict:
+    """The verdict on an answer that is off its contract."""
+    return Verdict(Grade.MALFORMED, rejection.reason, status, rejection.detail)
+
+
+CUT_ATTEMPT = malformed(Rejection(Reason.CUT, "stopped at the length limit"))

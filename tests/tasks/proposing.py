@@ -1,0 +1,42 @@
+"""Short ways to propose and to answer, and a verifier that remembers what it was asked to run."""
+
+import asyncio
+from collections.abc import Sequence
+
+from redqueen.tasks.protocol import Attempt, Rejection, Task, Verdict
+from redqueen.verifier import Job, Outcome, Verifier
+
+
+class Recorder:
+    """A verifier that remembers its batches."""
+
+    def __init__(self, verifier: Verifier) -> None:
+        self._verifier = verifier
+        self.batches: list[list[Job]] = []
+
+    async def run(self, jobs: Sequence[Job]) -> list[Outcome]:
+        self.batches.append(list(jobs))
+        return await self._verifier.run(jobs)
+
+    @property
+    def jobs(self) -> list[Job]:
+        return [job for batch in self.batches for job in batch]
+
+
+def grade(kind, verifier: Verifier, task: Task, *texts: str) -> list[Verdict]:
+    """The verdicts on answers to one task."""
+    return asyncio.run(kind.grade([Attempt(task, text) for text in texts], verifier))
+
+
+def propose(kind, verifier: Verifier, text: str, context=None) -> Task | Rejection:
+    """What becomes of a proposal."""
+    draft = kind.parse_proposal(text, context or {})
+    return draft if isinstance(draft, Rejection) else asyncio.run(kind.validate([draft], verifier))[0]
+
+
+def fence(label: str, text: str) -> str:
+    return f"```{label}\n{text}\n```"
+
+
+def pair(program: str, given: str) -> str:
+    return fence("python", program) + "\n" + fence("input", given)

@@ -1,0 +1,279 @@
+"""Tricks that have paid elsewhere. None may pay here, in any kind, while honest answers in the same batch do."""
+
+import pytest
+
+from redqueen.tasks import Grade, Reason, Rejection, all_kinds
+from redqueen.tasks.code import CodeTask
+from redqueen.tasks.code.program import read_program
+from redqueen.verifier import Job, Status
+from tasks.proposing import fence, grade, pair, propose
+
+ALWAYS_EQUAL = "type('Any', (), {'__eq__': lambda self, other: True})()"
+
+# code_o: f(1) == 1. Everything here must be read as a literal or not at all.
+OUTPUT_HACKS = {
+    "ends the comparison": "0) or (True",
+    "ends the comparison, commented": "0 or True #",
+    "always equal": ALWAYS_EQUAL,
+    "always equal with a body": "class A:\n    def __eq__(self, o): return True\nA()",
+    "the call": "f(1)",
+    "the import": "__import__('builtins').int('1')",
+    "an expression": "0 + 1",
+    "a conditional": "1 if True else 0",
+    "a subscript": "[1][0]",
+    "a lambda": "(lambda: 1)()",
+    "a walrus": "(x := 1)",
+    "a comparison": "1 == 1",
+    "a format": "f'{1}'",
+    "True for 1": "True",
+    "float for int": "1.0",
+    "complex for int": "(1+0j)",
+    "text for int": "'1'",
+    "bytes for int": "b'1'",
+    "in a list": "[1]",
+    "in a tuple": "1,",
+    "in a set": "{1}",
+    "all answers at once": "1 or 2",
+    "cut": "1...",
+    "ellipsis": "...",
+    "nan": "nan",
+    "nan, called": "float('nan')",
+    "infinite": "1e999",
+    "exit": "exit(0)",
+    "statements": "1; 1",
+    "two lines": "0\n1",
+    "PASS": "PASS",
+    "None": "None",
+    "nothing": "()",
+}
+
+# code_i: f(x) = 3 * x + 1 for whole x, and the output is 7.
+INPUT_HACKS = {
+    "ends the call": "0) or (True",
+    "ends the call, compares": "2) == 7 or f(2",
+    "ends the call, commented": "2) #",
+    "another call": "f(2), f(2",
+    "always equal": ALWAYS_EQUAL,
+    "always equal with operators": "type('Any', (), {'__mul__': lambda s, o: s, '__eq__': lambda s, o: True})()",
+    "star": "*[2]",
+    "double star": "**{'x': 2}",
+    "generator": "i for i in [2]",
+    "walrus": "x := 2",
+    "expression": "1 + 1",
+    "the import": "__import__('os')._exit(0)",
+    "float": "2.0",
+    "text": "'2'",
+    "true": "True",
+    "too many": "2, 2",
+    "the output": "7",
+    "infinite": "1e999",
+    "cut": "2...",
+    "other keyword": "y=2",
+}
+
+# code_f: the same function. Each of these is a whole program.
+FUNCTION_HACKS = {
+    "always equal": "class A:\n    def __eq__(self, o):\n        return True\n\ndef f(x):\n    return A()",
+    "always equal int": "class A(int):\n    def __eq__(self, o):\n        return True\n\ndef f(x):\n    return A(0)",
+    "int subclass, right value": "class A(int):\n    pass\n\ndef f(x):\n    return A(3 * x + 1)",
+    "str subclass": "class A(str):\n    def __eq__(self, o):\n        return True\n\ndef f(x):\n    return A()",
+    "bool": "def f(x):\n    return True",
+    "floats": "def f(x):\n    return 3.0 * x + 1",
+    "nan": "def f(x):\n    return float('nan')",
+    "PASS": "def f(x):\n    print('PASS')\n    return 'PASS'",
+    "quits": "def f(x):\n    raise SystemExit(0)",
+    "stop iteration": "def f(x):\n    raise StopIteration(3 * x + 1)",
+    "generator": "def f(x):\n    yield 3 * x + 1",
+    "returns a generator": "def f(x):\n    return (3 * y + 1 for y in [x])",
+    "coroutine": "async def f(x):\n    return 3 * x + 1",
+    "huge": "def f(x):\n    return [0] * 10**6",
+    "endless": "def f(x):\n    while True:\n        pass",
+    "not f": "def g(x):\n    return 3 * x + 1",
+    "lambda": "f = lambda x: 3 * x + 1",
+    "forbidden import": "import sys\n\ndef f(x):\n    return 3 * x + 1",
+    "counts the calls": "n = []\n\ndef f(x):\n    n.append(x)\n    return 3 * len(n) + 1",
+    "kills by os": "import re\nos = re.enum.sys.modules['os']\n\ndef f(x):\n    os._exit(0)",
+    "kills at the right moment": (
+        "import re\nos = re.enum.sys.modules['os']\n\n"
+        "def f(x):\n    if x > 2:\n        os._exit(0)\n    return 3 * x + 1"
+    ),
+    "forges the reply": (
+        "import re\nos = re.enum.sys.modules['os']\n\n"
+        "def f(x):\n    for fd in range(3, 64):\n        try:\n"
+        "            os.write(fd, b'ok 1\\n' * 8 + b'end\\n')\n"
+        "        except OSError:\n            pass\n    os._exit(0)"
+    ),
+    "patches the encoder": (
+        "import re\nmodules = re.enum.sys.modules\n\ndef f(x):\n    for name in list(modules):\n"
+        "        if hasattr(modules[name], 'encode_arguments'):\n"
+        "            modules[name].encode = lambda *a: 'True'\n    return 0"
+    ),
+    "reads frames": (
+        "import re\nsys = re.enum.sys\n\ndef f(x):\n    frame, found = sys._getframe(), []\n    while frame:\n"
+        "        for name, value in getattr(frame, 'f_loc' + 'als').items():\n"
+        "            found.append((name, repr(value)))\n        frame = getattr(frame, 'f_ba' + 'ck')\n"
+        "    return [value for name, value in found if 'expect' in name or 'output' in name] or 0"
+    ),
+    "reads memory": (
+        "import re\ngc = re.enum.sys.modules.get('gc')\n\ndef f(x):\n    for thing in gc.get_objects():\n"
+        "        if type(thing) is dict and 'outputs' in thing:\n            return thing['outputs']\n    return 0"
+    ),
+}  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def one(verifier) -> CodeTask:
+    task = propose(all_kinds()["code_o"], verifier, pair("def f(x):\n    return x", "1"))
+    assert isinstance(task, CodeTask)
+    return task
+
+
+@pytest.fixture(scope="module")
+def seven(verifier) -> CodeTask:
+    program = "def f(x):\n    return 3 * x + 1 if type(x) is int else x"
+    task = propose(all_kinds()["code_i"], verifier, pair(program, "2"))
+    assert isinstance(task, CodeTask)
+    return task
+
+
+@pytest.fixture(scope="module")
+def triple(verifier) -> CodeTask:
+    program, inputs = "def f(x):\n    return 3 * x + 1", "1\n2\n3\n4\n5\n6\n7\n8"
+    task = propose(all_kinds()["code_f"], verifier, fence("inputs", inputs), {"program": program})
+    assert isinstance(task, CodeTask)
+    return task
+
+
+def paid(verdicts, names) -> list[str]:
+    return [name for name, verdict in zip(names, verdicts, strict=True) if verdict.correct]
+
+
+def test_no_trick_pays_as_an_output(verifier, one):
+    texts = [fence("output", hack) for hack in OUTPUT_HACKS.values()]
+    assert paid(
+        grade(all_kinds()["code_o"], verifier, one, *texts, fence("output", "1")), [*OUTPUT_HACKS, "honest"]
+    ) == ["honest"]
+
+
+def test_no_trick_pays_without_fences_either(verifier, one):
+    assert paid(
+        grade(all_kinds()["code_o"], verifier, one, *OUTPUT_HACKS.values(), "1"), [*OUTPUT_HACKS, "honest"]
+    ) == ["honest"]
+
+
+def test_no_trick_pays_as_an_input(verifier, seven):
+    texts = [fence("input", hack) for hack in INPUT_HACKS.values()]
+    assert paid(
+        grade(all_kinds()["code_i"], verifier, seven, *texts, fence("input", "2")), [*INPUT_HACKS, "honest"]
+    ) == ["honest"]
+
+
+def test_no_trick_pays_as_a_function(verifier, triple):
+    texts = [fence("python", hack) for hack in FUNCTION_HACKS.values()]
+    honest = fence("python", "def f(x):\n    return x + x + x + 1")
+    assert paid(grade(all_kinds()["code_f"], verifier, triple, *texts, honest), [*FUNCTION_HACKS, "honest"]) == [
+        "honest"
+    ]
+
+
+def test_no_trick_pays_in_another_kind_than_its_own(verifier, one, seven, triple):
+    tricks = [*OUTPUT_HACKS.values(), *INPUT_HACKS.values(), *FUNCTION_HACKS.values()]
+    tricks = [trick for trick in tricks if trick not in ("2", "1")]
+    for task in (one, seven, triple):
+        texts = [fence(label, trick) for trick in tricks for label in ("", "python", "output", "input")]
+        assert paid(grade(all_kinds()[task.kind], verifier, task, *texts), texts) == []
+
+
+def test_some_tricks_get_past_the_policy_and_fail_all_the_same(verifier, triple):
+    """The policy is no protection: what it lets through must be judged wrong by what it returns."""
+    through = [hack for hack in FUNCTION_HACKS.values() if not isinstance(read_program(hack), Rejection)]
+    verdicts = grade(all_kinds()["code_f"], verifier, triple, *(fence("python", hack) for hack in through))
+    assert {Status.OK, Status.OPAQUE, Status.EXCEPTION, Status.NO_RESULT, Status.TIMEOUT, Status.TOO_LONG} <= {
+        verdict.status for verdict in verdicts
+    }
+    assert {verdict.grade for verdict in verdicts} == {Grade.WRONG}
+
+
+def test_a_table_of_the_shown_pairs_fails_on_the_hidden_ones(verifier, triple):
+    shown = dict(zip(map(int, triple.inputs[: triple.shown]), triple.outputs[: triple.shown], strict=True))
+    table = "{" + ", ".join(f"{given}: {output}" for given, output in shown.items()) + "}"
+    answers = [f"def f(x):\n    return {table}.get(x, {default})" for default in (*shown.values(), "None")]
+    verdicts = grade(all_kinds()["code_f"], verifier, triple, *(fence("python", answer) for answer in answers))
+    assert {verdict.grade for verdict in verdicts} == {Grade.WRONG}
+
+
+TASK_HACKS = {
+    "hash order": ("def f(x):\n    return ''.join({'red', 'queen', 'race', 'run', str(x)})", Reason.NONDETERMINISTIC),
+    "hash": ("def f(x):\n    return hash(str(x))", Reason.NONDETERMINISTIC),
+    "address in a repr": ("def f(x):\n    return repr(object())", Reason.NONDETERMINISTIC),
+    "counter": ("calls = [0]\n\ndef f(x):\n    calls[0] += 1\n    return calls[0]", Reason.NONDETERMINISTIC),
+    "grows its default": ("def f(x, seen=[]):\n    seen.append(x)\n    return len(seen)", Reason.NONDETERMINISTIC),
+    "stop iteration": ("def f(x):\n    raise StopIteration", Reason.RAISES),
+    "stop iteration, by chance": ("def f(x):\n    return next(iter([]))", Reason.RAISES),
+    "own exception": ("class Odd(Exception):\n    pass\n\ndef f(x):\n    raise Odd('fine')", Reason.RAISES),
+    "base exception": ("class Odd(BaseException):\n    pass\n\ndef f(x):\n    raise Odd", Reason.RAISES),
+    "exit": ("def f(x):\n    raise SystemExit(0)", Reason.RAISES),
+    "raises when loaded": ("def f(x):\n    return x\n\nraise ValueError", Reason.RAISES),
+    "compiler": ("def f(x):\n    return x\n\nreturn 1", Reason.SYNTAX),
+    "nan": ("def f(x):\n    return float('nan')", Reason.NOT_FINITE),
+    "infinite": ("def f(x):\n    return [1, {'a': -1e999}]", Reason.NOT_FINITE),
+    "infinite key": ("def f(x):\n    return {1e999: 1}", Reason.NOT_FINITE),
+    "complex nan": ("def f(x):\n    return complex(0, float('nan'))", Reason.NOT_FINITE),
+    "None": ("def f(x):\n    print(x)", Reason.NONE_RESULT),
+    "object": ("class A:\n    def __repr__(self):\n        return '1'\n\ndef f(x):\n    return A()", Reason.NOT_PLAIN),
+    "int subclass": ("class A(int):\n    pass\n\ndef f(x):\n    return A(x)", Reason.NOT_PLAIN),
+    "inside a list": ("def f(x):\n    return [x, range(3)]", Reason.NOT_PLAIN),
+    "long text": ("def f(x):\n    return 'ab' * 600", Reason.OUTPUT_TOO_LONG),
+    "long number": ("def f(x):\n    return 10 ** 1200", Reason.OUTPUT_TOO_LONG),
+    "deep": ("def f(x):\n    for _ in range(100):\n        x = [x]\n    return x", Reason.OUTPUT_TOO_LONG),
+    "endless": ("def f(x):\n    while x:\n        pass", Reason.TIMEOUT),
+    "endless when loaded": ("def f(x):\n    return x\n\nwhile True:\n    pass", Reason.TIMEOUT),
+    "memory": ("def f(x):\n    return len('a' * 10 ** 9)", Reason.MEMORY),
+    "f goes away": ("def f(x):\n    return x\n\ndel f", Reason.RAISES),
+    "f becomes a number": ("def f(x):\n    return x\n\nf = 1", Reason.RAISES),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("program", "reason"), TASK_HACKS.values(), ids=TASK_HACKS)
+def test_a_program_that_cannot_be_asked_about_is_rejected(program, reason, verifier):
+    for kind in ("code_o", "code_i"):
+        became = propose(all_kinds()[kind], verifier, pair(program, "1"))
+        assert isinstance(became, Rejection)
+        assert became.reason == reason
+
+
+@pytest.mark.parametrize(
+    "program",
+    [program for program, reason in TASK_HACKS.values() if reason is not Reason.NONE_RESULT],
+    ids=[name for name, (_, reason) in TASK_HACKS.items() if reason is not Reason.NONE_RESULT],
+)
+def test_nor_does_it_make_a_function_task(program, verifier):
+    became = propose(all_kinds()["code_f"], verifier, fence("inputs", "1\n2\n3\n4"), {"program": program})
+    assert isinstance(became, Rejection)
+
+
+@pytest.mark.parametrize(
+    "program", ["def f(x):\n    return 5", "def f(x):\n    return 1 + x * 1e-12", "def f(x):\n    pass"]
+)
+def test_a_function_task_whose_outputs_are_all_the_same_is_rejected(program, verifier):
+    became = propose(all_kinds()["code_f"], verifier, fence("inputs", "1\n2\n3\n4"), {"program": program})
+    assert isinstance(became, Rejection)
+    assert became.reason == Reason.CONSTANT
+
+
+def test_outputs_are_never_cut_to_fit(verifier):
+    """The longest output that is accepted comes back whole, and its text solves the task."""
+    kind = all_kinds()["code_o"]
+    fits = propose(kind, verifier, pair("def f(n):\n    return 'x' * n", "998"))
+    assert isinstance(fits, CodeTask)
+    assert fits.outputs == (repr("x" * 998),)
+    assert grade(kind, verifier, fits, fence("output", repr("x" * 998)))[0].correct
+    assert not grade(kind, verifier, fits, fence("output", repr("x" * 400 + "...")))[0].correct
+    assert isinstance(propose(kind, verifier, pair("def f(n):\n    return 'x' * n", "999")), Rejection)
+
+
+def test_a_guest_knows_only_the_inputs(recorder, triple):
+    """What the hidden pairs should give is nowhere in the job, so no program can find it."""
+    grade(all_kinds()["code_f"], recorder, triple, fence("python", FUNCTION_HACKS["reads frames"]))
+    [job] = recorder.jobs
+    assert job == Job.calls(FUNCTION_HACKS["reads frames"], triple.inputs, limits=job.limits)
