@@ -1,6 +1,6 @@
 # group: stack
 # input: 1
-# expect: crash|memory|exc:RecursionError
+# expect: crash|memory|timeout|exc:RecursionError
 # why: the same with itertools.chain
 import itertools
 def f(x):

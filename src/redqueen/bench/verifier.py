@@ -148,7 +148,7 @@ def _peer(name: str, workers: int) -> Callable[[float], float]:
 
     def run(seconds: float) -> float:
         command = [sys.executable, str(script), name, str(seconds), str(workers)]
-        done = subprocess.run(command, capture_output=True, text=True)
+        done = subprocess.run(command, input=json.dumps(PROGRAMS), capture_output=True, text=True)
         if done.returncode != 0:
             raise Fault(f"the peer {name} failed: {done.stderr.strip().splitlines()[-1:]}")
         answer = json.loads(done.stdout)
