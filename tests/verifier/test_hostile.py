@@ -51,9 +51,10 @@ class House:
         self.processes = _processes()
 
     def honest_everywhere(self) -> None:
-        """An honest program gets the right answer on every zygote."""
-        for outcome in self.verifier.run_sync([Job.calls(HONEST, ["2"])] * self.workers):
-            assert outcome.results[0].verdict == HONEST_VERDICT
+        """An honest program gets the right answer on every zygote, those with few modules and those with all."""
+        for source in (HONEST, f"import decimal\n{HONEST}"):
+            for outcome in self.verifier.run_sync([Job.calls(source, ["2"])] * self.workers):
+                assert outcome.results[0].verdict == HONEST_VERDICT
 
     def check(self) -> None:
         self.honest_everywhere()

@@ -20,7 +20,11 @@ NO_CHILD_FILTER = ("isolation.py", "if seccomp:\n            refused |=", "if Fa
 NO_CPU_TIMER = ("isolation.py", "refused |= syscall(settime, cpu_timer, 0, cpu_limit, None)", "pass")
 NO_MEMORY_LIMIT = ("isolation.py", "setrlimit(resource.RLIMIT_AS, (memory_bytes, memory_bytes))", "pass")
 NO_NAMESPACES = ("service.py", 'if settings["namespaces"]:', "if False:")
-NO_LITERALS = ("runner.py", "return literals.read_arguments(text)", "return eval(f'(lambda *a, **k: (a, k))({text})')")
+NO_LITERALS = (
+    "runner.py",
+    "_attempt(literals.read_arguments, text)",
+    "_attempt(lambda t: eval(f'(lambda *a, **k: (a, k))({t})'), text)",
+)
 
 LAYERS = {
     "seccomp": ([NO_ZYGOTE_FILTER, NO_CHILD_FILTER], ("file_", "net_")),

@@ -116,7 +116,7 @@ def _ratio(ours: list[float], others: list[float]) -> float:
 
 
 def _our_ways(verifier: LocalVerifier) -> dict[str, Callable[[float], float]]:
-    plain = [Job.calls(source, [arguments], twice=False) for source, arguments in PROGRAMS] * 25
+    plain = [Job.calls(source, [arguments], twice=False) for source, arguments in PROGRAMS] * 50
     tens = [Job.calls(source, [arguments] * 10, twice=False) for source, arguments in PROGRAMS] * 25
 
     def with_loops(limits: Limits) -> list[Job]:

@@ -22,11 +22,11 @@ from dataclasses import dataclass
 from redqueen.errors import VerifierFault
 from redqueen.verifier import zygotes
 from redqueen.verifier.channel import Channel
-from redqueen.verifier.guest import wire
-from redqueen.verifier.jobs import MAX_SOURCE_CHARS, Job, Outcome, Result, Status
+from redqueen.verifier.guest import literals, wire
+from redqueen.verifier.jobs import MAX_SOURCE_CHARS, Job, Mode, Outcome, Result, Status
 from redqueen.verifier.replies import Ending, agree, judge, most_bytes, results_wanted
 from redqueen.verifier.tiers import Tier
-from redqueen.verifier.zygotes import Flavour, Zygote
+from redqueen.verifier.zygotes import Flavour, Modules, Zygote, modules_for
 
 IN_FLIGHT_PER_CORE = 16
 """Infinite loops hold a place for their whole CPU limit; with this many places the others still get through."""
@@ -35,6 +35,7 @@ _TRIES = 10
 _FAILED_STARTS = 4
 """Zygotes in a row that may die before they are ready."""
 _CHECK_EVERY_S = 0.25
+_READ_HERE_CHARS = 2000
 _CLOSED = "the verifier was closed"
 _GRACE_S = 3.0
 """How long after a run's wall-clock limit, which the kernel enforces, the host steps in itself."""
@@ -169,7 +170,7 @@ class Supervisor(threading.Thread):
 
     def run(self) -> None:
         try:
-            self._want(Flavour(zygotes.HASH_SEEDS[0], False))
+            self._want(Flavour(zygotes.HASH_SEEDS[0], Modules.CORE))
             while not self._stopping and self._failure is None:
                 self._turn()
         except Exception as error:
@@ -203,8 +204,9 @@ class Supervisor(threading.Thread):
             too_long = (Result(Status.TOO_LONG),) * results_wanted(job)
             self._finish(ticket, too_long)
             return
+        modules = modules_for(job)
         for order in range(len(ticket.results)):
-            flavour = Flavour(zygotes.HASH_SEEDS[order], job.numpy)
+            flavour = Flavour(zygotes.HASH_SEEDS[order], modules)
             self._want(flavour)
             self._waiting.setdefault(flavour, deque()).append(Run(ticket, flavour, order))
 
@@ -375,13 +377,14 @@ class Supervisor(threading.Thread):
 def _payload(run: Run) -> bytes:
     """The job as its child reads it. The token marks the reply as meant, it proves nothing."""
     job, limits = run.ticket.job, run.ticket.job.limits
+    texts = job.texts[::-1] if run.order else job.texts
     return marshal.dumps(
         tuple(
             wire.Job(
                 token=run.token,
                 mode=str(job.mode),
                 source=job.source,
-                texts=job.texts[::-1] if run.order else job.texts,
+                texts=tuple(map(_read_here, texts)) if job.mode is Mode.CALLS else texts,
                 entry=job.entry,
                 stdin=job.stdin,
                 modules=job.modules,
@@ -393,6 +396,16 @@ def _payload(run: Run) -> bytes:
             )
         )
     )
+
+
+def _read_here(text: str) -> object:
+    """Canonical arguments, which most are, as values: reading text costs a child more pages than its whole call."""
+    if len(text) > _READ_HERE_CHARS:
+        return text
+    try:
+        return literals.parse_arguments(text)
+    except literals.NotCanonical:
+        return text
 
 
 def _timer(seconds: float) -> bytes:

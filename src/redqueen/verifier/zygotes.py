@@ -8,15 +8,18 @@ import contextlib
 import importlib.util
 import json
 import platform
+import re
 import socket
 import subprocess
 import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from redqueen.verifier.guest import wire
+from redqueen.verifier.jobs import Job
 from redqueen.verifier.tiers import Tier
 
 if TYPE_CHECKING:
@@ -28,16 +31,25 @@ HASH_SEEDS = (1, 2)
 _TIME_ZONES = ("UTC0", "LATER-24")
 """The second run of a job is a day ahead by its local time, so that what depends on the date shows."""
 
-PRELOAD = (
-    "__future__", "_strptime", "abc", "array", "ast", "base64", "bisect", "calendar", "cmath", "codecs",
-    "collections.abc", "contextlib", "copy", "dataclasses", "datetime", "decimal", "enum", "fractions", "functools",
-    "hashlib", "heapq", "inspect", "io", "itertools", "json", "keyword", "math", "numbers", "operator", "os", "queue",
-    "random", "re", "signal", "statistics", "string", "struct", "sys", "textwrap", "time", "traceback", "types",
-    "typing", "unicodedata", "encodings.ascii", "encodings.cp1252", "encodings.hex_codec", "encodings.latin_1",
-    "encodings.rot_13", "encodings.unicode_escape", "encodings.utf_16", "encodings.utf_16_be", "encodings.utf_16_le",
-    "encodings.utf_32", "encodings.utf_32_be", "encodings.utf_32_le", "encodings.utf_8_sig",
+CORE = (
+    "__future__", "abc", "bisect", "collections.abc", "copy", "enum", "functools", "heapq", "io", "itertools", "math",
+    "operator", "os", "re", "string", "sys", "time", "types", "typing",
     # Plain arithmetic on long integers imports it from Python 3.12 on.
     *(["_pylong"] if sys.version_info >= (3, 12) else []),
+)  # fmt: skip
+"""What most programs need. A fork costs by what its zygote holds, so the rest is in a zygote of its own."""
+_CORE_NAMES = frozenset(name.partition(".")[0] for name in CORE)
+_IMPORTS = re.compile(r"\bfrom\s+([\w.]+)\s+import\b|\bimport\s+([^\n;#]+)")
+_OTHER_IMPORTS = re.compile(r"\b(?:__import__|importlib|modules|eval|exec|compile|encode|decode|codecs)\b|\\\n")
+"""Imports by a computed name, and codecs, which are modules too. (Names beyond ASCII are read by `unicodedata`.)"""
+PRELOAD = (
+    *CORE,
+    "_strptime", "array", "ast", "base64", "calendar", "cmath", "codecs", "contextlib", "dataclasses", "datetime",
+    "decimal", "fractions", "hashlib", "inspect", "json", "keyword", "numbers", "queue", "random", "signal",
+    "statistics", "struct", "textwrap", "traceback", "unicodedata", "encodings.ascii", "encodings.cp1252",
+    "encodings.hex_codec", "encodings.latin_1", "encodings.rot_13", "encodings.unicode_escape", "encodings.utf_16",
+    "encodings.utf_16_be", "encodings.utf_16_le", "encodings.utf_32", "encodings.utf_32_be", "encodings.utf_32_le",
+    "encodings.utf_8_sig",
 )  # fmt: skip
 """What programs may import. A module counts only if it is listed: a guest cannot open a file to import from."""
 NUMPY_PRELOAD = ("numpy", "numpy.linalg", "numpy.fft", "numpy.random", "numpy.polynomial", "numpy.ma")
@@ -45,12 +57,21 @@ _ONE_THREAD = {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1", "MKL_NUM_THR
 """A zygote must have a single thread when it forks."""
 
 
+class Modules(StrEnum):
+    """Which modules a zygote holds."""
+
+    CORE = "core"
+    ALL = "all"
+    NUMPY = "numpy"
+    """All, and numpy."""
+
+
 @dataclass(frozen=True, slots=True)
 class Flavour:
     """Which kind of zygote a run needs."""
 
     seed: int
-    numpy: bool
+    modules: Modules
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,8 +106,8 @@ class Zygote:
             "linux": sys.platform == "linux",
             "namespaces": tier is Tier.FULL,
             "seccomp": tier is not Tier.NONE,
-            "preload": [*preload, *(NUMPY_PRELOAD if self.flavour.numpy else ())],
-            "paths": numpy_paths() if self.flavour.numpy else [],
+            "preload": _held(self.flavour.modules, preload),
+            "paths": numpy_paths() if self.flavour.modules is Modules.NUMPY else [],
         }
         zone = _TIME_ZONES[self.flavour.seed != HASH_SEEDS[0]]
         command = [sys.executable, "-s", "-P", "-S", "-B", str(GUEST / "zygote.py")]
@@ -138,6 +159,31 @@ class Zygote:
         self.process.kill()
         with contextlib.suppress(subprocess.TimeoutExpired):
             self.process.wait(5)
+
+
+def modules_for(job: Job) -> Modules:
+    """The smallest zygote that has what the job's texts import."""
+    if job.numpy:
+        return Modules.NUMPY
+    texts = (job.source, *(text for _, text in job.modules))
+    return Modules.CORE if all(_needs_only_core(text) for text in texts) else Modules.ALL
+
+
+def _needs_only_core(text: str) -> bool:
+    """Whether every import is of a core module, and nothing in the text imports in another way."""
+    if not text.isascii() or _OTHER_IMPORTS.search(text):
+        return False
+    for source, names in _IMPORTS.findall(text):
+        wanted = [source] if source else [name.split()[0] for name in names.split(",") if name.split()]
+        if not all(name.partition(".")[0] in _CORE_NAMES for name in wanted):
+            return False
+    return True
+
+
+def _held(modules: Modules, preload: Sequence[str]) -> list[str]:
+    if modules is Modules.CORE:
+        return [name for name in preload if name in CORE]
+    return [*preload, *(NUMPY_PRELOAD if modules is Modules.NUMPY else ())]
 
 
 def numpy_paths() -> list[str]:

@@ -125,7 +125,7 @@ class Zygote:
                     os._exit(_CHILD_FAILED)
                 data += piece
             os.closerange(_JOB_FD, _WAKE_FD + 1)
-            job = wire.Job._make(marshal.loads(data))
+            job = tuple.__new__(wire.Job, marshal.loads(data))
             if self._confine and not self._confine(job.cpu_limit, job.wall_limit, self._base_memory + job.memory_bytes):
                 os._exit(_CHILD_FAILED)
             runner.reply(_REPLY_FD, job)

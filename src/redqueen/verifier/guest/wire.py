@@ -16,6 +16,7 @@ class Job(NamedTuple):
     mode: str
     source: str
     texts: tuple
+    """Argument or literal texts; arguments that the host could read are in it as (positional, keyword) values."""
     entry: str
     stdin: str
     modules: tuple
