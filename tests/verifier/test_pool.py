@@ -361,3 +361,23 @@ def test_the_pool_is_as_good_after_cuda_or_threads_have_started() -> None:
     )
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
     assert done.stdout == "ok:7\n", done.stderr
+
+
+@pytest.mark.parametrize(
+    "limits",
+    [
+        {"cpu_s": 0},
+        {"cpu_s": -1.0},
+        {"cpu_s": float("nan")},
+        {"cpu_s": float("inf")},
+        {"wall_s": 0.0},
+        {"memory_mb": 0},
+        {"memory_mb": 1 << 40},
+        {"value_chars": 0},
+        {"stdout_bytes": -1},
+    ],
+    ids=str,
+)
+def test_a_limit_that_limits_nothing_is_refused(limits) -> None:
+    with pytest.raises(ValueError, match="limit"):
+        Limits(**limits)

@@ -12,6 +12,9 @@ from enum import StrEnum
 MAX_SOURCE_CHARS = 1_000_000
 """A job's texts together; a longer job is refused before it reaches a guest."""
 
+MAX_SECONDS = 86_400
+MAX_MEMORY_MB = 1 << 20
+
 
 class Status(StrEnum):
     """How one call, or a whole job, ended."""
@@ -64,6 +67,15 @@ class Limits:
     """Canonical text of one result."""
     stdout_bytes: int = 100_000
     """Bytes (in UTF-8) that the program may print, over all calls."""
+
+    def __post_init__(self) -> None:
+        seconds = (self.cpu_s,) if self.wall_s is None else (self.cpu_s, self.wall_s)
+        if not all(0.001 <= each <= MAX_SECONDS for each in seconds):
+            raise ValueError(f"a time limit is between 0.001 and {MAX_SECONDS} seconds")
+        if not 1 <= self.memory_mb <= MAX_MEMORY_MB:
+            raise ValueError(f"a memory limit is between 1 and {MAX_MEMORY_MB} MB")
+        if self.value_chars < 1 or self.stdout_bytes < 0:
+            raise ValueError("a size limit is not negative")
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,30 +1,27 @@
 """The thread that keeps every core busy: queues runs, hands them to zygotes, collects their ends.
 
-All state of the pool lives in this one thread; other threads only append to `_inbox` and wake it. A run is one
-child process; a ticket is one job, of one run or two. A zygote that dies is replaced, and the runs that it had are
-started again elsewhere under a new number and with new pipes, so that no job is lost and none is answered twice.
+All state of the pool lives in this one thread; other threads only append to `_inbox` and wake it. A zygote that dies is
+replaced, and the runs that it had are started again elsewhere under a new number and with new pipes, so that no job is
+lost and none is answered twice.
 """
 
 import contextlib
-import marshal
 import math
 import os
 import selectors
 import socket
-import struct
 import threading
 import time
 from collections import deque
 from collections.abc import Sequence
 from concurrent.futures import Future
-from dataclasses import dataclass
 
 from redqueen.errors import VerifierFault
 from redqueen.verifier import zygotes
 from redqueen.verifier.channel import Channel
-from redqueen.verifier.guest import literals, wire
-from redqueen.verifier.jobs import MAX_SOURCE_CHARS, Job, Mode, Outcome, Result, Status
+from redqueen.verifier.jobs import MAX_SOURCE_CHARS, Job, Outcome, Result, Status
 from redqueen.verifier.replies import Ending, agree, judge, most_bytes, results_wanted
+from redqueen.verifier.runs import Batch, Run, Ticket
 from redqueen.verifier.tiers import Tier
 from redqueen.verifier.zygotes import Flavour, Modules, Zygote, modules_for
 
@@ -35,52 +32,9 @@ _TRIES = 10
 _FAILED_STARTS = 4
 """Zygotes in a row that may die before they are ready."""
 _CHECK_EVERY_S = 0.25
-_READ_HERE_CHARS = 2000
 _CLOSED = "the verifier was closed"
 _GRACE_S = 3.0
 """How long after a run's wall-clock limit, which the kernel enforces, the host steps in itself."""
-
-
-@dataclass(slots=True)
-class Batch:
-    """The jobs of one call and the future that gets their outcomes."""
-
-    outcomes: list[Outcome | None]
-    future: Future[list[Outcome]]
-    left: int
-
-
-@dataclass(slots=True)
-class Ticket:
-    """One job on its way through."""
-
-    job: Job
-    index: int
-    batch: Batch
-    results: list[tuple[Result, ...] | None]
-    cpu_s: float = 0.0
-
-
-@dataclass(slots=True, eq=False)
-class Run:
-    """One child process, wanted or running."""
-
-    ticket: Ticket
-    flavour: Flavour
-    order: int
-    """0 for the first run of a job, 1 for the second, which takes the calls in reverse."""
-    number: int = 0
-    token: str = ""
-    tries: int = 0
-    zygote: Zygote | None = None
-    channel: Channel | None = None
-    sending: bool = False
-    """Its pipe did not take the whole job at once."""
-    reading: bool = False
-    """Its reply is being watched for."""
-    ended: zygotes.Ended | None = None
-    started: float = 0.0
-    wall_s: float = 0.0
 
 
 class Supervisor(threading.Thread):
@@ -242,7 +196,7 @@ class Supervisor(threading.Thread):
         self._selector.unregister(zygote.control)
         zygote.close()
         self._failed_starts = 0 if zygote.ready else self._failed_starts + 1
-        for run in list(zygote.runs.values()):
+        for run in [self._running[number] for number in zygote.runs]:
             self._forget(run)
             if run.tries < _TRIES:
                 self._waiting[run.flavour].appendleft(Run(run.ticket, run.flavour, run.order, tries=run.tries))
@@ -255,24 +209,30 @@ class Supervisor(threading.Thread):
         self._want(zygote.flavour)
 
     def _start_runs(self) -> None:
-        for flavour, waiting in self._waiting.items():
-            if not waiting or len(self._running) >= self._places:
-                continue
-            ready = [zygote for zygote in self._zygotes if zygote.ready and zygote.flavour == flavour]
-            while waiting and ready and len(self._running) < self._places:
-                self._start(waiting.popleft(), min(ready, key=lambda zygote: len(zygote.runs)))
+        """Fill the free places, the flavours in turns: a long queue for one must not hold up the others."""
+        ready: dict[Flavour, list[Zygote]] = {}
+        for zygote in self._zygotes:
+            if zygote.ready and self._waiting.get(zygote.flavour):
+                ready.setdefault(zygote.flavour, []).append(zygote)
+        while ready and len(self._running) < self._places:
+            for flavour in list(ready):
+                if not self._waiting[flavour]:
+                    del ready[flavour]
+                elif len(self._running) < self._places:
+                    run = self._waiting[flavour].popleft()
+                    self._start(run, min(ready[flavour], key=lambda zygote: len(zygote.runs)))
 
     def _start(self, run: Run, zygote: Zygote) -> None:
         self._last_number += 1
         run.number, run.zygote, run.tries = self._last_number, zygote, run.tries + 1
         run.token = f"{run.number:016x}"
         run.wall_s = self._wall_limit(run.ticket.job)
-        payload = _payload(run)
+        payload = run.payload()
         run.channel = Channel(payload, most_bytes(run.ticket.job))
         run.started = time.monotonic()
         self._running[run.number] = run
         with contextlib.suppress(OSError):  # a dying zygote is about to be heard of
-            zygote.start_run(run, len(payload), run.channel.theirs)
+            zygote.start_run(run.number, len(payload), run.channel.theirs)
         run.channel.let_go()
         run.reading = True
         self._selector.register(run.channel.reply_fd, selectors.EVENT_READ, run)
@@ -332,7 +292,7 @@ class Supervisor(threading.Thread):
     def _forget(self, run: Run) -> None:
         self._running.pop(run.number, None)
         if run.zygote is not None:
-            run.zygote.runs.pop(run.number, None)
+            run.zygote.runs.discard(run.number)
         if run.channel is not None:
             self._stop_sending(run)
             self._stop_reading(run)
@@ -351,7 +311,7 @@ class Supervisor(threading.Thread):
                 self._lose(run.zygote, "a zygote did not answer")
             elif late > 0 and run.zygote is not None:
                 with contextlib.suppress(OSError):  # a zygote that is gone is heard of elsewhere
-                    run.zygote.kill_run(run)
+                    run.zygote.kill_run(run.number)
 
     def _shut_down(self) -> None:
         with self._door:
@@ -372,43 +332,3 @@ class Supervisor(threading.Thread):
         for batch in unfinished:
             if not batch.future.done():
                 batch.future.set_exception(VerifierFault(why))
-
-
-def _payload(run: Run) -> bytes:
-    """The job as its child reads it. The token marks the reply as meant, it proves nothing."""
-    job, limits = run.ticket.job, run.ticket.job.limits
-    texts = job.texts[::-1] if run.order else job.texts
-    return marshal.dumps(
-        tuple(
-            wire.Job(
-                token=run.token,
-                mode=str(job.mode),
-                source=job.source,
-                texts=tuple(map(_read_here, texts)) if job.mode is Mode.CALLS else texts,
-                entry=job.entry,
-                stdin=job.stdin,
-                modules=job.modules,
-                value_chars=limits.value_chars,
-                stdout_bytes=limits.stdout_bytes,
-                cpu_limit=_timer(limits.cpu_s),
-                wall_limit=_timer(run.wall_s),
-                memory_bytes=limits.memory_mb << 20,
-            )
-        )
-    )
-
-
-def _read_here(text: str) -> object:
-    """Canonical arguments, which most are, as values: reading text costs a child more pages than its whole call."""
-    if len(text) > _READ_HERE_CHARS:
-        return text
-    try:
-        return literals.parse_arguments(text)
-    except literals.NotCanonical:
-        return text
-
-
-def _timer(seconds: float) -> bytes:
-    """An itimerspec that fires once."""
-    whole, nanoseconds = divmod(int(seconds * 1_000_000_000), 1_000_000_000)
-    return struct.pack("=qqqq", 0, 0, whole, nanoseconds)

@@ -16,14 +16,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from redqueen.verifier.guest import wire
 from redqueen.verifier.jobs import Job
 from redqueen.verifier.tiers import Tier
-
-if TYPE_CHECKING:
-    from redqueen.verifier.supervisor import Run
 
 GUEST = Path(__file__).parent / "guest"
 HASH_SEEDS = (1, 2)
@@ -88,7 +84,8 @@ class Zygote:
 
     def __init__(self, flavour: Flavour, tier: Tier, preload: Sequence[str]) -> None:
         self.flavour = flavour
-        self.runs: dict[int, Run] = {}
+        self.runs: set[int] = set()
+        """Numbers of the runs that it has."""
         self.ready = False
         self.refused: str | None = None
         self.namespaces: dict[str, str] = {}
@@ -121,13 +118,13 @@ class Zygote:
             start_new_session=True,
         )
 
-    def start_run(self, run: "Run", job_bytes: int, fds: Sequence[int]) -> None:
+    def start_run(self, number: int, job_bytes: int, fds: Sequence[int]) -> None:
         """Pass a run on; its job travels through the run's own pipe."""
-        self.runs[run.number] = run
-        socket.send_fds(self.control, [wire.MESSAGE.pack(run.number, job_bytes)], fds)
+        self.runs.add(number)
+        socket.send_fds(self.control, [wire.MESSAGE.pack(number, job_bytes)], fds)
 
-    def kill_run(self, run: "Run") -> None:
-        self.control.send(wire.MESSAGE.pack(run.number, 0))
+    def kill_run(self, number: int) -> None:
+        self.control.send(wire.MESSAGE.pack(number, 0))
 
     def hear(self) -> Iterator[Ended]:
         """Read what the zygote has said; raises ConnectionError when it is gone."""
