@@ -319,7 +319,7 @@ def same(left, right, tolerance=FLOAT_TOLERANCE):
         return False
     if kind is float:
         both_nan = math.isnan(left) and math.isnan(right)
-        return both_nan or math.isclose(left, right, rel_tol=tolerance, abs_tol=tolerance / 1000)
+        return both_nan or math.isclose(left, right, rel_tol=tolerance, abs_tol=tolerance**2)
     if kind is complex:
         return same(left.real, right.real, tolerance) and same(left.imag, right.imag, tolerance)
     if kind is list or kind is tuple:
