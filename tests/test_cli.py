@@ -1,6 +1,7 @@
 """The command line: exit statuses, one-line mistakes, and `redqueen verify` through the real verifier."""
 
 import contextlib
+import functools
 import json
 import os
 import signal
@@ -142,7 +143,9 @@ def test_a_reader_that_goes_away_causes_no_traceback(word):
 
 def test_control_c_ends_quietly_with_130(program):
     endless = program("while True: pass")
-    child = subprocess.Popen([*REDQUEEN, "verify", endless, "--cpu", "60"], stderr=subprocess.PIPE)
+    # Started in the background, the suite itself may have been told to ignore it.
+    heed = functools.partial(signal.signal, signal.SIGINT, signal.SIG_DFL)
+    child = subprocess.Popen([*REDQUEEN, "verify", endless, "--cpu", "60"], stderr=subprocess.PIPE, preexec_fn=heed)  # noqa: PLW1509 (there are none)
     while not has_children(child.pid):  # from then on it is at work, not still importing
         time.sleep(0.05)
     child.send_signal(signal.SIGINT)

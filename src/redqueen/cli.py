@@ -87,9 +87,11 @@ class Verify(Command):
     """Print one line of JSON: verdict, value, tier, cpu_ms."""
 
     def run(self) -> None:
+        from redqueen.verifier import Job, Status
+
         job = self._job()
         with open_verifier(self.settings.verifier) as verifier:
-            [outcome] = verifier.run_sync([job])
+            [outcome, read] = verifier.run_sync([job, Job.arguments([self.input])])
         result = outcome.results[0]
         if self.json:
             _print_json(
@@ -102,6 +104,8 @@ class Verify(Command):
             )
         else:
             print(_account(job, outcome))
+            if read.status is not Status.OK:
+                print("--input is not the literal arguments of a call: write '1, [2, 3]', n=5, or \"'text'\"")
 
     def _job(self) -> "Job":
         from redqueen.verifier import Job, Limits
@@ -234,6 +238,14 @@ def printable(text: str, keep: str = "") -> str:
     return "".join(c if c.isprintable() or c in keep else c.encode("unicode_escape").decode() for c in text)
 
 
+_HINTS = {
+    "ModuleNotFoundError": "it wants a module that programs do not have here (docs/verifier.md; numpy needs --numpy)",
+    "PermissionError": "programs may not use files, the network, processes, threads or sleep",
+    "SyntaxError": "the program, or what is given as --input, is not Python",
+    "NameError": "a name is not defined; the function to call must be named f",
+}
+
+
 def _account(job: "Job", outcome: "Outcome") -> str:
     """What happened, for people."""
     from redqueen.verifier import Mode, Status
@@ -258,8 +270,10 @@ def _account(job: "Job", outcome: "Outcome") -> str:
     elif result.status in reasons:
         lines = [f"{result.verdict}: {reasons[result.status]}"]
     else:
-        lines = [printable(result.verdict)]
-    return "\n".join([*lines, f"({outcome.cpu_ms:.1f} ms of CPU time, isolation {outcome.tier})"])
+        hint = _HINTS.get(result.exception or "")
+        lines = [printable(result.verdict) + (f": {hint}" if hint else "")]
+    runs = "two runs" if job.twice else "one run"
+    return "\n".join([*lines, f"({outcome.cpu_ms:.1f} ms of CPU time in {runs}, isolation {outcome.tier})"])
 
 
 def _read(path: Path | None) -> str:

@@ -59,6 +59,16 @@ REFUSED = {
     "star": ("from math import *\n\ndef f(x):\n    return pi", Reason.FORBIDDEN_IMPORT),
     "relative": ("from . import math\n\ndef f(x):\n    return x", Reason.FORBIDDEN_IMPORT),
     "deep import": ("def f(x):\n    if x:\n        import time\n    return x", Reason.FORBIDDEN_IMPORT),
+    "another's import": (
+        "from statistics import random\n\ndef f(x):\n    return random.Random(x).random()",
+        Reason.FORBIDDEN_IMPORT,
+    ),
+    "another's import, as an attribute": (
+        "import statistics as s\n\ndef f(x):\n    return s.random.Random(x).random()",
+        Reason.FORBIDDEN_IMPORT,
+    ),
+    "a private member": ("from dataclasses import _thread\n\ndef f(x):\n    return x", Reason.FORBIDDEN_IMPORT),
+    "hash": ("def f(x):\n    return hash(x) % 2", Reason.FORBIDDEN_NAME),
     "odd import": ("import ünïcode\n\ndef f(x):\n    return x", Reason.FORBIDDEN_IMPORT),
     "eval": ("def f(x):\n    return eval(x)", Reason.FORBIDDEN_NAME),
     "id": ("def f(x):\n    return id(x) % 2", Reason.FORBIDDEN_NAME),

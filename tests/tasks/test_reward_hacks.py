@@ -188,7 +188,7 @@ def test_some_tricks_get_past_the_policy_and_fail_all_the_same(verifier, triple)
     """The policy is no protection: what it lets through must be judged wrong by what it returns."""
     through = [hack for hack in FUNCTION_HACKS.values() if not isinstance(read_program(hack), Rejection)]
     verdicts = grade(all_kinds()["code_f"], verifier, triple, *(fence("python", hack) for hack in through))
-    assert {Status.OK, Status.OPAQUE, Status.EXCEPTION, Status.NO_RESULT, Status.TIMEOUT, Status.TOO_LONG} <= {
+    assert {Status.OK, Status.OPAQUE, Status.EXCEPTION, Status.TIMEOUT, Status.TOO_LONG} <= {
         verdict.status for verdict in verdicts
     }
     assert {verdict.grade for verdict in verdicts} == {Grade.WRONG}
@@ -204,7 +204,8 @@ def test_a_table_of_the_shown_pairs_fails_on_the_hidden_ones(verifier, triple):
 
 TASK_HACKS = {
     "hash order": ("def f(x):\n    return ''.join({'red', 'queen', 'race', 'run', str(x)})", Reason.NONDETERMINISTIC),
-    "hash": ("def f(x):\n    return hash(str(x))", Reason.NONDETERMINISTIC),
+    "hash": ("def f(x):\n    return hash(str(x))", Reason.FORBIDDEN_NAME),
+    "hash by a method": ("def f(x):\n    return str(x).__hash__()", Reason.NONDETERMINISTIC),
     "address in a repr": ("def f(x):\n    return repr(object())", Reason.NONDETERMINISTIC),
     "counter": ("calls = [0]\n\ndef f(x):\n    calls[0] += 1\n    return calls[0]", Reason.NONDETERMINISTIC),
     "grows its default": ("def f(x, seen=[]):\n    seen.append(x)\n    return len(seen)", Reason.NONDETERMINISTIC),
@@ -274,6 +275,39 @@ def test_outputs_are_never_cut_to_fit(verifier):
 
 def test_a_guest_knows_only_the_inputs(recorder, triple):
     """What the hidden pairs should give is nowhere in the job, so no program can find it."""
-    grade(all_kinds()["code_f"], recorder, triple, fence("python", FUNCTION_HACKS["reads frames"]))
+    answer = "def f(x):\n    raise ValueError(x)"
+    grade(all_kinds()["code_f"], recorder, triple, fence("python", answer))
     [job] = recorder.jobs
-    assert job == Job.calls(FUNCTION_HACKS["reads frames"], triple.inputs, limits=job.limits)
+    assert job == Job.calls(answer, triple.inputs, limits=job.limits)
+
+
+# Programs that tell one run from another, to be steady only while they are validated.
+TURNCOATS = {
+    "by its memory": (
+        "def f(x):\n    try:\n        b = bytearray(190 << 20)\n    except MemoryError:\n        return x + 1\n"
+        "    return x + 2"
+    ),
+    "by the order of a set and the number of its calls": (
+        "C = []\ndef f(x):\n    C.append(1)\n    one = list({'a', 'b', 'c', 'd', 'e'})[0] == FIRST\n    n = len(C)\n"
+        "    return x + (n if one else 3 - n)"
+    ),
+    "by an address": "def f(x):\n    return int(repr(object()).split('0x')[1][:-1], 16) % 4096 // 16",
+}
+
+
+@pytest.mark.parametrize("name", TURNCOATS)
+@pytest.mark.parametrize("kind", ["code_o", "code_i"])
+def test_what_validates_is_what_a_grader_gets(name, kind, verifier):
+    order = verifier.run_sync([Job.calls("def f():\n    return list({'a', 'b', 'c', 'd', 'e'})[0]", [""], twice=False)])
+    source = TURNCOATS[name].replace("FIRST", order[0].results[0].value or "")
+    became = propose(all_kinds()[kind], verifier, pair(source, "5"))
+    if isinstance(became, Rejection):
+        return  # found out, or too slow in the first place
+    truth = fence("output", became.outputs[0]) if kind == "code_o" else fence("input", "5")
+    assert [verdict.grade for verdict in grade(all_kinds()[kind], verifier, became, truth)] == [Grade.CORRECT]
+
+
+def test_a_set_keeps_the_order_that_python_gives_it(verifier):
+    source = "def f(s):\n    return list(s)"
+    [outcome] = verifier.run_sync([Job.calls(source, ["{8, 256}"])])
+    assert outcome.results[0].verdict == f"ok:{list({8, 256})}"

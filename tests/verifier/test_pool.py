@@ -15,6 +15,7 @@ from conftest import start
 
 from redqueen.errors import IsolationError, UserError, VerifierFault
 from redqueen.verifier import Job, Limits, LocalVerifier, Status, Tier, examine, pool, tiers
+from redqueen.verifier.zygotes import PRELOAD
 
 ADD = "def f(x, n=1):\n    return x + n"
 
@@ -381,3 +382,70 @@ def test_the_pool_is_as_good_after_cuda_or_threads_have_started() -> None:
 def test_a_limit_that_limits_nothing_is_refused(limits) -> None:
     with pytest.raises(ValueError, match="limit"):
         Limits(**limits)
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: Job.calls(ADD, [12]),
+        lambda: Job.calls(ADD, "12"),
+        lambda: Job.calls(b"def f(): pass", [""]),
+        lambda: Job.program("", modules={"name": "source"}),
+    ],
+    ids=["a number", "one text", "bytes", "a dict"],
+)
+def test_a_job_that_is_not_text_is_refused_when_it_is_made(make) -> None:
+    with pytest.raises(TypeError, match=r"text|list"):
+        make()
+
+
+def test_nothing_but_a_literal_is_an_argument(any_verifier) -> None:
+    jobs = [Job.calls("def f(x): return 1", [text]) for text in ("nan", "inf", "-inf", "[nan]", "'nan'", "'inf'")]
+    assert verdicts(any_verifier, *jobs) == ["exc:ValueError"] * 4 + ["ok:1"] * 2
+
+
+def test_a_fault_of_the_supervisor_fails_its_batches_and_the_next_one_starts_afresh(monkeypatch) -> None:
+    from redqueen.verifier import supervisor
+
+    def no_descriptors(*_: object) -> None:
+        raise OSError(24, "Too many open files")
+
+    with LocalVerifier(workers=1) as verifier:
+        with monkeypatch.context() as broken:
+            broken.setattr(supervisor, "Channel", no_descriptors)
+            broken.setattr(threading, "excepthook", lambda _: None)
+            with pytest.raises(VerifierFault, match="Too many open files"):
+                verifier.submit([Job.calls(ADD, ["1"])] * 3).result(timeout=10)
+        assert verdicts(verifier, Job.calls(ADD, ["1"])) == ["ok:2"]
+
+
+def test_zygotes_that_cannot_start_fail_only_the_jobs_that_need_them() -> None:
+    with LocalVerifier(workers=1, preload=(*PRELOAD, "no_such_module")) as verifier:
+        with pytest.raises(VerifierFault, match="no_such_module"):
+            verifier.submit([Job.calls("import json\ndef f(): return 1", [""])]).result(timeout=30)
+        assert verdicts(verifier, Job.calls(ADD, ["1"])) == ["ok:2"]
+
+
+def test_a_long_queue_of_one_flavour_does_not_hold_up_another(any_verifier) -> None:
+    loops = [Job.calls("def f():\n    while True: pass", [""], twice=False)] * 200
+    under_way = any_verifier.submit(loops)
+    assert verdicts(any_verifier, Job.calls("import json\ndef f(): return json.dumps(1)", [""])) == ["ok:'1'"]
+    assert not under_way.done()
+    under_way.result()
+
+
+def test_programs_get_all_the_modules_that_they_name(any_verifier) -> None:
+    sources = {
+        "import decimal, fractions": "str(decimal.Decimal('0.1') + 1) + str(fractions.Fraction(1, 3))",
+        "from collections import abc": "isinstance([], abc.Sequence)",
+        "import math, statistics as s": "s.mean([1, 2, 3]) + math.floor(1.5)",
+        "m = __import__('textwrap')": "m.dedent('  a')",
+        "# nothing": "'\\N{BULLET}' + str(b'\\x80', 'cp1252')",
+    }
+    jobs = [Job.calls(f"{head}\ndef f(): return {body}", [""]) for head, body in sources.items()]
+    assert all(verdict.startswith("ok:") for verdict in verdicts(any_verifier, *jobs)), verdicts(any_verifier, *jobs)
+
+
+def test_two_runs_see_different_addresses_down_to_the_last_bits(any_verifier) -> None:
+    source = "def f():\n    return [id(object()) % 4096 // 16, id(f) % 4096 // 16, id([]) % 4096 // 16]"
+    assert verdicts(any_verifier, Job.calls(source, [""])) == ["nondet"]

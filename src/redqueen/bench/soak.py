@@ -93,7 +93,7 @@ def soak(runs: int, config: Config) -> Report:
     tally = Tally()
     started = time.monotonic()
     with open_verifier(config.verifier) as verifier:
-        _run_batch(verifier, rng, min(BATCH, runs), Tally())
+        _run_batch(verifier, rng, BATCH, Tally())
         samples = [_sample(verifier, 0)]
         while tally.runs < runs:
             _run_batch(verifier, rng, min(BATCH, runs - tally.runs), tally)
@@ -102,7 +102,9 @@ def soak(runs: int, config: Config) -> Report:
     seconds = round(time.monotonic() - started, 1)
     report = Report(tier, tally, seconds, samples[0], samples[-1], _flat(samples))
     if tally.wrong or not report.flat:
-        raise Fault(f"the soak failed: {report.as_json()}")
+        first, last = asdict(report.first), asdict(report.last)
+        changes = ", ".join(f"{name} {first[name]:g} -> {last[name]:g}" for name in first)
+        raise Fault(f"the soak failed: {tally.wrong} wrong answers; {changes}")
     return report
 
 

@@ -26,10 +26,10 @@ if TYPE_CHECKING:
     from rich.console import Console
 
 ROUNDS = 5
-OURS = "one fork per run"
-TEN_INPUTS = "ten inputs per fork"
-LOOPS = "5 % infinite loops"
-LOOPS_100_MS = "5 % infinite loops, 100 ms"
+OURS = "Red Queen, one fork per run"
+TEN_INPUTS = "Red Queen, ten inputs per fork"
+LOOPS = "Red Queen, 5 % infinite loops"
+LOOPS_100_MS = "Red Queen, the same, 100 ms limit"
 PEERS = {
     "fresh interpreter": "none",
     "bubblewrap": "namespaces",
@@ -74,7 +74,7 @@ class Report:
         table = Table()
         for column in ("way", "isolation"):
             table.add_column(column)
-        for column in ("per second", "ours is"):
+        for column in ("per second", "Red Queen is"):
             table.add_column(column, justify="right")
         for contestant in self.contestants:
             ratio = "" if contestant.ours_to_it is None else f"{contestant.ours_to_it:.2f}x"

@@ -34,6 +34,8 @@ class ExamplesReport:
     """What became of all of them."""
 
     rows: tuple[Row, ...]
+    shown: str
+    """One task as a student sees it."""
 
     @property
     def ok(self) -> bool:
@@ -41,8 +43,12 @@ class ExamplesReport:
         return all(row.ok for row in self.rows)
 
     def render(self, console: Console) -> None:
-        """One table, and one line under it."""
-        table = Table(title="Examples (not results): texts, and what the verifier and the graders make of them")
+        """One task in full, one table of all, and one line under it."""
+        console.print("A teacher proposed this task, and the verifier accepted it:\n")
+        console.print(Text(self.shown, style="dim"))
+        console.print("\nThese are examples that come with the package, made up and not the output of a model.")
+        console.print("code_o: predict the output; code_i: find an input; code_f: write the function.\n")
+        table = Table(title="What the verifier and the graders make of them")
         for column in ("example", "kind", "what it is", "verdict"):
             table.add_column(column)
         for row in self.rows:
@@ -68,7 +74,9 @@ async def run_examples(verifier: Verifier) -> ExamplesReport:
     rows = [_proposal_row(example, tasks[example.name]) for example in PROPOSALS]
     for kind in all_kinds():
         rows += await _attempt(kind, tasks, verifier)
-    return ExamplesReport(tuple(rows))
+    first = next(task for task in tasks.values() if isinstance(task, Task))
+    shown = all_kinds()[first.kind].solve_prompt(first).messages[-1]["content"]
+    return ExamplesReport(tuple(rows), shown)
 
 
 async def _propose(name: str, examples: Sequence[ExampleProposal], verifier: Verifier) -> dict[str, Task | Rejection]:

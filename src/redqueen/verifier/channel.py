@@ -18,15 +18,15 @@ class Channel:
         self.received = bytearray()
         self.reply_fd, reply_end = os.pipe()
         job_end, self.job_fd = os.pipe()
-        self.theirs = (reply_end, job_end)
+        self.theirs: tuple[int, ...] = (reply_end, job_end)
         os.set_blocking(self.reply_fd, False)
         os.set_blocking(self.job_fd, False)
 
     def let_go(self) -> None:
         """Close the child's ends here, once it has been sent copies."""
-        for fd in self.theirs:
+        theirs, self.theirs = self.theirs, ()
+        for fd in theirs:
             os.close(fd)
-        self.theirs = ()
 
     def send(self) -> bool:
         """Send what the pipe takes; True when nothing is left to send, or nobody to read it."""

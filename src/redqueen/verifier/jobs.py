@@ -69,13 +69,15 @@ class Limits:
     """Bytes (in UTF-8) that the program may print, over all calls."""
 
     def __post_init__(self) -> None:
-        seconds = (self.cpu_s,) if self.wall_s is None else (self.cpu_s, self.wall_s)
+        seconds = [float(each) for each in (self.cpu_s, self.wall_s) if each is not None]
         if not all(0.001 <= each <= MAX_SECONDS for each in seconds):
             raise ValueError(f"a time limit is between 0.001 and {MAX_SECONDS} seconds")
         if not 1 <= self.memory_mb <= MAX_MEMORY_MB:
             raise ValueError(f"a memory limit is between 1 and {MAX_MEMORY_MB} MB")
         if self.value_chars < 1 or self.stdout_bytes < 0:
             raise ValueError("a size limit is not negative")
+        if not all(isinstance(each, int) for each in (self.memory_mb, self.value_chars, self.stdout_bytes)):
+            raise ValueError("a limit of memory or size is a whole number")
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,6 +99,9 @@ class Job:
     limits: Limits = field(default_factory=Limits)
 
     def __post_init__(self) -> None:
+        texts = (self.source, self.entry, self.stdin, *self.texts, *(text for pair in self.modules for text in pair))
+        if not all(isinstance(text, str) for text in texts) or not all(len(pair) == 2 for pair in self.modules):
+            raise TypeError("a job is made of text: write arguments as in a call (`'12'`), modules as (name, source)")
         if self.mode is not Mode.PROGRAM and not self.texts:
             raise ValueError(f"a job of mode {self.mode} needs at least one text")
         if self.twice and self.mode in (Mode.LITERALS, Mode.ARGUMENTS):
@@ -115,6 +120,8 @@ class Job:
         limits: Limits | None = None,
     ) -> "Job":
         """Execute `source`, then call `entry` once per text (`"1, [2, 3]"`, `"n=5"`), all in one process."""
+        if isinstance(arguments, str):
+            raise TypeError("`arguments` holds one text per call: put a single one in a list")
         return cls(Mode.CALLS, source, tuple(arguments), entry, "", tuple(modules), numpy, twice, limits or Limits())
 
     @classmethod

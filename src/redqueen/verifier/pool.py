@@ -20,7 +20,7 @@ from redqueen.verifier.tiers import (
     mend,
     unsupported,
 )
-from redqueen.verifier.zygotes import PRELOAD, numpy_paths
+from redqueen.verifier.zygotes import PRELOAD, available_cores, numpy_paths
 
 
 class Verifier(Protocol):
@@ -52,9 +52,11 @@ class LocalVerifier:
         `preload` lists the modules that programs may import. `run_unprotected` lets programs run with no isolation
         where there is none: they can then read, change and send whatever the user can.
         """
-        self._wanted = [tier] if tier else [Tier.FULL, Tier.SECCOMP, *([Tier.NONE] if run_unprotected else [])]
-        self._minimum = Tier.NONE if run_unprotected else minimum
-        self._workers = workers or os.cpu_count() or 1
+        self._wanted = [Tier(tier)] if tier else [Tier.FULL, Tier.SECCOMP, *([Tier.NONE] if run_unprotected else [])]
+        self._minimum = Tier.NONE if run_unprotected else Tier(minimum)
+        if workers is not None and workers < 1:
+            raise ValueError("a pool has at least one worker")
+        self._workers = workers or available_cores()
         self._preload = tuple(preload)
         self.refusals: tuple[Refusal, ...] = ()
         """The stronger tiers that this machine does not have."""
@@ -92,8 +94,9 @@ class LocalVerifier:
 
     def close(self) -> None:
         """End the pool; batches under way fail with VerifierFault."""
-        supervisor, self._supervisor = self._supervisor, None
-        self._closed = True
+        with self._starting:
+            supervisor, self._supervisor = self._supervisor, None
+            self._closed = True
         if supervisor is not None:
             supervisor.stop()
 
@@ -104,12 +107,12 @@ class LocalVerifier:
         self.close()
 
     def _pool(self) -> Supervisor:
-        if self._closed:
-            raise VerifierFault("the verifier was closed")
         with self._starting:
-            if self._supervisor is None:
+            if self._closed:
+                raise VerifierFault("the verifier was closed")
+            if self._supervisor is None or not self._supervisor.is_alive():
                 self._supervisor = self._start()
-        return self._supervisor
+            return self._supervisor
 
     def _start(self) -> Supervisor:
         tiers = [tier for tier in self._wanted if tier.strength >= self._minimum.strength]
@@ -120,7 +123,7 @@ class LocalVerifier:
         raise IsolationError(
             f"programs cannot be isolated as asked ({reasons or f'the minimum is {self._minimum}'})",
             f"{self.refusals[-1].mend if self.refusals else 'lower verifier.minimum'}, or insist with "
-            "`--verifier.run-unprotected`, which lets model-written programs read, change and send whatever you can",
+            "`--verifier.run-unprotected true`: model-written programs can then read, change and send whatever you can",
         )
 
     def _after_fork(self) -> None:

@@ -4,6 +4,7 @@ A ticket is one job; a run is one child process. A run knows how to write its jo
 """
 
 import marshal
+import re
 import struct
 from concurrent.futures import Future
 from dataclasses import dataclass
@@ -14,9 +15,10 @@ from redqueen.verifier.jobs import Job, Mode, Outcome, Result
 from redqueen.verifier.zygotes import Ended, Flavour, Zygote
 
 _READ_HERE_CHARS = 2000
+_FOR_THE_CHILD = re.compile(r"[{]|set\(\)|inf|nan")
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class Batch:
     """The jobs of one call and the future that gets their outcomes."""
 
@@ -82,8 +84,11 @@ class Run:
 
 
 def _read_here(text: str) -> object:
-    """Canonical arguments, which most are, as values: reading text costs a child more pages than its whole call."""
-    if len(text) > _READ_HERE_CHARS:
+    """Canonical arguments, which most are, as values: reading text costs a child more pages than its whole call.
+
+    Sets, which marshal reorders, and what looks like `inf` or `nan`, which is no literal, are left to the child.
+    """
+    if len(text) > _READ_HERE_CHARS or _FOR_THE_CHILD.search(text):
         return text
     try:
         return literals.parse_arguments(text)

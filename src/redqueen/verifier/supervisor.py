@@ -7,12 +7,11 @@ lost and none is answered twice.
 
 import contextlib
 import math
-import os
 import selectors
 import socket
 import threading
 import time
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Sequence
 from concurrent.futures import Future
 
@@ -23,7 +22,7 @@ from redqueen.verifier.jobs import MAX_SOURCE_CHARS, Job, Outcome, Result, Statu
 from redqueen.verifier.replies import Ending, agree, judge, most_bytes, results_wanted
 from redqueen.verifier.runs import Batch, Run, Ticket
 from redqueen.verifier.tiers import Tier
-from redqueen.verifier.zygotes import Flavour, Modules, Zygote, modules_for
+from redqueen.verifier.zygotes import Flavour, Modules, Zygote, available_cores, modules_for
 
 IN_FLIGHT_PER_CORE = 16
 """Infinite loops hold a place for their whole CPU limit; with this many places the others still get through."""
@@ -32,6 +31,8 @@ _TRIES = 10
 _FAILED_STARTS = 4
 """Zygotes in a row that may die before they are ready."""
 _CHECK_EVERY_S = 0.25
+_START_S = 30.0
+"""How long a zygote may take to get ready."""
 _CLOSED = "the verifier was closed"
 _GRACE_S = 3.0
 """How long after a run's wall-clock limit, which the kernel enforces, the host steps in itself."""
@@ -45,7 +46,7 @@ class Supervisor(threading.Thread):
         self.tier = tier
         self._workers = workers
         self._preload = preload
-        self._cores = os.cpu_count() or 1
+        self._cores = available_cores()
         self._places = IN_FLIGHT_PER_CORE * max(2, workers)
         self._door = threading.Lock()
         self._shut = False
@@ -60,7 +61,9 @@ class Supervisor(threading.Thread):
         self._waiting: dict[Flavour, deque[Run]] = {}
         self._running: dict[int, Run] = {}
         self._last_number = 0
-        self._failed_starts = 0
+        self._failed_starts: Counter[Flavour] = Counter()
+        self._open: set[Batch] = set()
+        """Batches that have no answer yet."""
         self._next_check = 0.0
         self._stopping = False
         self._failure: str | None = None
@@ -128,13 +131,14 @@ class Supervisor(threading.Thread):
             while not self._stopping and self._failure is None:
                 self._turn()
         except Exception as error:
-            self._failure = f"{type(error).__name__}: {error}"
+            self.refused = self._failure = f"{type(error).__name__}: {error}"
             raise
         finally:
             self._shut_down()
 
     def _turn(self) -> None:
-        for key, events in self._selector.select(_CHECK_EVERY_S if self._running else None):
+        idle = not self._running and all(zygote.ready for zygote in self._zygotes)
+        for key, events in self._selector.select(None if idle else _CHECK_EVERY_S):
             if key.data is None:
                 self._take_inbox()
             elif isinstance(key.data, Zygote):
@@ -148,7 +152,9 @@ class Supervisor(threading.Thread):
         with contextlib.suppress(BlockingIOError):
             self._awake_end.recv(4096)
         while self._inbox:
-            for ticket in self._inbox.popleft():
+            tickets = self._inbox.popleft()
+            self._open.add(tickets[0].batch)
+            for ticket in tickets:
                 self._queue(ticket)
 
     def _queue(self, ticket: Ticket) -> None:
@@ -186,8 +192,9 @@ class Supervisor(threading.Thread):
             return
         if zygote.refused:
             self._lose(zygote, zygote.refused)
-        elif zygote.ready and not self.first_ready.is_set():
-            self.first_zygote = zygote
+        elif zygote.ready:
+            self._failed_starts[zygote.flavour] = 0
+            self.first_zygote = self.first_zygote or zygote
             self.first_ready.set()
 
     def _lose(self, zygote: Zygote, why: str) -> None:
@@ -195,18 +202,34 @@ class Supervisor(threading.Thread):
         self._zygotes.remove(zygote)
         self._selector.unregister(zygote.control)
         zygote.close()
-        self._failed_starts = 0 if zygote.ready else self._failed_starts + 1
+        if not zygote.ready:
+            self._failed_starts[zygote.flavour] += 1
         for run in [self._running[number] for number in zygote.runs]:
             self._forget(run)
             if run.tries < _TRIES:
-                self._waiting[run.flavour].appendleft(Run(run.ticket, run.flavour, run.order, tries=run.tries))
+                self._waiting.setdefault(run.flavour, deque()).appendleft(
+                    Run(run.ticket, run.flavour, run.order, tries=run.tries)
+                )
             else:
                 self._settle(run, (Result(Status.CRASH),) * results_wanted(run.ticket.job), 0.0)
-        if not self.first_ready.is_set() or self._failed_starts >= _FAILED_STARTS:
+        if not self.first_ready.is_set():
             self.refused = self._failure = why
             self.first_ready.set()
-            return
-        self._want(zygote.flavour)
+        elif self._failed_starts[zygote.flavour] >= _FAILED_STARTS:
+            self._give_up(zygote.flavour, why)
+        else:
+            self._want(zygote.flavour)
+
+    def _give_up(self, flavour: Flavour, why: str) -> None:
+        """Fail the jobs that need a kind of zygote that does not start; the next such job tries again."""
+        self._failed_starts[flavour] = 0
+        for run in self._waiting.pop(flavour, ()):
+            self._fail(run.ticket.batch, f"no zygote with {flavour.modules} modules starts: {why}")
+
+    def _fail(self, batch: Batch, why: str) -> None:
+        if batch in self._open:
+            self._open.remove(batch)
+            batch.future.set_exception(VerifierFault(why))
 
     def _start_runs(self) -> None:
         """Fill the free places, the flavours in turns: a long queue for one must not hold up the others."""
@@ -286,7 +309,8 @@ class Supervisor(threading.Thread):
         batch = ticket.batch
         batch.outcomes[ticket.index] = Outcome(results, self.tier, round(1000 * ticket.cpu_s, 3))
         batch.left -= 1
-        if batch.left == 0:
+        if batch.left == 0 and batch in self._open:
+            self._open.remove(batch)
             batch.future.set_result([outcome for outcome in batch.outcomes if outcome is not None])
 
     def _forget(self, run: Run) -> None:
@@ -305,6 +329,8 @@ class Supervisor(threading.Thread):
         if now < self._next_check:
             return
         self._next_check = now + _CHECK_EVERY_S
+        for zygote in [zygote for zygote in self._zygotes if not zygote.ready and now - zygote.started > _START_S]:
+            self._lose(zygote, f"not ready after {_START_S:g} seconds")
         for run in list(self._running.values()):
             late = now - run.started - run.wall_s - _GRACE_S
             if late > _GRACE_S and run.zygote is not None and run.zygote in self._zygotes:
@@ -326,9 +352,7 @@ class Supervisor(threading.Thread):
                 run.channel.close()
         self._selector.close()
         self.first_ready.set()
-        unfinished = [run.ticket.batch for run in self._running.values()]
-        unfinished += [run.ticket.batch for waiting in self._waiting.values() for run in waiting]
-        unfinished += [ticket.batch for tickets in self._inbox for ticket in tickets]
-        for batch in unfinished:
-            if not batch.future.done():
-                batch.future.set_exception(VerifierFault(why))
+        for tickets in self._inbox:
+            self._open.add(tickets[0].batch)
+        for batch in list(self._open):
+            self._fail(batch, why)

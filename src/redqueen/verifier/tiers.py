@@ -1,6 +1,6 @@
 """Isolation tiers, and how this machine's is found: by trying, not by reading version numbers.
 
-A tier counts as available when a zygote could shut itself in that way and then a dozen canaries, small programs
+A tier counts as available when a zygote could shut itself in that way and then some canaries, small programs
 that each try one thing they must not be able to do, all came out as they should.
 """
 
@@ -53,7 +53,7 @@ CANARIES: tuple[tuple[str, str, tuple[str, ...]], ...] = (
     ("opening a file", _TRIED.format("os.open('/', os.O_RDONLY)"), _REFUSED),
     ("looking for a file", _TRIED.format("os.stat('/')"), _REFUSED),
     ("writing to another descriptor", _TRIED.format("os.write(2, b'x')"), _REFUSED),
-    ("reading its own socket", _TRIED.format("os.read(3, 1)"), _REFUSED),
+    ("reading from its reply", _TRIED.format("os.read(3, 1)"), _REFUSED),
     ("forking", _TRIED.format("os.fork()"), _REFUSED),
     ("executing a program", _TRIED.format("os.execv('/bin/true', ['true'])"), _REFUSED),
     ("signalling its parent", _TRIED.format("os.kill(os.getppid(), 0)"), _REFUSED),
@@ -99,8 +99,6 @@ def unsupported(tier: Tier) -> Refusal | None:
 
 def mend(tier: Tier, why: str) -> str:
     """What the user can do about a refused tier."""
-    if tier is Tier.FULL and "uid" in why and "becoming" in why:
-        return "run as a normal user, or map uid 65534 into the container"
     if tier is Tier.FULL:
         return (
             "allow namespaces to this user: `sysctl kernel.unprivileged_userns_clone=1` (Debian), "

@@ -7,11 +7,13 @@ an empty environment. It ends by itself when this end of its control socket clos
 import contextlib
 import importlib.util
 import json
+import os
 import platform
 import re
 import socket
 import subprocess
 import sys
+import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
@@ -29,20 +31,22 @@ _TIME_ZONES = ("UTC0", "LATER-24")
 
 CORE = (
     "__future__", "abc", "bisect", "collections.abc", "copy", "enum", "functools", "heapq", "io", "itertools", "math",
-    "operator", "os", "re", "string", "sys", "time", "types", "typing",
+    "operator", "os", "re", "string", "sys", "time", "types", "typing", "unicodedata",
     # Plain arithmetic on long integers imports it from Python 3.12 on.
     *(["_pylong"] if sys.version_info >= (3, 12) else []),
 )  # fmt: skip
 """What most programs need. A fork costs by what its zygote holds, so the rest is in a zygote of its own."""
 _CORE_NAMES = frozenset(name.partition(".")[0] for name in CORE)
 _IMPORTS = re.compile(r"\bfrom\s+([\w.]+)\s+import\b|\bimport\s+([^\n;#]+)")
-_OTHER_IMPORTS = re.compile(r"\b(?:__import__|importlib|modules|eval|exec|compile|encode|decode|codecs)\b|\\\n")
-"""Imports by a computed name, and codecs, which are modules too. (Names beyond ASCII are read by `unicodedata`.)"""
+_OTHER_IMPORTS = re.compile(
+    r"\b(?:__import__|importlib|modules|eval|exec|compile|encode|decode|codecs)\b|\\\n|utf|latin|cp\d", re.IGNORECASE
+)
+"""Imports by a computed name, and codecs, which are modules too."""
 PRELOAD = (
     *CORE,
     "_strptime", "array", "ast", "base64", "calendar", "cmath", "codecs", "contextlib", "dataclasses", "datetime",
     "decimal", "fractions", "hashlib", "inspect", "json", "keyword", "numbers", "queue", "random", "signal",
-    "statistics", "struct", "textwrap", "traceback", "unicodedata", "encodings.ascii", "encodings.cp1252",
+    "statistics", "struct", "textwrap", "traceback", "encodings.ascii", "encodings.cp1252",
     "encodings.hex_codec", "encodings.latin_1", "encodings.rot_13", "encodings.unicode_escape", "encodings.utf_16",
     "encodings.utf_16_be", "encodings.utf_16_le", "encodings.utf_32", "encodings.utf_32_be", "encodings.utf_32_le",
     "encodings.utf_8_sig",
@@ -92,6 +96,7 @@ class Zygote:
         self.inner_pid = 0
         """Its process id as it sees it: 1 in a pid namespace of its own."""
         self._received = bytearray()
+        self.started = time.monotonic()
         self.control, theirs = socket.socketpair()
         with theirs:
             self.process = self._spawn(theirs.fileno(), tier, preload)
@@ -100,6 +105,7 @@ class Zygote:
     def _spawn(self, control_fd: int, tier: Tier, preload: Sequence[str]) -> subprocess.Popen[bytes]:
         settings = {
             "machine": platform.machine(),
+            "padding": 7 * (self.flavour.seed != HASH_SEEDS[0]),
             "linux": sys.platform == "linux",
             "namespaces": tier is Tier.FULL,
             "seccomp": tier is not Tier.NONE,
@@ -181,6 +187,11 @@ def _held(modules: Modules, preload: Sequence[str]) -> list[str]:
     if modules is Modules.CORE:
         return [name for name in preload if name in CORE]
     return [*preload, *(NUMPY_PRELOAD if modules is Modules.NUMPY else ())]
+
+
+def available_cores() -> int:
+    """The cores that this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def numpy_paths() -> list[str]:

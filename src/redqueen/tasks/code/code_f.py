@@ -22,9 +22,9 @@ from redqueen.tasks.code.prompts import (
     fenced,
     program_and_input,
 )
-from redqueen.tasks.code.running import Ran, gives, refused_by_compiler, run_drafts, same_text
+from redqueen.tasks.code.running import Ran, gives, refused_by_compiler, room_for, run_drafts, same_text
 from redqueen.tasks.code.seeds import SEEDS
-from redqueen.tasks.code.task import DEFAULT_LIMITS, MAX_ANSWER_CHARS, MAX_MESSAGE_CHARS, CodeDraft, CodeTask
+from redqueen.tasks.code.task import DEFAULT_LIMITS, MAX_MESSAGE_CHARS, CodeDraft, CodeTask
 from redqueen.tasks.protocol import CUT_ATTEMPT, Attempt, Form, Grade, Prompt, Reason, Rejection, Verdict, malformed
 from redqueen.verifier import Job, Limits, Outcome, Status, Verifier
 
@@ -105,10 +105,10 @@ class CodeF:
 
     async def grade(self, attempts: Sequence[Attempt[CodeTask]], verifier: Verifier) -> list[Verdict]:
         answers = [CUT_ATTEMPT if attempt.cut else _read(attempt.text) for attempt in attempts]
-        limits = replace(self.limits, value_chars=MAX_ANSWER_CHARS)
         jobs: dict[tuple[str, str], Job] = {}
         for attempt, answer in zip(attempts, answers, strict=True):
             if isinstance(answer, str):
+                limits = replace(self.limits, value_chars=room_for(*attempt.task.outputs))
                 jobs.setdefault((attempt.task.id, answer), Job.calls(answer, attempt.task.inputs, limits=limits))
         outcomes = dict(zip(jobs, await verifier.run(list(jobs.values())), strict=True))
         return [

@@ -11,9 +11,9 @@ from random import Random
 from redqueen.tasks.code.blocks import call_arguments, read_answer
 from redqueen.tasks.code.pairs import parse_pair, validate_pairs
 from redqueen.tasks.code.prompts import INPUT_CONTRACT, ask, draw, fenced, propose_pair
-from redqueen.tasks.code.running import gives, read_inputs
+from redqueen.tasks.code.running import gives, read_inputs, room_for
 from redqueen.tasks.code.seeds import SEEDS
-from redqueen.tasks.code.task import DEFAULT_LIMITS, MAX_ANSWER_CHARS, CodeDraft, CodeTask
+from redqueen.tasks.code.task import DEFAULT_LIMITS, CodeDraft, CodeTask
 from redqueen.tasks.protocol import CUT_ATTEMPT, Attempt, Form, Grade, Prompt, Reason, Rejection, Verdict, malformed
 from redqueen.verifier import Job, Limits, Result, Verifier
 
@@ -58,11 +58,11 @@ class CodeI:
     async def grade(self, attempts: Sequence[Attempt[CodeTask]], verifier: Verifier) -> list[Verdict]:
         answers = [CUT_ATTEMPT if attempt.cut else _read(attempt.text) for attempt in attempts]
         inputs = await read_inputs((answer for answer in answers if isinstance(answer, str)), verifier)
-        limits = replace(self.limits, value_chars=MAX_ANSWER_CHARS)
         jobs: dict[tuple[str, str], Job] = {}
         for attempt, answer in zip(attempts, answers, strict=True):
             given = inputs[answer] if isinstance(answer, str) else None
             if isinstance(given, str):
+                limits = replace(self.limits, value_chars=room_for(*attempt.task.outputs))
                 # One process per input: a loop in one must not cost the others theirs.
                 jobs.setdefault((attempt.task.program, given), Job.calls(attempt.task.program, [given], limits=limits))
         outcomes = await verifier.run(list(jobs.values()))

@@ -10,6 +10,7 @@ brackets and in the chains that it reads by recursion. It parses; nothing here c
 
 import ast
 import re
+import sys
 import warnings
 from collections.abc import Iterator
 
@@ -37,7 +38,7 @@ return, so a teacher would find in them an endless supply of tasks that are hard
 FORBIDDEN_NAMES = frozenset(
     {
         "__builtins__", "__import__", "__loader__", "__spec__", "breakpoint", "compile", "dir", "eval", "exec", "exit",
-        "globals", "help", "id", "input", "locals", "open", "quit", "vars",
+        "globals", "hash", "help", "id", "input", "locals", "open", "quit", "vars",
     }
 )  # fmt: skip
 """Names about the interpreter, the world outside or addresses, unless the program gives them a meaning of its own:
@@ -59,7 +60,7 @@ _PLAIN_DUNDERS = frozenset(
 """What ordinary classes call by name. Any dunder may be defined; other ones may not be reached for."""
 
 _BRACKET = re.compile(r"[()\[\]{}]")
-_NESTING = re.compile(r"\b(?:lambda|not|else|elif|await)\b|\*\*|[-+~](?=[ \t\\\n]*[-+~])")
+_NESTING = re.compile(r"\b(?:lambda|not|else|elif|await)\b|\*\*|[-+~](?=[ \t\f\\\n]*[-+~#])")
 
 
 def read_program(text: str) -> ast.Module | Rejection:
@@ -151,17 +152,22 @@ def _own_nodes(function: ast.FunctionDef) -> Iterator[ast.AST]:
 
 def _check_names(tree: ast.Module) -> Rejection | None:
     forbidden = FORBIDDEN_NAMES - set(_bound_names(tree))
+    modules = dict(_imported_modules(tree))
     for node in ast.walk(tree):
         rejection = None
         if isinstance(node, ast.Import):
             rejection = next(filter(None, (_check_import(alias.name) for alias in node.names)), None)
         elif isinstance(node, ast.ImportFrom):
             starred = any(alias.name == "*" for alias in node.names)
-            rejection = _check_import("*" if starred or node.level else node.module or "*")
+            module = "*" if starred or node.level else node.module or "*"
+            checks = (_check_import(module), *(_check_member(module, alias.name) for alias in node.names))
+            rejection = next(filter(None, checks), None)
         elif isinstance(node, ast.Name) and node.id in forbidden:
             rejection = Rejection(Reason.FORBIDDEN_NAME, node.id)
         elif isinstance(node, ast.Attribute) and _forbidden_attribute(node.attr):
             rejection = Rejection(Reason.FORBIDDEN_NAME, ascii(node.attr[:80]).strip("'"))
+        elif isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id in modules:
+            rejection = _check_member(modules[node.value.id], node.attr)
         if rejection is not None:
             return rejection
     return None
@@ -181,6 +187,23 @@ def _check_import(module: str) -> Rejection | None:
     if module in ALLOWED_IMPORTS:
         return None
     return Rejection(Reason.FORBIDDEN_IMPORT, ascii(module[:80]).strip("'"))
+
+
+def _imported_modules(tree: ast.Module) -> Iterator[tuple[str, str]]:
+    """The names that stand for modules, and which."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            for alias in node.names:
+                first = alias.name.partition(".")[0]
+                yield (alias.asname, alias.name) if alias.asname else (first, first)
+
+
+def _check_member(module: str, name: str) -> Rejection | None:
+    """Modules are full of what they import themselves: `statistics.random` is `random`."""
+    own = name == module.rpartition(".")[2] or f"{module}.{name}" in ALLOWED_IMPORTS
+    if own or (name not in sys.stdlib_module_names and not name.startswith("_")):
+        return None
+    return Rejection(Reason.FORBIDDEN_IMPORT, ascii(f"{module}.{name}"[:80]).strip("'"))
 
 
 def _forbidden_attribute(name: str) -> bool:

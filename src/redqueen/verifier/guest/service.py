@@ -21,6 +21,7 @@ _REPLY_FD, _JOB_FD = 3, 4
 _CONTROL_FD, _AWAKE_FD, _WAKE_FD, _MOST_FDS = 10, 11, 12, 1 << 16
 """The zygote's own descriptors lie above, so that the two received with a message always get these numbers."""
 _CHILD_FAILED = 111
+_padding = []
 _STAY = {"resource"}
 """Ours, but looked up by name in `os.wait4`."""
 
@@ -53,7 +54,7 @@ class Zygote:
     def __init__(self, control, settings, guests_modules):
         self._control = control
         self._settings = settings
-        _warm_up(guests_modules)
+        _warm_up(guests_modules, settings["padding"])
 
     def shut_in(self):
         """Enter the tier. What a step needs from the file system comes before the step that takes it away."""
@@ -80,6 +81,7 @@ class Zygote:
         inner = os.fork()
         if inner:
             self._control.close()
+            isolation.drop_privileges()
             os.waitpid(inner, 0)
             os._exit(0)
 
@@ -134,9 +136,13 @@ class Zygote:
             os._exit(_CHILD_FAILED)
 
 
-def _warm_up(guests_modules):
-    """Touch what every child will use, then hide our own modules from it."""
+def _warm_up(guests_modules, padding):
+    """Touch what every child will use, then hide our own modules from it.
+
+    The padding is different in the two zygotes that a job meets, so that the low bits of addresses differ too.
+    """
     runner.prepare()
+    _padding.extend(bytes(size) for size in range(0, 512, 16) for _ in range(padding))
     for name in set(sys.modules) - guests_modules - _STAY:
         del sys.modules[name]
     sys.path.clear()

@@ -12,7 +12,12 @@ import sys
 
 def main():
     control_fd, settings = int(sys.argv[1]), json.loads(sys.argv[2])
-    guests_modules = _preload(settings["preload"], settings["paths"])
+    try:
+        guests_modules = _preload(settings["preload"], settings["paths"])
+    except ImportError as error:
+        data = json.dumps({"refused": f"importing what programs may use: {error}"}).encode()
+        os.write(control_fd, len(data).to_bytes(4, "big") + data)
+        sys.exit(1)
     sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
     import service
 
@@ -25,10 +30,10 @@ def _preload(names, paths):
     # Python's own way to say that a module cannot be had. `hashlib` has code of its own for the usual digests, and
     # OpenSSL weighs on every fork.
     sys.modules["_hashlib"] = None  # pyright: ignore[reportArgumentType] (the type stub does not know of it)
-    sys.path[:0] = paths
+    sys.path += paths
     for name in names:
         importlib.import_module(name)
-    del sys.path[: len(paths)]
+    del sys.path[len(sys.path) - len(paths) :]
     return set(sys.modules)
 
 
