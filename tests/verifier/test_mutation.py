@@ -15,11 +15,11 @@ from redqueen.errors import IsolationError
 from redqueen.verifier import Job, Limits, LocalVerifier, Tier, pool, zygotes
 
 PROGRAMS = load(OWN)
-NO_ZYGOTE_FILTER = ("service.py", 'isolation.install_zygote_filter(settings["machine"])', "pass")
+NO_ZYGOTE_FILTER = ("service.py", "isolation.install_zygote_filter(machine)", "pass")
 NO_CHILD_FILTER = ("isolation.py", "if seccomp:\n            refused |=", "if False:\n            refused |=")
 NO_CPU_TIMER = ("isolation.py", "refused |= syscall(settime, cpu_timer, 0, cpu_limit, None)", "pass")
 NO_MEMORY_LIMIT = ("isolation.py", "setrlimit(resource.RLIMIT_AS, (memory_bytes, memory_bytes))", "pass")
-NO_NAMESPACES = ("service.py", 'if settings["namespaces"]:', "if False:")
+NO_NAMESPACES = ("service.py", 'if "namespaces" in walls:', "if False:")
 NO_LITERALS = (
     "runner.py",
     "_attempt(literals.read_arguments, text)",

@@ -6,7 +6,6 @@ an empty environment. It ends by itself when this end of its control socket clos
 
 import contextlib
 import importlib.util
-import json
 import os
 import platform
 import re
@@ -26,12 +25,14 @@ from redqueen.verifier.tiers import Tier
 GUEST = Path(__file__).parent / "guest"
 HASH_SEEDS = (1, 2)
 """Every job that runs twice meets both; fixed, so that a verdict is the same tomorrow."""
+_PADDING = 7
+"""Objects of each size that the second zygote holds more than the first, so that the low bits of addresses differ."""
 _TIME_ZONES = ("UTC0", "LATER-24")
 """The second run of a job is a day ahead by its local time, so that what depends on the date shows."""
 
 CORE = (
     "__future__", "abc", "bisect", "collections.abc", "copy", "enum", "functools", "heapq", "io", "itertools", "math",
-    "operator", "os", "re", "string", "sys", "time", "types", "typing", "unicodedata",
+    "operator", "os", "re", "string", "sys", "time", "types", "typing",
     # Plain arithmetic on long integers imports it from Python 3.12 on.
     *(["_pylong"] if sys.version_info >= (3, 12) else []),
 )  # fmt: skip
@@ -39,14 +40,14 @@ CORE = (
 _CORE_NAMES = frozenset(name.partition(".")[0] for name in CORE)
 _IMPORTS = re.compile(r"\bfrom\s+([\w.]+)\s+import\b|\bimport\s+([^\n;#]+)")
 _OTHER_IMPORTS = re.compile(
-    r"\b(?:__import__|importlib|modules|eval|exec|compile|encode|decode|codecs)\b|\\\n|utf|latin|cp\d", re.IGNORECASE
+    r"\b(?:__import__|importlib|modules|eval|exec|compile|encode|decode|codecs)\b|\\\n|\\N|[Uu][Tt][Ff]|[Ll]atin|cp\d"
 )
-"""Imports by a computed name, and codecs, which are modules too."""
+"""Imports by a computed name, codecs, which are modules too, and characters by name, which want `unicodedata`."""
 PRELOAD = (
     *CORE,
     "_strptime", "array", "ast", "base64", "calendar", "cmath", "codecs", "contextlib", "dataclasses", "datetime",
     "decimal", "fractions", "hashlib", "inspect", "json", "keyword", "numbers", "queue", "random", "signal",
-    "statistics", "struct", "textwrap", "traceback", "encodings.ascii", "encodings.cp1252",
+    "statistics", "struct", "textwrap", "traceback", "unicodedata", "encodings.ascii", "encodings.cp1252",
     "encodings.hex_codec", "encodings.latin_1", "encodings.rot_13", "encodings.unicode_escape", "encodings.utf_16",
     "encodings.utf_16_be", "encodings.utf_16_le", "encodings.utf_32", "encodings.utf_32_be", "encodings.utf_32_le",
     "encodings.utf_8_sig",
@@ -103,20 +104,20 @@ class Zygote:
         self.control.setblocking(False)
 
     def _spawn(self, control_fd: int, tier: Tier, preload: Sequence[str]) -> subprocess.Popen[bytes]:
-        settings = {
-            "machine": platform.machine(),
-            "padding": 7 * (self.flavour.seed != HASH_SEEDS[0]),
-            "linux": sys.platform == "linux",
-            "namespaces": tier is Tier.FULL,
-            "seccomp": tier is not Tier.NONE,
-            "preload": _held(self.flavour.modules, preload),
-            "paths": numpy_paths() if self.flavour.modules is Modules.NUMPY else [],
-        }
-        zone = _TIME_ZONES[self.flavour.seed != HASH_SEEDS[0]]
+        walls = ["linux"] if sys.platform == "linux" else []
+        walls += {Tier.FULL: ["namespaces", "seccomp"], Tier.SECCOMP: ["seccomp"], Tier.NONE: []}[tier]
+        second = self.flavour.seed != HASH_SEEDS[0]
+        words = [
+            platform.machine(),
+            ",".join(walls),
+            str(_PADDING * second),
+            ",".join(_held(self.flavour.modules, preload)),
+        ]
+        paths = numpy_paths() if self.flavour.modules is Modules.NUMPY else []
         command = [sys.executable, "-s", "-P", "-S", "-B", str(GUEST / "zygote.py")]
         return subprocess.Popen(
-            [*command, str(control_fd), json.dumps(settings)],
-            env={"PYTHONHASHSEED": str(self.flavour.seed), "TZ": zone, "PYTHONUTF8": "1", **_ONE_THREAD},
+            [*command, str(control_fd), *words, *paths],
+            env={"PYTHONHASHSEED": str(self.flavour.seed), "TZ": _TIME_ZONES[second], "PYTHONUTF8": "1", **_ONE_THREAD},
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
@@ -127,10 +128,10 @@ class Zygote:
     def start_run(self, number: int, job_bytes: int, fds: Sequence[int]) -> None:
         """Pass a run on; its job travels through the run's own pipe."""
         self.runs.add(number)
-        socket.send_fds(self.control, [wire.MESSAGE.pack(number, job_bytes)], fds)
+        socket.send_fds(self.control, [wire.message(number, job_bytes)], fds)
 
     def kill_run(self, number: int) -> None:
-        self.control.send(wire.MESSAGE.pack(number, 0))
+        self.control.send(wire.message(number, 0))
 
     def hear(self) -> Iterator[Ended]:
         """Read what the zygote has said; raises ConnectionError when it is gone."""
@@ -140,21 +141,23 @@ class Zygote:
         self._received += data
         if not self.ready:
             self._hear_greeting()
-        while self.ready and len(self._received) >= wire.REPORT.size:
-            number, wait_status, cpu_us = wire.REPORT.unpack_from(self._received)
-            del self._received[: wire.REPORT.size]
+        while self.ready and len(self._received) >= wire.REPORT_BYTES:
+            number, wait_status, cpu_us = wire.read_report(self._received)
+            del self._received[: wire.REPORT_BYTES]
             yield Ended(number, wait_status, cpu_us / 1e6)
 
     def _hear_greeting(self) -> None:
         size = 4 + int.from_bytes(self._received[:4], "big")
         if len(self._received) < max(4, size):
             return
-        greeting = json.loads(self._received[4:size])
+        word, *rest = self._received[4:size].decode("utf-8", "replace").split("\n")
         del self._received[:size]
-        self.refused = greeting.get("refused")
-        self.namespaces = greeting.get("namespaces", {})
-        self.inner_pid = greeting.get("pid", 0)
-        self.ready = self.refused is None
+        self.ready = word == "ready"
+        if self.ready:
+            self.inner_pid = int(rest[0])
+            self.namespaces = dict(line.split(" ", 1) for line in rest[1:])
+        else:
+            self.refused = " ".join(rest)
 
     def close(self) -> None:
         """End the zygote and, with it, every child that still runs."""
@@ -168,7 +171,7 @@ def modules_for(job: Job) -> Modules:
     """The smallest zygote that has what the job's texts import."""
     if job.numpy:
         return Modules.NUMPY
-    texts = (job.source, *(text for _, text in job.modules))
+    texts = (job.source, *job.texts, *(text for _, text in job.modules))
     return Modules.CORE if all(_needs_only_core(text) for text in texts) else Modules.ALL
 
 

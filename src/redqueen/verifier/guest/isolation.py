@@ -4,7 +4,6 @@ Everything here is a thin call of libc, prepared before the first fork so that a
 A step that the machine refuses raises `Refused` with the step's name: the host then tries a weaker tier.
 """
 
-import contextlib
 import ctypes
 import errno
 import os
@@ -131,16 +130,22 @@ def _write(path, text):
         file.write(text)
 
 
+def _become_nobody():
+    try:
+        os.setgroups([])
+        os.setresgid(NOBODY, NOBODY, NOBODY)
+        os.setresuid(NOBODY, NOBODY, NOBODY)
+    except OSError:
+        return  # a container without that uid
+
+
 def drop_privileges():
     """Be nobody, with no capability, and never gain one again.
 
     Root of a container that has no uid but its own stays what it is: without capabilities it is a user like any other.
     """
     if os.geteuid() == 0:
-        with contextlib.suppress(OSError):
-            os.setgroups([])
-            os.setresgid(NOBODY, NOBODY, NOBODY)
-            os.setresuid(NOBODY, NOBODY, NOBODY)
+        _become_nobody()
     header = (ctypes.c_uint32 * 2)(0x20080522, 0)
     _checked("capset", _libc.capset(header, (ctypes.c_uint32 * 6)()))
     _checked("prctl(PR_SET_NO_NEW_PRIVS)", _libc.prctl(_PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0))
@@ -154,8 +159,10 @@ def limit_zygote():
     resource.setrlimit(resource.RLIMIT_STACK, (stack, stack))
     for name in ("RLIMIT_CORE", "RLIMIT_FSIZE", "RLIMIT_MEMLOCK", "RLIMIT_MSGQUEUE"):
         resource.setrlimit(getattr(resource, name), (0, 0))
-    with contextlib.suppress(OSError):  # where this is forbidden, the kernel picks whom to kill by itself
+    try:
         _write("/proc/self/oom_score_adj", "1000")
+    except OSError:
+        return  # where this is forbidden, the kernel picks whom to kill by itself
 
 
 def address_space():

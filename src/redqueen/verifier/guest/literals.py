@@ -11,7 +11,7 @@ values are the same when their texts are, and `1`, `1.0` and `True` differ.
     same                       value, value -> bool   equality by type, floats within a tolerance
 """
 
-import ast
+import _ast
 import math
 import re
 from keyword import iskeyword
@@ -249,13 +249,13 @@ _ATOM_READERS = {
 
 def read_literal(text):
     """The value of a Python literal; raises ValueError, SyntaxError, RecursionError or MemoryError."""
-    return _value(ast.parse(text.strip(), mode="eval").body)
+    return _value(_tree(text.strip()))
 
 
 def read_arguments(text):
     """Positional and keyword arguments as they stand between a call's parentheses."""
-    call = ast.parse("f(" + text + "\n)", mode="eval").body
-    if type(call) is not ast.Call or type(call.func) is not ast.Name or call.func.end_col_offset != 1:
+    call = _tree("f(" + text + "\n)")
+    if type(call) is not _ast.Call or type(call.func) is not _ast.Name or call.func.end_col_offset != 1:
         raise ValueError("not the arguments of one call")
     arguments = [_value(node) for node in call.args]
     keywords = {}
@@ -267,25 +267,35 @@ def read_arguments(text):
     return arguments, keywords
 
 
+def _tree(text):
+    """`ast.parse` without `ast`, a large module that every fork would have to carry."""
+    tree = compile(text, "<literal>", "eval", _ast.PyCF_ONLY_AST)
+    return getattr(tree, "body")  # noqa: B009 (the type stubs know only of `ast.parse`)
+
+
+def _is_empty_set(call):
+    return type(call.func) is _ast.Name and call.func.id == "set" and not call.args and not call.keywords
+
+
 def _value(node):
     kind = type(node)
-    if kind is ast.Constant and id(type(node.value)) in _ATOMS:
+    if kind is _ast.Constant and id(type(node.value)) in _ATOMS:
         return node.value
-    if kind is ast.List:
+    if kind is _ast.List:
         return [_value(item) for item in node.elts]
-    if kind is ast.Tuple:
+    if kind is _ast.Tuple:
         return tuple([_value(item) for item in node.elts])
-    if kind is ast.Set:
+    if kind is _ast.Set:
         return {_value(item) for item in node.elts}
-    if kind is ast.Dict:
+    if kind is _ast.Dict:
         if None in node.keys:
             raise ValueError("** is not a literal")
         return {_value(k): _value(v) for k, v in zip(node.keys, node.values, strict=True)}
-    if kind is ast.Call and ast.unparse(node) == "set()":
+    if kind is _ast.Call and _is_empty_set(node):
         return set()
-    if kind is ast.UnaryOp and type(node.op) in (ast.USub, ast.UAdd):
+    if kind is _ast.UnaryOp and type(node.op) in (_ast.USub, _ast.UAdd):
         return _signed(node.op, _value(node.operand))
-    if kind is ast.BinOp and type(node.op) in (ast.Add, ast.Sub):
+    if kind is _ast.BinOp and type(node.op) in (_ast.Add, _ast.Sub):
         return _complex(_value(node.left), node.op, _value(node.right))
     raise ValueError("not a literal")
 
@@ -293,13 +303,13 @@ def _value(node):
 def _signed(sign, value):
     if type(value) not in (int, float, complex):
         raise ValueError("a sign on something that is not a number")
-    return -value if type(sign) is ast.USub else +value
+    return -value if type(sign) is _ast.USub else +value
 
 
 def _complex(real, operator, imaginary):
     if type(real) not in (int, float) or type(imaginary) is not complex:
         raise ValueError("arithmetic is not a literal")
-    return real + imaginary if type(operator) is ast.Add else real - imaginary
+    return real + imaginary if type(operator) is _ast.Add else real - imaginary
 
 
 def encode_arguments(arguments, keywords, max_chars):

@@ -6,7 +6,6 @@ its memory.
 
 import _socket
 import gc
-import json
 import marshal
 import os
 import select
@@ -26,7 +25,7 @@ _STAY = {"resource"}
 """Ours, but looked up by name in `os.wait4`."""
 
 
-def run(control_fd, settings, guests_modules):
+def run(control_fd, machine, walls, padding, guests_modules):
     """Be a zygote until the host goes away."""
     os.dup2(control_fd, _CONTROL_FD)
     _wake_on_child()
@@ -34,47 +33,41 @@ def run(control_fd, settings, guests_modules):
     os.closerange(_WAKE_FD + 1, _MOST_FDS)
     control = _socket.socket(fileno=_CONTROL_FD)
     try:
-        zygote = Zygote(control, settings, guests_modules)
-        zygote.shut_in()
+        _warm_up(guests_modules, padding)
+        zygote = Zygote(control)
+        zygote.shut_in(machine, walls)
     except BaseException as error:
         refused = str(error) if type(error) is isolation.Refused else f"{type(error).__name__}: {error}"
-        _say({"refused": refused})
+        os.write(_CONTROL_FD, wire.greeting(["refused", refused]))
         os._exit(1)
     zygote.serve()
-
-
-def _say(message):
-    data = json.dumps(message).encode()
-    os.write(_CONTROL_FD, len(data).to_bytes(4, "big") + data)  # send() is refused once the filter is in place
 
 
 class Zygote:
     """Forks, reaps, reports."""
 
-    def __init__(self, control, settings, guests_modules):
+    def __init__(self, control):
         self._control = control
-        self._settings = settings
-        _warm_up(guests_modules, settings["padding"])
 
-    def shut_in(self):
+    def shut_in(self, machine, walls):
         """Enter the tier. What a step needs from the file system comes before the step that takes it away."""
-        settings = self._settings
         namespaces = {}
         self._base_memory = 0
         self._confine = None
-        if settings["linux"]:
+        if "linux" in walls:
             self._base_memory = isolation.address_space()
             isolation.limit_zygote()
-        if settings["namespaces"]:
+        if "namespaces" in walls:
             namespaces = isolation.enter_namespaces()
             self._become_init()
-        if settings["linux"]:
+        if "linux" in walls:
             isolation.drop_privileges()
             isolation.die_with_parent()
-            self._confine = isolation.confinement(settings["machine"], settings["seccomp"])
-        if settings["seccomp"]:
-            isolation.install_zygote_filter(settings["machine"])
-        _say({"ready": True, "namespaces": namespaces, "pid": os.getpid()})
+            self._confine = isolation.confinement(machine, "seccomp" in walls)
+        if "seccomp" in walls:
+            isolation.install_zygote_filter(machine)
+        # By write(), like everything from here on: send() is refused once the filter is in place.
+        os.write(_CONTROL_FD, wire.greeting(["ready", str(os.getpid()), *(f"{k} {v}" for k, v in namespaces.items())]))
 
     def _become_init(self):
         """Go on as the first process of the new pid namespace; when it dies, the kernel kills all in it."""
@@ -91,15 +84,15 @@ class Zygote:
         poll = select.poll()
         poll.register(_CONTROL_FD, select.POLLIN)
         poll.register(_AWAKE_FD, select.POLLIN)
-        unpack, message_size, pack = wire.MESSAGE.unpack, wire.MESSAGE.size, wire.REPORT.pack
+        read_message, report = wire.read_message, wire.report
         running = {}
         while True:
             for fd, _ in poll.poll():
                 if fd == _CONTROL_FD:
-                    message, *_ = control.recvmsg(message_size, 64)
+                    message, *_ = control.recvmsg(wire.MESSAGE_BYTES, 64)
                     if not message:
                         os._exit(0)
-                    run, size = unpack(message)
+                    run, size = read_message(message)
                     if size == 0:
                         _kill(running, run)
                         continue
@@ -116,7 +109,7 @@ class Zygote:
                         if pid == 0:
                             break
                         cpu_us = int((usage.ru_utime + usage.ru_stime) * 1_000_000)
-                        os.write(_CONTROL_FD, pack(running.pop(pid), status, cpu_us))
+                        os.write(_CONTROL_FD, report(running.pop(pid), status, cpu_us))
 
     def _be_child(self, size):
         try:

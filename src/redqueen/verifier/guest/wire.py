@@ -1,12 +1,33 @@
 """The messages between host, zygote and child, for both sides. Host -> guest is trusted, guest -> host never is."""
 
-import struct
 from typing import NamedTuple
 
-MESSAGE = struct.Struct("!QQ")
-"""Host -> zygote, with a child's two pipe ends: run number and size of the job. A size of 0 asks for the run's end."""
-REPORT = struct.Struct("!QiQ")
-"""Zygote -> host: run number, wait status, CPU microseconds."""
+MESSAGE_BYTES = 16
+REPORT_BYTES = 24
+
+
+def message(run, size):
+    """Host -> zygote, with a child's two pipe ends: run number, size of the job. A size of 0 asks for the run's end."""
+    return run.to_bytes(8, "big") + size.to_bytes(8, "big")
+
+
+def read_message(data):
+    return int.from_bytes(data[:8], "big"), int.from_bytes(data[8:16], "big")
+
+
+def report(run, wait_status, cpu_us):
+    """Zygote -> host: run number, wait status, CPU microseconds."""
+    return run.to_bytes(8, "big") + wait_status.to_bytes(8, "big") + cpu_us.to_bytes(8, "big")
+
+
+def read_report(data):
+    return tuple(int.from_bytes(data[at : at + 8], "big") for at in (0, 8, 16))
+
+
+def greeting(words):
+    """Zygote -> host, once: a word on each line, after their length."""
+    data = "\n".join(words).encode()
+    return len(data).to_bytes(4, "big") + data
 
 
 class Job(NamedTuple):

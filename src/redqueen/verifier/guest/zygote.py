@@ -5,23 +5,25 @@ of its own, so that what only we use can be told apart and hidden; `service` the
 """
 
 import importlib
-import json
 import os
 import sys
 
 
 def main():
-    control_fd, settings = int(sys.argv[1]), json.loads(sys.argv[2])
+    control_fd, machine, walls, padding, preload, *paths = sys.argv[1:]
+    our_folder = os.path.dirname(os.path.abspath(__file__))
     try:
-        guests_modules = _preload(settings["preload"], settings["paths"])
+        guests_modules = _preload(preload.split(","), paths)
     except ImportError as error:
-        data = json.dumps({"refused": f"importing what programs may use: {error}"}).encode()
-        os.write(control_fd, len(data).to_bytes(4, "big") + data)
+        sys.path.insert(0, our_folder)
+        import wire
+
+        os.write(int(control_fd), wire.greeting(["refused", f"importing what programs may use: {error}"]))
         sys.exit(1)
-    sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+    sys.path.insert(0, our_folder)
     import service
 
-    service.run(control_fd, settings, guests_modules)
+    service.run(int(control_fd), machine, walls.split(","), int(padding), guests_modules)
 
 
 def _preload(names, paths):
