@@ -48,6 +48,8 @@ class House:
             listener.bind(("127.0.0.1", PORT))
         self.listeners[0].listen()
         self.honest_everywhere()
+        while len(self.verifier.zygote_pids()) < self.verifier.zygotes_wanted():
+            time.sleep(0.01)  # the jobs may have been done before the last zygote was up
         self.processes = _processes()
 
     def honest_everywhere(self) -> None:
