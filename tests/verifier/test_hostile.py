@@ -123,6 +123,11 @@ def test_further_hostile_program_is_contained(house: House, program: Program) ->
     survive(house, program)
 
 
+@pytest.mark.skipif(not MORE, reason="REDQUEEN_HOSTILE names no folder with further programs")
+def test_the_folder_of_further_programs_has_some() -> None:
+    assert load(Path(MORE or "")), f"REDQUEEN_HOSTILE={MORE} has no programs: name a folder of .py files"
+
+
 @pytest.mark.parametrize("tier", [Tier.FULL, Tier.SECCOMP], ids=str)
 def test_the_corpus_is_contained_with_the_usual_modules_too(tier: Tier) -> None:
     programs = load(OWN) + (load(Path(MORE)) if MORE else [])

@@ -1,7 +1,7 @@
 """The two pipes of one run: the job goes out, the reply comes in.
 
 Pipes, because the kernel looks for cycles among sockets in transit whenever one is closed, and with a socket pair per
-run that search costs the host more than everything else it does.
+run that search takes a good part of the host's time.
 """
 
 import os

@@ -2,7 +2,7 @@
 
 Every call of the kernel falls in one of four classes. ALLOWED calls are what a running interpreter needs;
 ZYGOTE calls are needed before the guest's code starts, and refused from then on by the child's own small
-filter (installing the whole filter per child would cost six times as much); REFUSED calls return EACCES, so that
+filter (installing the whole filter in every child would be far dearer); REFUSED calls return EACCES, so that
 a program sees an ordinary PermissionError; every other call kills the process. Numbers are for x86-64
 and aarch64 (`-`: the architecture has no such call).
 """

@@ -58,7 +58,7 @@ def confinement(machine, seccomp):
     """A function that a child calls to shut itself in, given its timers (as itimerspec bytes) and its memory.
 
     Everything that it needs is made here and bound as a local, because the price of a child is the number of pages
-    that it touches: written plainly, these few calls cost it a third of its life.
+    that it touches.
     """
     lib = ctypes.PyDLL(None)
     prctl, syscall = lib.prctl, lib.syscall
