@@ -1,0 +1,24 @@
+"""Triton kernels for what a GPU would otherwise do in many small steps. `ops.py` has the same functions in plain torch.
+
+Everything is summed in float32 whatever the tensors hold. Rows that need no answer (padding) compute one all the same:
+a captured graph has one shape.
+"""
+
+from redqueen.engine.kernels.adapters import expand_table, lora_
+from redqueen.engine.kernels.attention import attend, rope_write_
+from redqueen.engine.kernels.head import head_backward, head_forward, sample
+from redqueen.engine.kernels.pointwise import add_rms_norm_, rope, swiglu, swiglu_backward
+
+__all__ = [
+    "add_rms_norm_",
+    "attend",
+    "expand_table",
+    "head_backward",
+    "head_forward",
+    "lora_",
+    "rope",
+    "rope_write_",
+    "sample",
+    "swiglu",
+    "swiglu_backward",
+]

@@ -1,0 +1,246 @@
+"""The engine on this machine: one base, its members, one device.
+
+Calls are coroutines, so that several races can share an engine: what they ask for while it is busy is answered
+together, in one batch. The work itself runs on one thread of its own.
+"""
+
+import asyncio
+import contextlib
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+import torch
+
+from redqueen.engine import memory
+from redqueen.engine.attention import Whole
+from redqueen.engine.bank import Bank
+from redqueen.engine.base import Base
+from redqueen.engine.body import adaptable, groups, llama_family, open_body
+from redqueen.engine.lora import Routing
+from redqueen.engine.protocol import (
+    MemberId,
+    MemberState,
+    Recipe,
+    Sample,
+    SampleRequest,
+    Score,
+    ScoreRequest,
+    Trajectory,
+    UpdateStats,
+)
+from redqueen.engine.sampler import Sampler
+from redqueen.engine.steps import Steps
+from redqueen.engine.trainer import Trainer
+from redqueen.errors import InputError, UserError
+
+T = TypeVar("T")
+ROWS = {"cuda": 512, "cpu": 64}
+
+
+@dataclass(slots=True)
+class _Asked:
+    what: str
+    items: list[Any]
+    recipe: Recipe | None
+    answer: asyncio.Future
+
+
+class LocalEngine:
+    """Implements `Engine` on one device. Close it, or use it in a `with` statement."""
+
+    def __init__(
+        self,
+        base: Base,
+        *,
+        members: Sequence[MemberId] = (),
+        rank: int = 16,
+        alpha: float | None = None,
+        target_modules: Sequence[str] | None = None,
+        rows: int | None = None,
+        memory_bytes: int | None = None,
+        seed: int = 0,
+    ) -> None:
+        """`alpha` is twice the rank when left out; `target_modules` None adapts all linear layers of the base's
+        blocks; `rows` completions grow at the same time; `memory_bytes` bounds what is planned for, the device's free
+        memory when left out; `seed` draws the A factors that fresh members share."""
+        if rank < 1 or (alpha is not None and not alpha > 0):
+            raise InputError(f"an adapter cannot have rank {rank} and alpha {alpha}", "use numbers above 0")
+        model = base.model
+        self.base = base
+        parameter = next(model.parameters())
+        self.device, self.dtype = parameter.device, parameter.dtype
+        kind = "cuda" if self.device.type == "cuda" else "cpu"
+        linears = adaptable(model, target_modules)
+        self.target_modules = None if target_modules is None else tuple(target_modules)
+        self.shape = memory.Shape.of(model, fast=llama_family(model) is None)
+        expected = _own_logits(base)
+        self.bank = Bank(
+            groups(model, linears), rank=rank, alpha=2.0 * rank if alpha is None else alpha, members=members,
+            device=self.device, dtype=self.dtype, seed=seed,
+        )  # fmt: skip
+        self.body = open_body(model, self.bank)
+        self._agree(expected)
+        available = memory.available(self.device) if memory_bytes is None else memory_bytes
+        held = self.shape.parameters * self.dtype.itemsize
+        self.plan = memory.plan(
+            self.shape, linears, rank=rank, members=len(members), memory=available + held, device=kind, dtype=self.dtype
+        )
+        if self.plan.micro_tokens == 0:
+            raise InputError(
+                f"{len(members)} members of rank {rank} on {base.name} leave no room to train",
+                "use fewer members, a lower rank or a smaller base (`redqueen doctor --base` says what fits)",
+            )
+        self.sampler = Sampler(
+            base, Steps(self.body, self.bank, rows or ROWS[kind]), self.plan.cache_tokens, self.plan.micro_tokens
+        )
+        self.trainer = Trainer(self.body, self.bank, self.plan.micro_tokens, self.plan.checkpointing)
+        self._thread = ThreadPoolExecutor(1, "engine")
+        self._asked: list[_Asked] = []
+        self._serving = False
+
+    @property
+    def members(self) -> list[MemberId]:
+        return list(self.bank.rows)
+
+    @property
+    def path(self) -> str:
+        """`llama` or `general`: which code runs this base."""
+        return self.body.path
+
+    async def sample(self, requests: Sequence[SampleRequest]) -> list[Sample]:
+        return await self._ask("sample", requests)
+
+    async def score(self, requests: Sequence[ScoreRequest]) -> list[Score]:
+        return await self._ask("score", requests)
+
+    async def update(self, batch: Sequence[Trajectory], recipe: Recipe) -> dict[MemberId, UpdateStats]:
+        return await self._ask("update", batch, recipe)
+
+    def read(self, member: MemberId, *, optimiser: bool = False) -> MemberState:
+        return self._thread.submit(self.bank.read, member, optimiser=optimiser).result()
+
+    def write(self, member: MemberId, state: MemberState) -> None:
+        self._thread.submit(self.bank.write, member, state).result()
+
+    def remove(self, member: MemberId) -> None:
+        """Let a member go; its place is the next newcomer's."""
+        self._thread.submit(self.bank.remove, member).result()
+
+    def close(self) -> None:
+        self._thread.shutdown()
+
+    def __enter__(self) -> "LocalEngine":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    async def _ask(self, what: str, items: Sequence[Any], recipe: Recipe | None = None) -> Any:
+        asked = _Asked(what, list(items), recipe, asyncio.get_running_loop().create_future())
+        self._asked.append(asked)
+        if not self._serving:
+            self._serving = True
+            self._server = asyncio.create_task(self._serve())
+        return await asked.answer
+
+    async def _serve(self) -> None:
+        """Answer what was asked until nothing is left. Whoever is ready to ask gets the chance to before each turn."""
+        try:
+            while True:
+                await asyncio.sleep(0)
+                turn = self._turn()
+                if not turn:
+                    return
+                await self._answer(turn)
+        finally:
+            self._serving = False
+
+    def _turn(self) -> list[_Asked]:
+        """The oldest call and those that can share its batch."""
+        if not self._asked:
+            return []
+        first, *rest = self._asked
+        turn, taken = [first], {t.member for t in first.items} if first.what == "update" else set()
+        for asked in rest:
+            if (asked.what, asked.recipe) != (first.what, first.recipe):
+                continue
+            if first.what == "update":
+                # Two steps of one member are two steps.
+                members = {t.member for t in asked.items}
+                if members & taken:
+                    continue
+                taken |= members
+            turn.append(asked)
+        self._asked = [asked for asked in self._asked if asked not in turn]
+        return turn
+
+    async def _answer(self, turn: list[_Asked]) -> None:
+        work = {"sample": self.sampler.run, "score": self.trainer.score}.get(turn[0].what)
+        items = [item for asked in turn for item in asked.items]
+        loop = asyncio.get_running_loop()
+        try:
+            if work is not None:
+                answers = await loop.run_in_executor(self._thread, work, items)
+                split, at = [], 0
+                for asked in turn:
+                    split.append(answers[at : at + len(asked.items)])
+                    at += len(asked.items)
+            else:
+                recipe = turn[0].recipe
+                assert recipe is not None
+                stats = await loop.run_in_executor(self._thread, self.trainer.update, items, recipe)
+                split = [{m: stats[m] for m in dict.fromkeys(t.member for t in asked.items)} for asked in turn]
+        except UserError as error:
+            if len(turn) == 1:
+                _settle(turn[0], error=error)
+                return
+            # One caller's mistake is not the others': each gets an answer of its own.
+            for asked in turn:
+                await self._answer([asked])
+            return
+        except BaseException as error:
+            for asked in turn:
+                _settle(asked, error=error)
+            if not isinstance(error, Exception):
+                raise
+            return
+        for asked, answer in zip(turn, split, strict=True):
+            _settle(asked, answer)
+
+    def _agree(self, expected: torch.Tensor) -> None:
+        """Refuse a base whose logits do not come out of our path as they come out of its own code."""
+        tokens = _probe(self.base)
+        where = Whole(1, torch.arange(len(tokens), device=self.device))
+        routing = Routing(torch.zeros(1, dtype=torch.int64, device=self.device))
+        with torch.no_grad():
+            logits = self.body.head(self.body.hidden(tokens, routing, where)).double()
+        allowed = 0.05 if self.dtype in (torch.bfloat16, torch.float16) else 1e-3
+        error = float((logits - expected).norm() / expected.norm().clamp(min=1e-12))
+        if not error <= allowed:
+            raise InputError(
+                f"{self.base.name} ({self.base.model.config.model_type}) computes something that this engine does not "
+                f"know: its logits differ by {error:.2g}",
+                "use another base",
+            )
+
+
+def _probe(base: Base) -> torch.Tensor:
+    vocabulary = base.model.config.get_text_config().vocab_size
+    generator = torch.Generator().manual_seed(0)
+    return torch.randint(vocabulary, (12,), generator=generator).to(next(base.model.parameters()).device)
+
+
+def _own_logits(base: Base) -> torch.Tensor:
+    """What the untouched base says, before its modules are replaced."""
+    with torch.no_grad():
+        return base.model(input_ids=_probe(base).unsqueeze(0), use_cache=False).logits[0].double()
+
+
+def _settle(asked: _Asked, answer: Any = None, *, error: BaseException | None = None) -> None:
+    with contextlib.suppress(asyncio.InvalidStateError):  # whoever asked has been cancelled
+        if error is None:
+            asked.answer.set_result(answer)
+        else:
+            asked.answer.set_exception(error)

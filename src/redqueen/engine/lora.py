@@ -1,0 +1,197 @@
+"""A linear layer of the base with every row's own adapter on top, for sampling and for training.
+
+Rows come in blocks of one member each: a sequence in training, several sequences' newest tokens in sampling. A block's
+factors are looked up by its member, so one batched product serves all members, and a block's gradient is added to its
+member's row alone.
+"""
+
+from dataclasses import dataclass, field
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from redqueen.engine import ops
+from redqueen.engine.bank import Bank, Group
+
+
+@dataclass(slots=True)
+class Gradients:
+    """One row for each member that is being trained, in the layout of the bank."""
+
+    sum_T_D: Tensor
+    trained_T: Tensor
+    """The bank's rows of the members in training."""
+    isolate: bool = False
+    """Keep what is not finite to its own member. The sum over blocks multiplies other members' blocks by zero, which
+    is no help against NaN; looking for it in every layer would cost every update what one in a thousand needs."""
+
+
+@dataclass(slots=True)
+class Tiles:
+    """Rows in the order of their members, cut into tiles of one member each: where a member's rows do not fill whole
+    tiles, the last one is short."""
+
+    start_K: Tensor
+    count_K: Tensor
+    gather_K_S: Tensor | None = None
+    """For plain torch, which wants tiles of one size: the rows of each tile, any row where it is short. None where
+    all are full."""
+    back_N: Tensor | None = None
+    """The place of each row among the tiles."""
+
+
+@dataclass(slots=True)
+class Routing:
+    """Which member each block of rows belongs to."""
+
+    member_K: Tensor
+    """The bank's row of each block."""
+    tiles: Tiles | None = None
+    """What the blocks are; without them all rows in equal parts, as whole sequences are."""
+    gradients: Gradients | None = None
+    """Where a backward pass leaves the members' gradients."""
+    belongs_T_K: Tensor | None = None
+    """1 where a block is a trained member's: the product with it adds blocks up by member, in a fixed order."""
+
+    @classmethod
+    def training(cls, member_K: Tensor, gradients: Gradients) -> "Routing":
+        belongs_T_K = (gradients.trained_T.unsqueeze(1) == member_K.unsqueeze(0)).to(gradients.sum_T_D.dtype)
+        return cls(member_K, None, gradients, belongs_T_K)
+
+
+@dataclass(slots=True)
+class Layer:
+    """One linear layer of the base, or several that read the same input, their weights stacked."""
+
+    weight_O_I: Tensor
+    bias_O: Tensor | None
+    bank: Bank
+    group: Group | None
+    """None where no member adapts any of them."""
+    places: tuple[tuple[int, int], ...]
+    """For each linear of the group: where its outputs begin, and how many there are."""
+    table: Tensor | None = field(default=None)
+
+    def __post_init__(self) -> None:
+        if self.group is not None and ops.fused(self.weight_O_I):
+            from redqueen.engine import kernels
+
+            self.table = kernels.expand_table(list(self.places), self.bank.rank, self.weight_O_I.device)
+
+    def __call__(self, x_N_I: Tensor, routing: Routing) -> Tensor:
+        if self.group is None:
+            return F.linear(x_N_I, self.weight_O_I, self.bias_O)
+        if torch.is_grad_enabled() and x_N_I.requires_grad:
+            return _Adapted.apply(x_N_I, self, routing)  # pyright: ignore[reportReturnType]
+        y_N_O = F.linear(x_N_I, self.weight_O_I, self.bias_O)
+        tiles = routing.tiles
+        if tiles is not None and self.table is not None:
+            from redqueen.engine import kernels
+
+            a_A_L_I, b_A_O_R = self.bank.a(self.group), self.bank.b(self.group)
+            where = (routing.member_K, tiles.start_K, tiles.count_K)
+            kernels.lora_(y_N_O, x_N_I, a_A_L_I, b_A_O_R, where, self.bank.scale, self.table)
+        elif tiles is not None and tiles.gather_K_S is not None:
+            update_N_O = torch.zeros(tiles.gather_K_S.numel(), y_N_O.shape[1], dtype=y_N_O.dtype, device=y_N_O.device)
+            self.add_(update_N_O, x_N_I[tiles.gather_K_S.flatten()], routing)
+            y_N_O += update_N_O[tiles.back_N]
+        else:
+            self.add_(y_N_O, x_N_I, routing)
+        return y_N_O
+
+    def add_(self, y_N_O: Tensor, x_N_I: Tensor, routing: Routing) -> Tensor:
+        """Add the adapters' part to `y`; what their A factors made of `x`, scaled."""
+        assert self.group is not None
+        blocks = routing.member_K.shape[0]
+        a_K_L_I, b_K_O_R = self.factors(routing)
+        u_K_S_L = _bmm(x_N_I.view(blocks, -1, x_N_I.shape[1]), a_K_L_I.transpose(1, 2)).mul_(self.bank.scale)
+        y_K_S_O = y_N_O.view(blocks, -1, y_N_O.shape[1])
+        for y_K_S_P, u_K_S_R, b_K_P_R in self.parts(y_K_S_O, u_K_S_L, b_K_O_R):
+            if y_N_O.is_cuda:
+                y_K_S_P.baddbmm_(u_K_S_R, b_K_P_R.transpose(1, 2))
+            else:
+                # On the CPU a batched product into a part of a tensor is done one block after the other.
+                y_K_S_P.add_(_bmm(u_K_S_R, b_K_P_R.transpose(1, 2)))
+        return u_K_S_L
+
+    def factors(self, routing: Routing) -> tuple[Tensor, Tensor]:
+        assert self.group is not None
+        rows = routing.member_K
+        return self.bank.a(self.group).index_select(0, rows), self.bank.b(self.group).index_select(0, rows)
+
+    def parts(self, y_K_S_O: Tensor, u_K_S_L: Tensor, b_K_O_R: Tensor) -> list[tuple[Tensor, Tensor, Tensor]]:
+        """Outputs, lanes and B factors of each linear of the group, as views."""
+        rank, b_at, found = self.bank.rank, 0, []
+        for index, (y_at, size) in enumerate(self.places):
+            found.append(
+                (
+                    y_K_S_O[..., y_at : y_at + size],
+                    u_K_S_L[..., index * rank : (index + 1) * rank],
+                    b_K_O_R[:, b_at : b_at + size],
+                )
+            )
+            b_at += size
+        return found
+
+
+class _Adapted(torch.autograd.Function):
+    """The base's weights are frozen, so only `x` and the few lanes behind A are kept for the backward pass."""
+
+    @staticmethod
+    def forward(ctx, x_N_I: Tensor, layer: Layer, routing: Routing) -> Tensor:
+        y_N_O = F.linear(x_N_I, layer.weight_O_I, layer.bias_O)
+        u_K_S_L = layer.add_(y_N_O, x_N_I, routing)
+        ctx.save_for_backward(x_N_I, u_K_S_L)
+        ctx.layer, ctx.routing = layer, routing
+        return y_N_O
+
+    @staticmethod
+    def backward(ctx, *grads: Tensor):
+        layer: Layer = ctx.layer
+        routing: Routing = ctx.routing
+        gradients, group, bank = routing.gradients, layer.group, layer.bank
+        assert group is not None
+        x_N_I, u_K_S_L = ctx.saved_tensors
+        dy_N_O = grads[0].contiguous()
+        blocks = routing.member_K.shape[0]
+        dy_K_S_O = dy_N_O.view(blocks, -1, dy_N_O.shape[1])
+        a_K_L_I, b_K_O_R = layer.factors(routing)
+        du_K_S_L = torch.empty_like(u_K_S_L)
+        db = []
+        for index, (dy_K_S_P, u_K_S_R, b_K_P_R) in enumerate(layer.parts(dy_K_S_O, u_K_S_L, b_K_O_R)):
+            du_K_S_L[..., index * bank.rank : (index + 1) * bank.rank] = torch.bmm(dy_K_S_P, b_K_P_R)
+            if gradients is not None:
+                db.append(_product(dy_K_S_P.transpose(1, 2), u_K_S_R, gradients))
+        du_K_S_L.mul_(bank.scale)
+        dx_N_I = dy_N_O @ layer.weight_O_I
+        dx_K_S_I = dx_N_I.view(blocks, -1, dx_N_I.shape[1])
+        if dx_N_I.is_cuda:
+            dx_K_S_I.baddbmm_(du_K_S_L, a_K_L_I)
+        else:
+            dx_K_S_I.add_(torch.bmm(du_K_S_L, a_K_L_I))
+        if gradients is not None:
+            da_K_L_I = _product(du_K_S_L.transpose(1, 2), x_N_I.view(blocks, -1, x_N_I.shape[1]), gradients)
+            assert routing.belongs_T_K is not None
+            for at, d in [(group.a_at, da_K_L_I), (group.b_at, torch.cat(db, 1) if len(db) > 1 else db[0])]:
+                d_K_E = d.flatten(1)
+                if gradients.isolate:
+                    broken_K = ~d_K_E.sum(1).isfinite()
+                    d_K_E.masked_fill_(broken_K.unsqueeze(1), 0)
+                    gradients.sum_T_D[:, at].masked_fill_((routing.belongs_T_K * broken_K).any(1), torch.nan)
+                gradients.sum_T_D[:, at : at + d_K_E.shape[1]].addmm_(routing.belongs_T_K, d_K_E)
+        return dx_N_I, None, None
+
+
+def _bmm(left: Tensor, right: Tensor) -> Tensor:
+    """A batched product whose right side may be a transposed view, which oneDNN takes ten times as long for."""
+    return torch.bmm(left, right if left.is_cuda else right.contiguous())
+
+
+def _product(left: Tensor, right: Tensor, gradients: Gradients) -> Tensor:
+    """A batched product in the gradients' own precision: members' gradients are sums of many small ones."""
+    if left.dtype == gradients.sum_T_D.dtype:
+        return torch.bmm(left, right)
+    if left.is_cuda:
+        return torch.bmm(left, right, out_dtype=gradients.sum_T_D.dtype)
+    return torch.bmm(left.to(gradients.sum_T_D.dtype), right.to(gradients.sum_T_D.dtype))

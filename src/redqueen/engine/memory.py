@@ -1,0 +1,149 @@
+"""What a base with its members needs, worked out from its shape before any of it is allocated.
+
+The terms are those of the code: what `body.py` keeps for the backward pass, what `bank.py` stacks, what `cache.py`
+reserves. Half-precision bases train with two bytes a number, others with their own width.
+"""
+
+import os
+import re
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from redqueen.engine.bank import ALIGN, Linear
+from redqueen.engine.protocol import master_dtype
+from redqueen.engine.trainer import HEAD_BYTES
+
+GIB = 1 << 30
+SPARE = 0.08
+"""Share of the memory that is left alone: fragments of the allocator, the libraries' own workspaces."""
+ENOUGH_TOKENS = {"cuda": 65_536, "cpu": 4_096}
+"""Tokens at once beyond which a pass gets no faster."""
+FEW_TOKENS = 4_096
+"""When not even these fit, the blocks' inputs alone are kept."""
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """The numbers of a base that memory depends on."""
+
+    parameters: int
+    layers: int
+    hidden: int
+    intermediate: int
+    heads: int
+    kv_heads: int
+    dim: int
+    vocabulary: int
+    positions: int
+    fast: bool
+    """It gets the path of the Llama family."""
+
+    @classmethod
+    def of(cls, model: Any, *, fast: bool) -> "Shape":
+        """From a model that may be without weights."""
+        config = model.config.get_text_config()
+        heads = config.num_attention_heads
+        return cls(
+            parameters=sum(p.numel() for p in {id(p): p for p in model.parameters()}.values()),
+            layers=config.num_hidden_layers,
+            hidden=config.hidden_size,
+            intermediate=config.intermediate_size,
+            heads=heads,
+            kv_heads=getattr(config, "num_key_value_heads", None) or heads,
+            dim=getattr(config, "head_dim", None) or config.hidden_size // heads,
+            vocabulary=config.vocab_size,
+            positions=config.max_position_embeddings,
+            fast=fast,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What fits, and what it takes; bytes unless a name says otherwise."""
+
+    weights: int
+    member: int
+    """One member that is sampled: masters and compute copy."""
+    trained_member: int
+    """What training adds to it: both moments and the gradient."""
+    members: int
+    cache_token: int
+    """Keys and values of one token."""
+    activation_token: int
+    """One token on its way forward and back."""
+    passing: int
+    """What does not grow with the tokens: a slice of logits and their gradient, the rotary tables."""
+    micro_tokens: int
+    """Tokens that go forward and back at once; 0 when not one sequence fits."""
+    checkpointing: bool
+    cache_tokens: int
+    """Tokens that the cache may hold."""
+
+    def resident(self) -> int:
+        """The base and its members, at rest between steps."""
+        return self.weights + self.members * (self.member + self.trained_member)
+
+    def update_peak(self, tokens: int, cache_tokens: int = 0) -> int:
+        """The most that an update of this many tokens at once holds, with a cache of this size beside it."""
+        return self.resident() + self.passing + tokens * self.activation_token + cache_tokens * self.cache_token
+
+
+def plan(
+    shape: Shape, linears: list[Linear], *, rank: int, members: int, memory: int, device: str, dtype: torch.dtype
+) -> Plan:
+    """Share `memory` bytes between weights, members, the cache and an update."""
+    width, exact = dtype.itemsize, master_dtype(dtype).itemsize
+    row = sum(_aligned(rank * linear.inputs) + _aligned(rank * linear.outputs) for linear in linears)
+    member = row * (exact if width == exact else exact + width)
+    weights = shape.parameters * width
+    tables = 2 * min(shape.positions, 32_768) * shape.dim * exact
+    head = min(HEAD_BYTES, 4 * shape.vocabulary * ENOUGH_TOKENS[device])
+    passing = head + head * width // 4 + tables
+    cache_token = 2 * shape.layers * shape.kv_heads * shape.dim * width
+    room = int(memory * (1 - SPARE)) - weights - members * (member + row * 3 * exact) - passing
+    for checkpointing in (False, True):
+        activation = _activation(shape, checkpointing=checkpointing) * width
+        # The cache stays where it is while members train, so the two share what is left.
+        micro = min(max(0, room // 2) // activation, ENOUGH_TOKENS[device])
+        if micro >= min(FEW_TOKENS, ENOUGH_TOKENS[device]):
+            break
+    cache_tokens = max(0, room - micro * activation) // cache_token
+    return Plan(
+        weights, member, row * 3 * exact, members, cache_token, activation, passing, micro, checkpointing, cache_tokens
+    )
+
+
+def available(device: torch.device) -> int:
+    """Bytes that this process could still take on a device."""
+    if device.type == "cuda":
+        free, _ = torch.cuda.mem_get_info(device)
+        return free + torch.cuda.memory_reserved(device) - torch.cuda.memory_allocated(device)
+    facts = Path("/proc/meminfo")
+    if not facts.exists():
+        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 2
+    found = re.search(r"MemAvailable:\s+(\d+) kB", facts.read_text())
+    assert found is not None
+    return int(found[1]) * 1024
+
+
+def _activation(shape: Shape, *, checkpointing: bool) -> int:
+    """Numbers per token that wait for the backward pass, and those that pass through at its widest place."""
+    qkv = (shape.heads + 2 * shape.kv_heads) * shape.dim
+    seen = shape.heads * shape.dim
+    # The residual stream before each norm, each norm's result, the rotated q, k, v, what attention saw, gate and up,
+    # and their product.
+    block = 4 * shape.hidden + qkv + seen + 3 * shape.intermediate
+    if not shape.fast:
+        # Modules of `transformers` keep more: norms in float32, activations one by one.
+        block += 8 * shape.hidden + qkv + 2 * shape.intermediate
+    # On the way back through the widest layer: the gradient of its output and of its input, and of the product.
+    passing = 3 * shape.intermediate + 4 * shape.hidden
+    kept = shape.layers * shape.hidden + block if checkpointing else shape.layers * block
+    return kept + passing
+
+
+def _aligned(numbers: int) -> int:
+    return -(-numbers // ALIGN) * ALIGN

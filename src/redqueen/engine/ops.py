@@ -1,0 +1,209 @@
+"""The arithmetic of a forward pass that is not a matrix product with the base's weights.
+
+Each function is written here in plain torch, for every device and dtype; on CUDA the kernels of `kernels.py` do the
+same in one step. The tests hold the two against each other.
+"""
+
+import importlib.util
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+HAVE_TRITON = importlib.util.find_spec("triton") is not None
+
+
+def fused(tensor: Tensor) -> bool:
+    """Whether the kernels do the work for tensors like this one."""
+    return tensor.is_cuda and HAVE_TRITON and tensor.dtype != torch.float64
+
+
+def linear(x_N_I: Tensor, weight_O_I: Tensor, bias_O: Tensor | None = None) -> Tensor:
+    return F.linear(x_N_I, weight_O_I, bias_O)
+
+
+def add_rms_norm_(h_N_H: Tensor, delta_N_H: Tensor | None, weight_H: Tensor, eps: float) -> Tensor:
+    """Add `delta` to `h` in place; the norm of the sum. Not differentiable."""
+    if fused(h_N_H):
+        from redqueen.engine import kernels
+
+        return kernels.add_rms_norm_(h_N_H, delta_N_H, weight_H, eps)
+    if delta_N_H is not None:
+        h_N_H += delta_N_H
+    return F.rms_norm(h_N_H, weight_H.shape, weight_H, eps)
+
+
+class _SwiGLU(torch.autograd.Function):
+    """silu(gate) * up. Keeps its input only, which is the widest tensor of a layer: nothing else that wide is saved."""
+
+    @staticmethod
+    def forward(ctx, gate_up_N_2F: Tensor) -> Tensor:
+        ctx.save_for_backward(gate_up_N_2F)
+        if fused(gate_up_N_2F):
+            from redqueen.engine import kernels
+
+            return kernels.swiglu(gate_up_N_2F)
+        gate_N_F, up_N_F = gate_up_N_2F.chunk(2, -1)
+        return F.silu(gate_N_F) * up_N_F
+
+    @staticmethod
+    def backward(ctx, *grads: Tensor) -> Tensor:
+        (grad_N_F,) = grads
+        (gate_up_N_2F,) = ctx.saved_tensors
+        if fused(gate_up_N_2F):
+            from redqueen.engine import kernels
+
+            return kernels.swiglu_backward(gate_up_N_2F, grad_N_F.contiguous())
+        gate_N_F, up_N_F = gate_up_N_2F.chunk(2, -1)
+        half_N_F = torch.sigmoid(gate_N_F)
+        d_gate_N_F = grad_N_F * up_N_F * half_N_F * (1 + gate_N_F * (1 - half_N_F))
+        return torch.cat([d_gate_N_F, grad_N_F * gate_N_F * half_N_F], -1)
+
+
+def swiglu(gate_up_N_2F: Tensor) -> Tensor:
+    if gate_up_N_2F.requires_grad:
+        return _SwiGLU.apply(gate_up_N_2F)  # pyright: ignore[reportReturnType]
+    if fused(gate_up_N_2F):
+        from redqueen.engine import kernels
+
+        return kernels.swiglu(gate_up_N_2F)
+    gate_N_F, up_N_F = gate_up_N_2F.chunk(2, -1)
+    return F.silu(gate_N_F).mul_(up_N_F)
+
+
+class _Rope(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, qkv_N_O: Tensor, position_N: Tensor, cos_T_D: Tensor, sin_T_D: Tensor, rotated: int) -> Tensor:
+        ctx.save_for_backward(position_N, cos_T_D, sin_T_D)
+        ctx.rotated = rotated
+        return _rotate(qkv_N_O, position_N, cos_T_D, sin_T_D, rotated, inverse=False)
+
+    @staticmethod
+    def backward(ctx, *grads: Tensor):
+        position_N, cos_T_D, sin_T_D = ctx.saved_tensors
+        grad_N_O = _rotate(grads[0].contiguous(), position_N, cos_T_D, sin_T_D, ctx.rotated, inverse=True)
+        return grad_N_O, None, None, None, None
+
+
+def rope(qkv_N_O: Tensor, position_N: Tensor, cos_T_D: Tensor, sin_T_D: Tensor, rotated: int) -> Tensor:
+    """Rotary embedding of the first `rotated` heads of every row; the others are copied.
+
+    `cos_T_D` and `sin_T_D` are tables by position whose two halves are equal, as `transformers` makes them.
+    """
+    if qkv_N_O.requires_grad:
+        return _Rope.apply(qkv_N_O, position_N, cos_T_D, sin_T_D, rotated)  # pyright: ignore[reportReturnType]
+    return _rotate(qkv_N_O, position_N, cos_T_D, sin_T_D, rotated, inverse=False)
+
+
+def _rotate(
+    qkv_N_O: Tensor, position_N: Tensor, cos_T_D: Tensor, sin_T_D: Tensor, rotated: int, *, inverse: bool
+) -> Tensor:
+    if fused(qkv_N_O):
+        from redqueen.engine import kernels
+
+        return kernels.rope(qkv_N_O, position_N, cos_T_D, sin_T_D, rotated, inverse=inverse)
+    dim = cos_T_D.shape[1]
+    out_N_O = qkv_N_O.clone()
+    heads_N_H_D = out_N_O[:, : rotated * dim].unflatten(1, (rotated, dim))
+    first, second = qkv_N_O[:, : rotated * dim].unflatten(1, (rotated, 2, dim // 2)).unbind(2)
+    cos = cos_T_D[position_N, : dim // 2].unsqueeze(1).to(qkv_N_O.dtype)
+    sin = sin_T_D[position_N, : dim // 2].unsqueeze(1).to(qkv_N_O.dtype)
+    if inverse:
+        sin = -sin
+    torch.sub(first * cos, second * sin, out=heads_N_H_D[..., : dim // 2])
+    torch.add(second * cos, first * sin, out=heads_N_H_D[..., dim // 2 :])
+    return out_N_O
+
+
+def causal(q_B_T_H_D: Tensor, k_B_T_G_D: Tensor, v_B_T_G_D: Tensor, *, scale: float, window: int) -> Tensor:
+    """Causal attention of whole sequences that are padded at their ends: padding comes after all that matters, so it
+    needs no mask. `window` > 0 is how many positions back, itself included, a token sees."""
+    length = q_B_T_H_D.shape[1]
+    mask = None
+    if 0 < window < length:
+        at = torch.arange(length, device=q_B_T_H_D.device)
+        mask = (at[None, :] <= at[:, None]) & (at[None, :] > at[:, None] - window)
+    out_B_H_T_D = F.scaled_dot_product_attention(
+        q_B_T_H_D.transpose(1, 2),
+        k_B_T_G_D.transpose(1, 2),
+        v_B_T_G_D.transpose(1, 2),
+        attn_mask=mask,
+        is_causal=mask is None,
+        scale=scale,
+        enable_gqa=q_B_T_H_D.shape[2] != k_B_T_G_D.shape[2],
+    )
+    return out_B_H_T_D.transpose(1, 2)
+
+
+def sample(logits_R_V: Tensor, temperature_R: Tensor, key_R: Tensor, index_R: Tensor) -> tuple[Tensor, Tensor]:
+    """A token of each row and its log-probability under the distribution that it is drawn from. The random number of
+    a row depends on its key and index alone."""
+    if fused(logits_R_V):
+        from redqueen.engine import kernels
+
+        return kernels.sample(logits_R_V, temperature_R, key_R, index_R)
+    greedy_R = temperature_R <= 0
+    exact = torch.float64 if logits_R_V.dtype == torch.float64 else torch.float32
+    scaled_R_V = logits_R_V.to(exact) / torch.where(greedy_R, 1.0, temperature_R).to(exact).unsqueeze(1)
+    logprob_R_V = scaled_R_V.log_softmax(-1)
+    running_R_V = logprob_R_V.exp().cumsum(-1)
+    wanted_R_1 = uniform(key_R, index_R).to(exact).unsqueeze(1) * running_R_V[:, -1:]
+    token_R = torch.searchsorted(running_R_V, wanted_R_1, right=True).squeeze(1)
+    token_R = torch.where(greedy_R, logits_R_V.argmax(-1), token_R.clamp_(max=logits_R_V.shape[1] - 1))
+    return token_R, logprob_R_V.gather(1, token_R.unsqueeze(1)).squeeze(1).float()
+
+
+def uniform(key_R: Tensor, index_R: Tensor) -> Tensor:
+    """One number in (0, 1) for each key and index: splitmix64, of which the upper 24 bits are used."""
+    drawn_R = _mix(_mix(key_R) + (index_R.to(torch.int64) + 1) * _signed(0x9E3779B97F4A7C15))
+    return (_shifted(drawn_R, 40).double() + 0.5) * 2.0**-24
+
+
+def _mix(x: Tensor) -> Tensor:
+    x = (x ^ _shifted(x, 30)) * _signed(0xBF58476D1CE4E5B9)
+    x = (x ^ _shifted(x, 27)) * _signed(0x94D049BB133111EB)
+    return x ^ _shifted(x, 31)
+
+
+def _shifted(x: Tensor, by: int) -> Tensor:
+    """A logical shift: torch's own fills up with the sign."""
+    return (x >> by) & ((1 << (64 - by)) - 1)
+
+
+def _signed(x: int) -> int:
+    return x - (1 << 64) if x >= 1 << 63 else x
+
+
+def logits(hidden_M_H: Tensor, weight_V_H: Tensor) -> Tensor:
+    """In float32 even where the weights are not: rounded logits would make sampler and trainer disagree."""
+    if hidden_M_H.is_cuda and hidden_M_H.dtype in (torch.bfloat16, torch.float16):
+        return torch.mm(hidden_M_H, weight_V_H.t(), out_dtype=torch.float32)
+    out_M_V = hidden_M_H @ weight_V_H.t()
+    return out_M_V if out_M_V.dtype == torch.float64 else out_M_V.float()
+
+
+def head_forward(logits_M_V: Tensor, target_M: Tensor, temperature_M: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    """Log-probabilities of the targets, logs of the sums of weights, entropies."""
+    if fused(logits_M_V):
+        from redqueen.engine import kernels
+
+        return kernels.head_forward(logits_M_V, target_M, temperature_M)
+    scaled_M_V = logits_M_V / temperature_M.unsqueeze(1)
+    total_M = scaled_M_V.logsumexp(-1)
+    logprob_M = scaled_M_V.gather(1, target_M.unsqueeze(1)).squeeze(1) - total_M
+    entropy_M = total_M - ((scaled_M_V - total_M.unsqueeze(1)).exp() * scaled_M_V).sum(-1)
+    return logprob_M, total_M, entropy_M
+
+
+def head_backward(
+    logits_M_V: Tensor, target_M: Tensor, temperature_M: Tensor, total_M: Tensor, weight_M: Tensor, dtype: torch.dtype
+) -> Tensor:
+    """What the logits get when every target's log-probability gets `weight_M`."""
+    if fused(logits_M_V):
+        from redqueen.engine import kernels
+
+        return kernels.head_backward(logits_M_V, target_M, temperature_M, total_M, weight_M, dtype)
+    scaled_M_V = logits_M_V / temperature_M.unsqueeze(1)
+    grad_M_V = (scaled_M_V - total_M.unsqueeze(1)).exp_().neg_()
+    grad_M_V.scatter_add_(1, target_M.unsqueeze(1), torch.ones_like(target_M, dtype=grad_M_V.dtype).unsqueeze(1))
+    return grad_M_V.mul_((weight_M / temperature_M).unsqueeze(1)).to(dtype)

@@ -1,0 +1,413 @@
+"""Sampling: many completions at once, each row refilled as soon as its completion ends.
+
+Completions that may grow long start first, so that few rows are busy at the end. Prompts enter the cache in batches,
+a little ahead of the rows that will need them, once for all completions that go on from the same prompt. Rows of one
+member stand together; the order of the rows is made anew whenever one is refilled, and only the order moves.
+
+On CUDA the host looks at a step's tokens while the next one runs (`steps.py` has the step itself).
+"""
+
+import sys
+from collections import deque
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from redqueen.engine.attention import Prefill
+from redqueen.engine.base import Base
+from redqueen.engine.cache import SCRATCH, Cache
+from redqueen.engine.lora import Routing, Tiles
+from redqueen.engine.protocol import Sample, SampleRequest, Stop
+from redqueen.engine.steps import NOBODY, PLAIN_TILE, TILE, Plain, Steps
+from redqueen.engine.stops import Pieces, StopMatcher, cut
+from redqueen.engine.trainer import out_of_memory
+from redqueen.errors import InputError
+
+LEAST_ROWS = 8
+"""Of a captured step."""
+
+
+@dataclass(slots=True, eq=False)
+class _Completion:
+    at: int
+    """Its place among the requests."""
+    request: SampleRequest
+    member: int
+    """The bank's row."""
+    matcher: StopMatcher | None
+    seat: int = NOBODY
+    start: int = 0
+    capacity: int = 0
+    launched: int = 0
+    length: int = 0
+    stop: Stop | None = None
+
+
+@dataclass(slots=True)
+class _Launch:
+    """A step on its way."""
+
+    completions: list[_Completion]
+    """By row."""
+    token_R: Tensor
+    logprob_R: Tensor
+    done: Any
+
+
+@dataclass(slots=True)
+class Sampler:
+    base: Base
+    steps: Steps
+    max_cache_tokens: int
+    """What the plan leaves for keys and values."""
+    prefill_tokens: int
+    """Prompt tokens, padding included, that go through the base at once."""
+    _pieces: Pieces | None = None
+
+    @property
+    def cache(self) -> Cache | None:
+        return self.steps.cache
+
+    def run(self, requests: Sequence[SampleRequest]) -> list[Sample]:
+        while True:
+            try:
+                with torch.no_grad():
+                    return _Call(self, requests).run()
+            except RuntimeError as error:
+                if not out_of_memory(error) or self.prefill_tokens <= 64:
+                    raise
+            # Outside the handler: the exception holds on to the tensors that filled the memory. Random numbers are
+            # keyed, so whatever was sampled already comes again.
+            self.prefill_tokens //= 2
+            self.max_cache_tokens = self.max_cache_tokens * 3 // 4
+            self.steps.drop()
+            print(
+                f"redqueen: out of memory; sampling again with {self.prefill_tokens} prompt tokens at once",
+                file=sys.stderr,
+            )
+            if self.steps.bank.device.type == "cuda":
+                torch.cuda.empty_cache()
+
+    def pieces(self) -> Pieces | None:
+        if self._pieces is None and self.base.tokenizer is not None:
+            self._pieces = Pieces(self.base.tokenizer)
+        return self._pieces
+
+
+class _Call:
+    """One call of `sample`, from its requests to its samples."""
+
+    def __init__(self, sampler: Sampler, requests: Sequence[SampleRequest]) -> None:
+        self.sampler, self.steps, self.bank, self.base = sampler, sampler.steps, sampler.steps.bank, sampler.base
+        self.cuda = self.bank.device.type == "cuda"
+        self.captured = self.steps.fused
+        self.pieces = sampler.pieces()
+        self.completions = [self._completion(at, request) for at, request in enumerate(requests)]
+        longest = max((c.capacity for c in self.completions), default=0)
+        if not self.captured:
+            for completion in self.completions:
+                completion.capacity = longest
+        limit = self.steps.rows + max(1, self.steps.rows // 8)
+        wanted = sum(sorted((c.capacity for c in self.completions), reverse=True)[:limit])
+        if longest > sampler.max_cache_tokens:
+            raise InputError(
+                f"a request of {longest} tokens (prompt and limit) does not fit into the memory for keys and values, "
+                f"which holds {sampler.max_cache_tokens}",
+                "lower max_tokens, or the number of members",
+            )
+        self.cache = self.steps.prepare(min(wanted, sampler.max_cache_tokens), limit + 1)
+        assert self.steps.state_7_S is not None and self.steps.layout is not None
+        self.state_7_S, self.layout = self.steps.state_7_S, self.steps.layout
+        self.free_seats = list(range(limit, NOBODY, -1))
+        most = max((r.max_tokens for r in requests), default=0)
+        self.token_C_T = np.zeros((len(requests), most), np.int64)
+        self.logprob_C_T = np.zeros((len(requests), most), np.float32)
+        self.waiting = deque(self._prompts())
+        self.ready: deque[_Completion] = deque()
+        self.active: dict[int, list[_Completion]] = {}
+        self.running = 0
+        self.changed = True
+        self.eos = np.array(sorted(self.base.eos_ids), np.int64)
+        self.order: list[_Completion] = []
+        self.tiles: Routing | None = None
+
+    def _completion(self, at: int, request: SampleRequest) -> _Completion:
+        if not request.prompt or request.max_tokens < 1:
+            raise InputError("a request has an empty prompt or asks for no token", "give both at least one token")
+        if not request.temperature >= 0:
+            raise InputError(f"a temperature cannot be {request.temperature}", "use 0 or more")
+        total = len(request.prompt) + request.max_tokens
+        most = self.steps.body.positions
+        if total > most:
+            raise InputError(
+                f"a request of {total} tokens (prompt and limit) is longer than the base's {most}",
+                "lower max_tokens or shorten the prompt",
+            )
+        vocabulary = self.steps.body.head.weight_V_H.shape[0]
+        if not 0 <= min(request.prompt) <= max(request.prompt) < vocabulary:
+            raise InputError("a prompt holds a token that the base does not know", f"use ids below {vocabulary}")
+        matcher = None
+        if request.stop:
+            if self.pieces is None:
+                raise InputError("stop strings need a tokenizer, which this base lacks", "leave them out")
+            if "" in request.stop:
+                raise InputError("a stop string is empty", "leave it out")
+            matcher = StopMatcher(request.stop)
+        # One token more than can be sampled: a step may be on its way when the end is seen.
+        completion = _Completion(at, request, self.bank.row(request.member), matcher)
+        completion.capacity = -(-(total + 1) // 16) * 16
+        return completion
+
+    def _prompts(self) -> list[list[_Completion]]:
+        """Completions that go on from the same prompt of the same member, those that may grow longest first."""
+        found: dict[tuple[int, tuple[int, ...]], list[_Completion]] = {}
+        for completion in sorted(self.completions, key=lambda c: (-c.request.max_tokens, c.at)):
+            found.setdefault((completion.member, completion.request.prompt), []).append(completion)
+        most = self.steps.rows
+        return [same[at : at + most] for same in found.values() for at in range(0, len(same), most)]
+
+    def run(self) -> list[Sample]:
+        flying: deque[_Launch] = deque()
+        lag = 1 if self.cuda else 0
+        while True:
+            self._refill()
+            launch = self._launch()
+            if launch is not None:
+                flying.append(launch)
+            elif not flying:
+                break
+            while flying and (len(flying) > lag or launch is None):
+                self._collect(flying.popleft())
+        return self._samples()
+
+    # Filling rows.
+
+    def _refill(self) -> None:
+        while True:
+            while self.ready and self.running < self.steps.rows:
+                completion = self.ready.popleft()
+                self.active.setdefault(completion.member, []).append(completion)
+                self.running += 1
+                self.changed = True
+            free = self.steps.rows - self.running
+            if not self.waiting or not free or not self._prefill(free):
+                return
+
+    def _prefill(self, free: int) -> bool:
+        """Take prompts into the cache: as many as there are free rows, and some ahead. Whether any found room."""
+        count = max(free, self.steps.rows // 8)
+        taken: list[list[_Completion]] = []
+        self.reserved = 0
+        while self.waiting and count > 0:
+            same = self.waiting.popleft()
+            housed = self._house(same)
+            if housed:
+                taken.append(same[:housed])
+                count -= housed
+            if housed < len(same):
+                self.waiting.appendleft(same[housed:])
+                break
+        if not taken:
+            return False
+        self._seat([completion for same in taken for completion in same])
+        taken.sort(key=lambda same: -len(same[0].request.prompt))
+        while taken:
+            length = self._length(taken[0])
+            size = max(1, self.sampler.prefill_tokens // max(1, length))
+            self._prefill_batch(taken[:size], length)
+            taken = taken[size:]
+        return True
+
+    def _length(self, same: list[_Completion]) -> int:
+        """Tokens of a prompt but for its last, which the first step takes, in steps of 16."""
+        return -(-(len(same[0].request.prompt) - 1) // 16) * 16
+
+    def _house(self, same: list[_Completion]) -> int:
+        """Find a region of the cache for each completion; for how many there was one, and a seat."""
+        for index, completion in enumerate(same):
+            start = self.cache.take(completion.capacity) if len(self.free_seats) > self.reserved else None
+            if start is None:
+                return index
+            completion.start = start
+            self.reserved += 1
+        return len(same)
+
+    def _seat(self, completions: list[_Completion]) -> None:
+        state_7_n = np.empty((7, len(completions)), np.int64)
+        for at, completion in enumerate(completions):
+            completion.seat = self.free_seats.pop()
+            request = completion.request
+            state_7_n[:, at] = (
+                request.prompt[-1], len(request.prompt) - 1, completion.start, completion.capacity,
+                _signed(request.key), 0, np.float64(request.temperature).view(np.int64),
+            )  # fmt: skip
+            self.ready.append(completion)
+        seats = torch.tensor([completion.seat for completion in completions], device=self.bank.device)
+        self.state_7_S[:, seats] = torch.from_numpy(state_7_n).to(self.bank.device)
+
+    def _prefill_batch(self, prompts: list[list[_Completion]], length: int) -> None:
+        if length == 0:
+            return
+        device = self.bank.device
+        token_B_T = np.zeros((len(prompts), length), np.int64)
+        known_B = np.array([len(same[0].request.prompt) - 1 for same in prompts])
+        for row, same in enumerate(prompts):
+            token_B_T[row, : known_B[row]] = same[0].request.prompt[:-1]
+        row_S = np.repeat(np.arange(len(prompts)), [len(same) for same in prompts])
+        completions = [completion for same in prompts for completion in same]
+        where = np.array([(c.start, c.capacity, known_B[row]) for c, row in zip(completions, row_S, strict=True)])
+        start_S, capacity_S, known_S = torch.from_numpy(where).to(device).unbind(1)
+        at_T = torch.arange(length, device=device)
+        place_S_T_G = self.cache.places(start_S, capacity_S, at_T.unsqueeze(0))
+        scratch_G = torch.arange(self.cache.kv_heads, device=device) * SCRATCH
+        inside_S_T = at_T < known_S.unsqueeze(1)
+        place_S_T_G = torch.where(inside_S_T.unsqueeze(2), place_S_T_G, scratch_G)
+        attention = Prefill(
+            len(prompts), at_T.repeat(len(prompts)), self.cache, torch.from_numpy(row_S).to(device), place_S_T_G
+        )
+        members = torch.tensor([same[0].member for same in prompts], device=device)
+        self.steps.body.hidden(torch.from_numpy(token_B_T).to(device).flatten(), Routing(members), attention)
+
+    # Steps.
+
+    def _launch(self) -> _Launch | None:
+        if self.changed:
+            self._arrange()
+        if not self.order:
+            return None
+        bucket = self.bucket
+        if self.captured:
+            graph = self.steps.graph(bucket)
+            graph.graph.replay()
+            token_R, logprob_R = graph.token_R, graph.logprob_R
+        else:
+            token_R, logprob_R = self.steps.step(bucket, self._plain())
+        done = None
+        if self.cuda:
+            token_R = _to_host(token_R)
+            logprob_R = _to_host(logprob_R)
+            done = torch.cuda.Event()
+            done.record()
+        launch = _Launch(self.order, token_R, logprob_R, done)
+        for completion in self.order:
+            completion.launched += 1
+            if completion.launched == completion.request.max_tokens:
+                self._leave(completion)
+        return launch
+
+    def _arrange(self) -> None:
+        """The order of the rows, by member, and their tiles."""
+        self.order = [completion for rows in self.active.values() for completion in rows]
+        self.changed = False
+        if not self.order:
+            return
+        self.bucket = _bucket(len(self.order), self.steps.rows) if self.captured else len(self.order)
+        size = TILE if self.captured else PLAIN_TILE
+        tiles, at = [], 0
+        for member, rows in self.active.items():
+            tiles += [(member, at + start, min(size, len(rows) - start)) for start in range(0, len(rows), size)]
+            at += len(rows)
+        rows, room = self.steps.rows, self.steps.tiles(self.steps.rows)
+        layout = np.zeros(rows + 3 * room, np.int64)
+        layout[: len(self.order)] = [completion.seat for completion in self.order]
+        layout[rows:].reshape(3, room)[:, : len(tiles)] = np.array(tiles).T
+        if self.cuda:
+            self.layout.copy_(torch.from_numpy(layout).pin_memory(), non_blocking=True)
+        else:
+            self.layout.copy_(torch.from_numpy(layout))
+        self.tiles = None if self.captured else _plain_tiles(np.array(tiles), size, self.bank.device)
+
+    def _plain(self) -> Plain:
+        assert self.tiles is not None
+        capacity = self.order[0].capacity
+        count = (max(c.start for c in self.order) - SCRATCH) // capacity + 1
+        longest = max(len(c.request.prompt) + c.launched for c in self.order)
+        return Plain(self.tiles, (count, capacity, longest))
+
+    def _collect(self, launch: _Launch) -> None:
+        if launch.done is not None:
+            launch.done.synchronize()
+        token_R, logprob_R = launch.token_R.numpy(), launch.logprob_R.numpy()
+        rows = [row for row, completion in enumerate(launch.completions) if completion.stop is None]
+        if not rows:
+            return
+        running = [launch.completions[row] for row in rows]
+        at = [c.at for c in running]
+        length = [c.length for c in running]
+        self.token_C_T[at, length] = token_R[rows]
+        self.logprob_C_T[at, length] = logprob_R[rows]
+        ended = np.isin(token_R[rows], self.eos) if len(self.eos) else np.zeros(len(rows), bool)
+        for index, completion in enumerate(running):
+            completion.length += 1
+            if ended[index]:
+                completion.stop = Stop.EOS
+            elif completion.matcher is not None and self._matches(completion, int(token_R[rows[index]])):
+                completion.stop = Stop.STRING
+            elif completion.length == completion.request.max_tokens:
+                completion.stop = Stop.LENGTH
+            if completion.stop is not None and completion.seat != NOBODY:
+                self._leave(completion)
+
+    def _matches(self, completion: _Completion, token: int) -> bool:
+        assert completion.matcher is not None and self.pieces is not None
+        return completion.matcher.add(self.pieces[token])
+
+    def _leave(self, completion: _Completion) -> None:
+        """Give row, seat and region back. Whatever is still on its way was launched before they are used again."""
+        rows = self.active[completion.member]
+        rows.remove(completion)
+        if not rows:
+            del self.active[completion.member]
+        self.running -= 1
+        self.free_seats.append(completion.seat)
+        completion.seat = NOBODY
+        if not self.captured:
+            self.cache.wipe(completion.start, completion.capacity)
+        self.cache.give(completion.start, completion.capacity)
+        self.changed = True
+
+    def _samples(self) -> list[Sample]:
+        tokens = [self.token_C_T[c.at, : c.length].tolist() for c in self.completions]
+        tokenizer = self.base.tokenizer
+        texts = [""] * len(tokens) if tokenizer is None else [self.base.decode(ids) for ids in tokens]
+        samples = []
+        for completion, ids, text in zip(self.completions, tokens, texts, strict=True):
+            assert completion.stop is not None
+            logprobs = tuple(self.logprob_C_T[completion.at, : completion.length].tolist())
+            samples.append(Sample(tuple(ids), logprobs, completion.stop, cut(text, completion.request.stop)))
+        return samples
+
+
+def _bucket(rows: int, most: int) -> int:
+    """The number of rows of the captured step that serves this many: few enough shapes to capture them all."""
+    size = LEAST_ROWS
+    while size < rows:
+        size = size * 2 if size < 64 else size + 64
+    return min(size, most)
+
+
+def _plain_tiles(tiles_K_3: np.ndarray, size: int, device: torch.device) -> Routing:
+    member_K, start_K, count_K = torch.from_numpy(tiles_K_3).to(device).unbind(1)
+    tiles = Tiles(start_K, count_K)
+    if (tiles_K_3[:, 2] != size).any():
+        lane_S = np.arange(size)
+        inside_K_S = lane_S < tiles_K_3[:, 2:]
+        gather_K_S = np.where(inside_K_S, tiles_K_3[:, 1:2] + lane_S, 0)
+        tiles.gather_K_S = torch.from_numpy(gather_K_S).to(device)
+        tiles.back_N = torch.from_numpy(np.flatnonzero(inside_K_S)).to(device)
+    return Routing(member_K, tiles)
+
+
+def _to_host(tensor: Tensor) -> Tensor:
+    host = torch.empty(tensor.shape, dtype=tensor.dtype, pin_memory=True)
+    return host.copy_(tensor, non_blocking=True)
+
+
+def _signed(key: int) -> int:
+    """64 bits as torch keeps them."""
+    key &= (1 << 64) - 1
+    return key - (1 << 64) if key >= 1 << 63 else key

@@ -1,0 +1,314 @@
+"""One optimiser step for every member that has trajectories, and the scores of given tokens.
+
+All members' sequences go through the base together, sorted by length into micro-batches. The loss is a sum over tokens
+whose derivative is known in closed form once a token's log-probability is, so the head needs no graph of its own:
+logits exist for a slice of the tokens at a time, and are gone when the next slice comes.
+"""
+
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import TypeVar
+
+import numpy as np
+import torch
+from torch import Tensor
+from torch.optim.adamw import adamw
+
+from redqueen.engine import ops
+from redqueen.engine.attention import Whole
+from redqueen.engine.bank import Bank
+from redqueen.engine.body import Body
+from redqueen.engine.lora import Gradients, Routing
+from redqueen.engine.protocol import MemberId, Recipe, Score, ScoreRequest, Trajectory, UpdateStats
+from redqueen.errors import Fault, InputError
+
+T = TypeVar("T")
+HEAD_BYTES = 1 << 30
+"""Logits that exist at the same time."""
+
+
+@dataclass(slots=True)
+class _Batch:
+    """Sequences of similar length, padded at their ends."""
+
+    items: list[int]
+    """Their places in the call."""
+    token_N: Tensor
+    attention: Whole
+    member_K: Tensor
+    place_M: Tensor
+    """The tokens before each token whose probability matters."""
+    target_M: Tensor
+    item_M: np.ndarray
+    """The sequence (a row of this batch) of each."""
+    temperature_M: Tensor
+
+
+@dataclass(slots=True)
+class Trainer:
+    body: Body
+    bank: Bank
+    micro_tokens: int
+    """Tokens, padding included, that go forward and backward at once."""
+    checkpointing: bool
+    """Keep the inputs of the blocks only, and compute the rest once more on the way back."""
+
+    def update(self, batch: Sequence[Trajectory], recipe: Recipe) -> dict[MemberId, UpdateStats]:
+        for trajectory in batch:
+            self._check(trajectory)
+        members = list(dict.fromkeys(trajectory.member for trajectory in batch))
+        if not members:
+            return {}
+        rows = [self.bank.row(member) for member in members]
+        masters = self.bank.masters_A_D
+        gradients = Gradients(
+            torch.zeros(len(rows), self.bank.width, dtype=masters.dtype, device=masters.device),
+            torch.tensor(rows, device=masters.device),
+        )
+        tally = self._with_room(lambda: self._accumulate(batch, recipe, gradients))
+        norm_T = gradients.sum_T_D.norm(dim=1)
+        if not norm_T.isfinite().all():
+            gradients.isolate = True
+            tally = self._with_room(lambda: self._accumulate(batch, recipe, gradients))
+            norm_T = gradients.sum_T_D.norm(dim=1)
+        stats = self._stats(members, batch, tally, norm_T.tolist())
+        self._step([row for row, one in zip(rows, stats, strict=True) if not one.skipped], gradients, norm_T, recipe)
+        return dict(zip(members, stats, strict=True))
+
+    def score(self, requests: Sequence[ScoreRequest]) -> list[Score]:
+        for request in requests:
+            self._check(request)
+        found: list[Score | None] = [None] * len(requests)
+
+        def run() -> None:
+            for part in self._batches(requests):
+                routing = Routing(part.member_K)
+                hidden_N_H = self.body.hidden(part.token_N, routing, part.attention)
+                logprob_M = torch.cat(
+                    [
+                        ops.head_forward(self.body.head(hidden_M_H), part.target_M[piece], part.temperature_M[piece])[0]
+                        for piece, hidden_M_H in self._pieces(hidden_N_H, part.place_M)
+                    ]
+                ).cpu()
+                sizes = np.bincount(part.item_M, minlength=len(part.items)).tolist()
+                for item, logprobs in zip(part.items, logprob_M.split(sizes), strict=True):
+                    found[item] = Score(tuple(logprobs.tolist()), self._last(requests[item], hidden_N_H, part, item))
+
+        with torch.no_grad():
+            self._with_room(run)
+        return [score for score in found if score is not None]
+
+    def _last(self, request: ScoreRequest, hidden_N_H: Tensor, part: _Batch, item: int) -> Tensor | None:
+        if not request.hidden:
+            return None
+        row = part.items.index(item)
+        width = part.token_N.shape[0] // part.attention.batch
+        at = row * width + len(request.prompt) + len(request.completion) - 1
+        return hidden_N_H[at].float().cpu()
+
+    def _accumulate(self, batch: Sequence[Trajectory], recipe: Recipe, gradients: Gradients) -> Tensor:
+        """Every member's gradient, and sums for its statistics."""
+        gradients.sum_T_D.zero_()
+        device, exact = gradients.sum_T_D.device, gradients.sum_T_D.dtype
+        tally_5_T = torch.zeros(5, len(gradients.trained_T), dtype=exact, device=device)
+        for part in self._batches(batch):
+            sequences = [batch[item] for item in part.items]
+            sampled_M = _tensor(np.concatenate([np.asarray(s.logprobs) for s in sequences]), exact, device)
+            advantage_M = _tensor(np.concatenate([_advantages(s) for s in sequences]), exact, device)
+            member_M = part.member_K[torch.from_numpy(part.item_M).to(device)]
+            of_M = (gradients.trained_T.unsqueeze(1) == member_M.unsqueeze(0)).int().argmax(0)
+            routing = Routing.training(part.member_K, gradients)
+            hidden_N_H = self.body.hidden(part.token_N, routing, part.attention, checkpointing=self.checkpointing)
+            hidden_M_H = hidden_N_H.index_select(0, part.place_M)
+            grad_M_H = torch.empty_like(hidden_M_H)
+            with torch.no_grad():
+                for piece, hidden in self._pieces(hidden_M_H.detach(), None):
+                    target_m, temperature_m = part.target_M[piece], part.temperature_M[piece]
+                    logits_m_V = self.body.head(hidden)
+                    logprob_m, total_m, entropy_m = ops.head_forward(logits_m_V, target_m, temperature_m)
+                    log_ratio_m = logprob_m - sampled_M[piece]
+                    ratio_m = log_ratio_m.exp()
+                    weight_m = -ratio_m.clamp(max=recipe.ratio_cap) * advantage_M[piece] / recipe.normaliser
+                    grad_M_H[piece] = self.body.head.backward(logits_m_V, target_m, temperature_m, total_m, weight_m)
+                    of_m = of_M[piece]
+                    sums = [weight_m * logprob_m, entropy_m, ratio_m, torch.expm1(log_ratio_m) - log_ratio_m]
+                    tally_5_T[:4].index_add_(1, of_m, torch.stack(sums).to(exact))
+                    tally_5_T[4].scatter_reduce_(0, of_m, ratio_m.to(exact), "amax")
+            torch.autograd.backward(hidden_M_H, grad_M_H)
+        return tally_5_T
+
+    def _step(self, rows: list[int], gradients: Gradients, norm_T: Tensor, recipe: Recipe) -> None:
+        """AdamW on the members' rows, and on nothing else."""
+        if not rows:
+            return
+        places = {row: at for at, row in enumerate(gradients.trained_T.tolist())}
+        grads = [gradients.sum_T_D[places[row]] for row in rows]
+        if recipe.max_grad_norm is not None:
+            scale_T = (recipe.max_grad_norm / (norm_T + 1e-6)).clamp(max=1.0)
+            for row, grad_D in zip(rows, grads, strict=True):
+                grad_D.mul_(scale_T[places[row]])
+        moments = [self.bank.adam(row) for row in rows]
+        device = gradients.sum_T_D.device
+        adamw(
+            [self.bank.masters_A_D[row] for row in rows],
+            grads,
+            [first for first, _ in moments],
+            [second for _, second in moments],
+            [],
+            # What torch counts up itself: the steps before this one.
+            [torch.tensor(float(self.bank.advance(row) - 1), device=device) for row in rows],
+            fused=True,
+            amsgrad=False,
+            beta1=recipe.betas[0],
+            beta2=recipe.betas[1],
+            lr=recipe.lr,
+            weight_decay=recipe.weight_decay,
+            eps=recipe.eps,
+            maximize=False,
+        )
+        for row in rows:
+            self.bank.refresh(row)
+
+    def _stats(
+        self, members: list[MemberId], batch: Sequence[Trajectory], tally_5_T: Tensor, norms: list[float]
+    ) -> list[UpdateStats]:
+        found = []
+        for at, (member, tally) in enumerate(zip(members, tally_5_T.t().tolist(), strict=True)):
+            mine = [t for t in batch if t.member == member]
+            trained = sum(len(t.completion) for t in mine)
+            loss, entropy, ratio, kl, ratio_max = tally
+            found.append(
+                UpdateStats(
+                    sequences=len(mine),
+                    tokens=sum(len(t.prompt) + len(t.completion) for t in mine),
+                    trained_tokens=trained,
+                    loss=loss,
+                    grad_norm=norms[at],
+                    entropy=entropy / trained,
+                    ratio_mean=ratio / trained,
+                    ratio_max=ratio_max,
+                    kl=kl / trained,
+                    skipped=not np.isfinite(norms[at]),
+                )
+            )
+        return found
+
+    def _batches(self, items: Sequence[Trajectory] | Sequence[ScoreRequest]) -> Iterator[_Batch]:
+        """Longest first: should memory not suffice, it shows at once."""
+        lengths = sorted(((_length(one), -at) for at, one in enumerate(items)), reverse=True)
+        widths = [-(-length // 16) * 16 for length, _ in lengths]
+        at = 0
+        for count in _shares(widths, self.micro_tokens):
+            yield self._batch(items, [-place for _, place in lengths[at : at + count]], widths[at])
+            at += count
+
+    def _batch(self, items: Sequence[Trajectory] | Sequence[ScoreRequest], chosen: list[int], width: int) -> _Batch:
+        device = self.bank.device
+        token_B_T = np.zeros((len(chosen), width), np.int64)
+        place, target, item, temperature = [], [], [], []
+        for row, at in enumerate(chosen):
+            one = items[at]
+            ids = [*one.prompt, *one.completion]
+            token_B_T[row, : len(ids)] = ids
+            start, count = row * width + len(one.prompt) - 1, len(one.completion)
+            place.append(np.arange(start, start + count))
+            target.append(np.asarray(one.completion, np.int64))
+            item.append(np.full(count, row))
+            temperature.append(np.full(count, one.temperature))
+        members = torch.tensor([self.bank.row(items[at].member) for at in chosen], device=device)
+        position_N = torch.arange(width, device=device).repeat(len(chosen))
+        exact = self.bank.masters_A_D.dtype
+        return _Batch(
+            chosen,
+            torch.from_numpy(token_B_T).to(device).flatten(),
+            Whole(len(chosen), position_N),
+            members,
+            torch.from_numpy(np.concatenate(place)).to(device),
+            torch.from_numpy(np.concatenate(target)).to(device),
+            np.concatenate(item),
+            _tensor(np.concatenate(temperature), exact, device),
+        )
+
+    def _pieces(self, hidden: Tensor, place_M: Tensor | None) -> list[tuple[slice, Tensor]]:
+        """Slices of the tokens that matter, few enough at a time for their logits to fit."""
+        count = len(hidden) if place_M is None else len(place_M)
+        size = max(64, HEAD_BYTES // (4 * self.body.head.weight_V_H.shape[0]))
+        pieces = [slice(at, min(at + size, count)) for at in range(0, count, size)]
+        return [(piece, hidden[piece] if place_M is None else hidden[place_M[piece]]) for piece in pieces]
+
+    def _with_room(self, work: Callable[[], T]) -> T:
+        """Do the work; when memory runs out, begin again with half as much at once."""
+        while True:
+            try:
+                return work()
+            except RuntimeError as error:
+                if not out_of_memory(error):
+                    raise
+                if self.micro_tokens <= 64:
+                    raise Fault(
+                        "one short sequence does not fit into memory: use fewer members, or a lower rank"
+                    ) from None
+            # Outside the handler: the exception holds on to the tensors that filled the memory.
+            self.micro_tokens //= 2
+            print(f"redqueen: out of memory; going on with {self.micro_tokens} tokens at once", file=sys.stderr)
+            if self.bank.device.type == "cuda":
+                torch.cuda.empty_cache()
+
+    def _check(self, one: Trajectory | ScoreRequest) -> None:
+        _ = self.bank.own_row(one.member) if isinstance(one, Trajectory) else self.bank.row(one.member)
+        if not one.prompt or not one.completion:
+            raise InputError("a sequence has an empty prompt or completion", "give both at least one token")
+        total = len(one.prompt) + len(one.completion)
+        if total > self.body.positions:
+            raise InputError(f"a sequence of {total} tokens is longer than the base's {self.body.positions}", "cut it")
+        vocabulary = self.body.head.weight_V_H.shape[0]
+        ids = (*one.prompt, *one.completion)
+        if not 0 <= min(ids) <= max(ids) < vocabulary:
+            raise InputError("a sequence holds a token that the base does not know", f"use ids below {vocabulary}")
+        if not one.temperature > 0:
+            raise InputError(f"a temperature cannot be {one.temperature} here", "use one above 0")
+        if isinstance(one, Trajectory):
+            count = len(one.completion)
+            if len(one.logprobs) != count or not (
+                isinstance(one.advantages, float | int) or len(one.advantages) == count
+            ):
+                raise InputError(
+                    "a trajectory's log-probabilities or advantages are not as many as its tokens",
+                    "give one for each token of the completion",
+                )
+
+
+def _shares(widths: Sequence[int], room: int) -> list[int]:
+    """How many sequences (widest first) go into each batch: as few batches as have room, of about equal sizes, since
+    a small rest costs nearly as much time as a full one."""
+    counts = _cut(widths, room)
+    for even in range(-(-sum(widths) // max(1, len(counts))), room, 256):
+        closer = _cut(widths, even)
+        if len(closer) == len(counts):
+            return closer
+    return counts
+
+
+def _cut(widths: Sequence[int], room: int) -> list[int]:
+    counts, at = [], 0
+    while at < len(widths):
+        counts.append(min(max(1, room // widths[at]), len(widths) - at))
+        at += counts[-1]
+    return counts
+
+
+def _length(one: Trajectory | ScoreRequest) -> int:
+    return len(one.prompt) + len(one.completion)
+
+
+def _advantages(trajectory: Trajectory) -> np.ndarray:
+    return np.broadcast_to(np.asarray(trajectory.advantages, np.float64), len(trajectory.completion))
+
+
+def _tensor(values: np.ndarray, dtype: torch.dtype, device: torch.device) -> Tensor:
+    return torch.from_numpy(np.ascontiguousarray(values, np.float64)).to(dtype).to(device)
+
+
+def out_of_memory(error: RuntimeError) -> bool:
+    return isinstance(error, torch.OutOfMemoryError) or "not enough memory" in str(error)

@@ -1,0 +1,124 @@
+"""The engine on a GPU: kernels and captured graphs against the same engine in plain torch on the CPU."""
+
+import asyncio
+import copy
+from random import Random
+
+import pytest
+import torch
+
+from redqueen.engine import ops
+from redqueen.engine.base import Base
+from redqueen.engine.local import LocalEngine
+from redqueen.engine.protocol import MemberState, Recipe, SampleRequest, ScoreRequest, Trajectory
+from tests.engine import tiny
+
+pytestmark = [
+    pytest.mark.skipif(not torch.cuda.is_available(), reason="there is no CUDA device"),
+    pytest.mark.filterwarnings("ignore::UserWarning"),
+]
+MEMBERS = ["a", "b", "c"]
+
+
+def engines(architecture: str, dtype: torch.dtype = torch.float32) -> tuple[LocalEngine, LocalEngine]:
+    """The same members on the CPU and on the GPU."""
+    model = tiny.model(architecture)
+    pair = []
+    for device in ("cpu", "cuda"):
+        base = Base(architecture, copy.deepcopy(model).to(device=device, dtype=dtype), None, frozenset())
+        pair.append(LocalEngine(base, members=MEMBERS, rank=4, rows=6))
+    numbers = torch.Generator().manual_seed(1)
+    for member in MEMBERS:
+        state = pair[0].read(member)
+        factors = {name: (a, 0.3 * torch.randn(b.shape, generator=numbers)) for name, (a, b) in state.factors.items()}
+        for engine in pair:
+            engine.write(member, MemberState(state.rank, state.alpha, factors))
+    return pair[0], pair[1]
+
+
+def requests(count: int = 20) -> list[SampleRequest]:
+    rng = Random(0)
+    return [
+        SampleRequest(
+            prompt=tuple(rng.randrange(tiny.VOCABULARY) for _ in range(rng.randint(1, 40))),
+            member=rng.choice([None, *MEMBERS]),
+            key=rng.getrandbits(64),
+            max_tokens=rng.randint(1, 30),
+            temperature=rng.choice([0.0, 0.7, 1.0]),
+        )
+        for _ in range(count)
+    ]
+
+
+@pytest.mark.parametrize("architecture", tiny.ARCHITECTURES)
+def test_tokens_are_those_of_the_cpu(architecture):
+    cpu, gpu = engines(architecture)
+    assert ops.fused(gpu.bank.compute_A_D), "the kernels take part"
+    wanted = requests()
+    mine, twin = (asyncio.run(engine.sample(wanted)) for engine in (gpu, cpu))
+    assert gpu.sampler.steps.graphs, "steps were captured"
+    assert [sample.tokens for sample in mine] == [sample.tokens for sample in twin]
+    for one, other in zip(mine, twin, strict=True):
+        assert one.logprobs == pytest.approx(other.logprobs, abs=1e-3)
+
+
+@pytest.mark.parametrize("architecture", tiny.ARCHITECTURES)
+def test_updates_are_those_of_the_cpu(architecture):
+    cpu, gpu = engines(architecture)
+    wanted = [request for request in requests(12) if request.member is not None]
+    samples = asyncio.run(cpu.sample(wanted))
+    batch = [
+        Trajectory(
+            member=request.member or "",
+            prompt=request.prompt,
+            completion=sample.tokens,
+            logprobs=sample.logprobs,
+            advantages=float(at % 3 - 1),
+            temperature=request.temperature or 1.0,
+        )
+        for at, (request, sample) in enumerate(zip(wanted, samples, strict=True))
+    ]
+    recipe = Recipe(lr=1e-2, eps=1e-3, normaliser=10.0)
+    for checkpointing in (False, True):
+        gpu.trainer.checkpointing = checkpointing
+        mine, twin = (asyncio.run(engine.update(batch, recipe)) for engine in (gpu, cpu))
+        for member in mine:
+            assert mine[member].grad_norm == pytest.approx(twin[member].grad_norm, rel=1e-3)
+            for (a, b), (c, d) in zip(
+                gpu.read(member).factors.values(), cpu.read(member).factors.values(), strict=True
+            ):
+                assert (a - c).norm() <= 1e-3 * c.norm()
+                assert (b - d).norm() <= 1e-3 * d.norm()
+
+
+def test_half_precision_agrees_with_itself():
+    _, gpu = engines("llama", torch.bfloat16)
+    wanted = [request for request in requests(40) if request.temperature]
+    samples = asyncio.run(gpu.sample(wanted))
+    scores = asyncio.run(
+        gpu.score(
+            [
+                ScoreRequest(prompt=r.prompt, completion=s.tokens, member=r.member, temperature=r.temperature)
+                for r, s in zip(wanted, samples, strict=True)
+            ]
+        )
+    )
+    errors = [
+        abs(a - b) for s, t in zip(samples, scores, strict=True) for a, b in zip(s.logprobs, t.logprobs, strict=True)
+    ]
+    assert sum(errors) / len(errors) < 0.05
+
+
+def test_graphs_follow_a_bank_that_grows():
+    cpu, gpu = engines("llama")
+    asyncio.run(gpu.sample(requests()))
+    for engine in (cpu, gpu):
+        engine.write("newcomer", engine.read("b"))
+        engine.write("a", engine.read("c"))
+    wanted = [
+        SampleRequest(prompt=(1, 2, 3), member=member, key=5, max_tokens=12) for member in ("newcomer", "b", "a", "c")
+    ]
+    mine, twin = (asyncio.run(engine.sample(wanted)) for engine in (gpu, cpu))
+    assert [sample.tokens for sample in mine] == [sample.tokens for sample in twin]
+    assert mine[0].tokens == mine[1].tokens
+    assert mine[2].tokens == mine[3].tokens

@@ -1,0 +1,193 @@
+"""Each Triton kernel gives what its plain torch twin gives: on a GPU, or else in Triton's interpreter."""
+
+import os
+from itertools import pairwise
+
+import pytest
+import torch
+import torch.nn.functional as F
+
+CUDA = torch.cuda.is_available()
+if not CUDA:
+    os.environ["TRITON_INTERPRET"] = "1"  # read when Triton is imported
+pytest.importorskip("triton", reason="Triton is not installed")
+
+from redqueen.engine import kernels, ops  # noqa: E402
+
+DEVICE = torch.device("cuda" if CUDA else "cpu")
+
+
+@pytest.fixture(autouse=True)
+def _seed():
+    torch.manual_seed(0)
+
+
+@pytest.fixture
+def plain(monkeypatch):
+    """Have `ops` compute in plain torch whatever the device."""
+    monkeypatch.setattr(ops, "HAVE_TRITON", False)
+
+
+def randn(*shape: int) -> torch.Tensor:
+    return torch.randn(*shape, device=DEVICE)
+
+
+def close(mine: torch.Tensor, twin: torch.Tensor, tolerance: float = 2e-5) -> None:
+    assert mine.shape == twin.shape
+    assert (mine - twin).abs().max().item() <= tolerance * max(1.0, twin.abs().max().item())
+
+
+@pytest.mark.parametrize("add", [True, False])
+@pytest.mark.parametrize("width", [128, 576])
+def test_add_and_norm(plain, add, width):
+    h_N_H, weight_H = randn(5, width), randn(width)
+    delta_N_H = randn(5, width) if add else None
+    mine_N_H, twin_N_H = h_N_H.clone(), h_N_H.clone()
+    close(
+        kernels.add_rms_norm_(mine_N_H, delta_N_H, weight_H, 1e-5),
+        ops.add_rms_norm_(twin_N_H, delta_N_H, weight_H, 1e-5),
+    )
+    close(mine_N_H, twin_N_H)
+
+
+@pytest.mark.parametrize("width", [40, 1536])
+def test_swiglu_and_its_derivative(plain, width):
+    gate_up_N_2F = randn(3, 2 * width).requires_grad_()
+    twin_N_F = ops.swiglu(gate_up_N_2F)
+    grad_N_F = randn(3, width)
+    (twin_N_2F,) = torch.autograd.grad(twin_N_F, gate_up_N_2F, grad_N_F)
+    close(kernels.swiglu(gate_up_N_2F.detach()), twin_N_F.detach())
+    close(kernels.swiglu_backward(gate_up_N_2F.detach(), grad_N_F), twin_N_2F)
+
+
+def tables(positions: int, dim: int) -> tuple[torch.Tensor, torch.Tensor]:
+    angle_T_D = randn(positions, dim // 2).repeat(1, 2)
+    return angle_T_D.cos(), angle_T_D.sin()
+
+
+@pytest.mark.parametrize("dim", [12, 32])
+@pytest.mark.parametrize("inverse", [False, True])
+def test_rotation(plain, inverse, dim):
+    cos_T_D, sin_T_D = tables(20, dim)
+    qkv_N_O, position_N = randn(6, 5 * dim), torch.tensor([0, 3, 19, 7, 7, 1], device=DEVICE)
+    mine = kernels.rope(qkv_N_O, position_N, cos_T_D, sin_T_D, 4, inverse=inverse)
+    close(mine, ops._rotate(qkv_N_O, position_N, cos_T_D, sin_T_D, 4, inverse=inverse))
+
+
+@pytest.mark.parametrize("norm", [False, True])
+@pytest.mark.parametrize("window", [0, 5, 70])
+@pytest.mark.parametrize(("heads", "kv_heads", "dim"), [(4, 4, 32), (6, 2, 64), (7, 1, 16), (4, 2, 12), (2, 1, 80)])
+def test_a_token_enters_the_cache_and_attends(plain, norm, window, heads, kv_heads, dim):
+    positions, capacities, starts = [0, 4, 130, 63], [16, 16, 144, 64], [16, 32, 48, 192]
+    width = (heads + 2 * kv_heads) * dim
+    cos_T_D, sin_T_D = tables(256, dim)
+    k_cache, v_cache = randn(256 * kv_heads, dim), randn(256 * kv_heads, dim)
+    qkv_R_O = randn(4, width)
+    norms = (randn(dim), randn(dim), 1e-6) if norm else None
+    position_R, start_R, capacity_R = (torch.tensor(x, device=DEVICE) for x in (positions, starts, capacities))
+
+    q, k, v = qkv_R_O.split([heads * dim, kv_heads * dim, kv_heads * dim], -1)
+    if norms is not None:
+        q = F.rms_norm(q.unflatten(-1, (heads, dim)), (dim,), norms[0], norms[2]).flatten(1)
+        k = F.rms_norm(k.unflatten(-1, (kv_heads, dim)), (dim,), norms[1], norms[2]).flatten(1)
+    turned = ops.rope(torch.cat([q, k, v], -1), position_R, cos_T_D, sin_T_D, heads + kv_heads)
+    q, k, v = turned.split([heads * dim, kv_heads * dim, kv_heads * dim], -1)
+    twin_R_O = torch.empty(4, heads * dim, device=DEVICE)
+    k_twin, v_twin = k_cache.clone(), v_cache.clone()
+    for row in range(4):
+        region = slice(starts[row] * kv_heads, (starts[row] + capacities[row]) * kv_heads)
+        k_G_L_D = k_twin[region].view(kv_heads, capacities[row], dim)
+        v_G_L_D = v_twin[region].view(kv_heads, capacities[row], dim)
+        k_G_L_D[:, positions[row]] = k[row].view(kv_heads, dim)
+        v_G_L_D[:, positions[row]] = v[row].view(kv_heads, dim)
+        low = max(0, positions[row] - window + 1) if window else 0
+        seen = F.scaled_dot_product_attention(
+            q[row].view(heads, 1, dim),
+            k_G_L_D[:, low : positions[row] + 1].repeat_interleave(heads // kv_heads, 0),
+            v_G_L_D[:, low : positions[row] + 1].repeat_interleave(heads // kv_heads, 0),
+            scale=0.2,
+        )
+        twin_R_O[row] = seen.flatten()
+
+    where = (position_R, start_R, capacity_R)
+    kernels.rope_write_(qkv_R_O, norms, *where, cos_T_D, sin_T_D, k_cache, v_cache, heads, kv_heads)
+    close(k_cache, k_twin)
+    close(v_cache, v_twin)
+    mine_R_O = kernels.attend(
+        qkv_R_O, k_cache, v_cache, *where, heads=heads, kv_heads=kv_heads, dim=dim, scale=0.2, window=window
+    )
+    close(mine_R_O, twin_R_O)
+
+
+@pytest.mark.parametrize("rank", [4, 16, 24])
+@pytest.mark.parametrize("inputs", [48, 1100])
+@pytest.mark.parametrize("sizes", [[96, 40, 40], [300]])
+@pytest.mark.parametrize("gap", [0, 24])
+def test_adapters_of_tiles(plain, rank, inputs, sizes, gap):
+    tiles = [(2, 0, 16), (2, 16, 3), (0, 19, 7), (3, 26, 1), (0, 0, 0)]
+    starts = [0]
+    for size in sizes:
+        starts.append(starts[-1] + size + gap)
+    a_A_L_I, b_A_O_R = randn(4, len(sizes) * rank, inputs), randn(4, sum(sizes), rank)
+    x_N_I, y_N_O = randn(30, inputs), randn(30, starts[-1])
+    twin_N_O = y_N_O.clone()
+    for member, first, count in tiles:
+        here = slice(first, first + count)
+        at = 0
+        for index, ((start, _), size) in enumerate(zip(pairwise(starts), sizes, strict=True)):
+            u = x_N_I[here] @ a_A_L_I[member, index * rank : (index + 1) * rank].t()
+            twin_N_O[here, start : start + size] += 0.5 * u @ b_A_O_R[member, at : at + size].t()
+            at += size
+    table = kernels.expand_table(list(zip(starts[:-1], sizes, strict=True)), rank, DEVICE)
+    member_K, start_K, count_K = torch.tensor(tiles, device=DEVICE).unbind(1)
+    where = (member_K.contiguous(), start_K.contiguous(), count_K.contiguous())
+    kernels.lora_(y_N_O, x_N_I, a_A_L_I, b_A_O_R, where, 0.5, table)
+    close(y_N_O, twin_N_O)
+
+
+@pytest.mark.parametrize("vocabulary", [50, 4096, 9001])
+def test_sampling(plain, vocabulary):
+    logits_R_V = 3 * randn(12, vocabulary)
+    temperature_R = torch.tensor([0.0, 1.0, 0.5, 2.0] * 3, device=DEVICE)
+    key_R = torch.randint(-(2**63), 2**63 - 1, (12,), device=DEVICE)
+    index_R = torch.arange(12, device=DEVICE)
+    mine_R, mine_logprob_R = kernels.sample(logits_R_V, temperature_R, key_R, index_R)
+    twin_R, twin_logprob_R = ops.sample(logits_R_V, temperature_R, key_R, index_R)
+    assert mine_R.tolist() == twin_R.tolist()
+    close(mine_logprob_R, twin_logprob_R)
+
+
+def test_sampling_stays_among_likely_tokens_at_both_ends(plain):
+    """All weight on the first or on the last token of a vocabulary of several blocks."""
+    for likely in (0, 9000):
+        logits_R_V = torch.full((64, 9001), -200.0, device=DEVICE)
+        logits_R_V[:, likely] = 0.0
+        ones_R = torch.ones(64, device=DEVICE)
+        keys_R = torch.arange(64, device=DEVICE)
+        token_R, logprob_R = kernels.sample(logits_R_V, ones_R, keys_R, keys_R)
+        assert set(token_R.tolist()) == {likely}
+        close(logprob_R, torch.zeros_like(logprob_R))
+
+
+def test_logits_that_are_not_numbers_still_give_a_token(plain):
+    logits_R_V = torch.full((3, 50), float("nan"), device=DEVICE)
+    keys_R = torch.arange(3, device=DEVICE)
+    token_R, _ = kernels.sample(logits_R_V, torch.tensor([0.0, 1.0, 0.5], device=DEVICE), keys_R, keys_R)
+    assert all(0 <= token < 50 for token in token_R.tolist())
+
+
+@pytest.mark.parametrize("vocabulary", [50, 5001])
+def test_head_and_its_derivative(plain, vocabulary):
+    logits_M_V = 3 * randn(7, vocabulary)
+    target_M = torch.randint(vocabulary, (7,), device=DEVICE)
+    temperature_M = torch.tensor([1.0, 0.5, 2.0, 1.0, 1.0, 0.7, 1.3], device=DEVICE)
+    weight_M = randn(7)
+    mine, twin = (f(logits_M_V, target_M, temperature_M) for f in (kernels.head_forward, ops.head_forward))
+    for one, other in zip(mine, twin, strict=True):
+        close(one, other)
+    args = (logits_M_V, target_M, temperature_M, twin[1], weight_M, torch.float32)
+    close(kernels.head_backward(*args), ops.head_backward(*args))
+    exact_M_V = logits_M_V.clone().requires_grad_()
+    logprob_M = (exact_M_V / temperature_M[:, None]).log_softmax(-1)[torch.arange(7), target_M]
+    (grad_M_V,) = torch.autograd.grad((logprob_M * weight_M).sum(), exact_M_V)
+    close(ops.head_backward(*args), grad_M_V)
