@@ -5,10 +5,12 @@ from importlib.resources import files
 from pathlib import Path
 
 import pytest
+import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from redqueen.config import Config, VerifierConfig, dump, load, presets, to_toml
+from redqueen.config import Config, EngineConfig, VerifierConfig, dump, load, open_engine, place, presets, to_toml
+from redqueen.engine.shapes import random_base
 from redqueen.errors import ConfigError
 
 
@@ -34,7 +36,8 @@ def test_without_a_source_the_defaults_hold():
 def test_the_default_preset_spells_out_the_defaults_and_names_every_setting():
     assert load("default") == Config()
     text = (files("redqueen") / "presets" / "default.toml").read_text()
-    assert all(name in text for name in VerifierConfig.model_fields)
+    for section in (VerifierConfig, EngineConfig):
+        assert all(f"{name} = " in text for name in section.model_fields)
 
 
 def test_every_preset_loads():
@@ -66,10 +69,16 @@ def test_the_last_of_two_overrides_wins():
         ("verifier.run-unprotected", "true", True),
         ("verifier.run_unprotected", "false", False),
         ("verifier.tier", "full", "full"),
+        ("engine.alpha", "8", 8.0),
+        ("engine.base", "ORG/MODEL", "ORG/MODEL"),
+        ("engine.target-modules", "q_proj", ("q_proj",)),
+        ("engine.target-modules", "q_proj, v_proj", ("q_proj", "v_proj")),
+        ("engine.target-modules", "none", None),
     ],
 )
 def test_override_text_becomes_a_value_of_the_fields_type(key, text, value):
-    assert getattr(load(None, [(key, text)]).verifier, key.partition(".")[2].replace("-", "_")) == value
+    section, _, name = key.replace("-", "_").partition(".")
+    assert getattr(getattr(load(None, [(key, text)]), section), name) == value
 
 
 @pytest.mark.parametrize(
@@ -91,6 +100,10 @@ def test_override_text_becomes_a_value_of_the_fields_type(key, text, value):
         ('"a\\nb" = 1\n', "unknown setting 'a\\nb'"),
         ("x = " + "[" * 3000, "nested too deeply"),
         ("[verifier]\nworkers = 0x" + "f" * 9000, "verifier.workers cannot be 0xfff"),
+        ("[engine]\ntarget_modules = []\n", "name at least one, or leave it out"),
+        ('[engine]\ntarget_modules = "q_proj"\n', "write a list"),
+        ("[engine]\ntarget_modules = [3]\n", "engine.target_modules.0 cannot be 3; write it in quotes"),
+        ("[engine]\nalpha = 0\n", "engine.alpha cannot be 0; use a number above 0"),
     ],
 )
 def test_a_bad_file_is_refused_in_one_line_that_names_it_and_helps(tmp_path, text, told):
@@ -108,6 +121,8 @@ def test_a_bad_file_is_refused_in_one_line_that_names_it_and_helps(tmp_path, tex
         ("", "1", "the settings are"),
         ("verifier.workers", "many", 'verifier.workers cannot be "many"; use a whole number'),
         ("verifier.run-unprotected", "maybe", "use true or false"),
+        ("engine.target-modules", "q_proj,,v_proj", 'engine.target_modules.1 cannot be ""; write a name'),
+        ("engine.alpha", "much", "use a number"),
     ],
 )
 def test_a_bad_override_is_refused_in_one_line_that_helps(key, text, told):
@@ -117,6 +132,7 @@ def test_a_bad_override_is_refused_in_one_line_that_helps(key, text, told):
 def test_a_wrong_override_is_not_blamed_on_the_file(tmp_path):
     source = written(tmp_path, "[verifier]\nworkers = 2\n")
     assert "my.toml" not in refusal(source, (("verifier.workers", "0"),))
+    assert "my.toml" not in refusal(source, (("engine.target-modules", ""),))
 
 
 def test_a_missing_file_names_the_presets(tmp_path):
@@ -150,6 +166,42 @@ def test_settings_do_not_change_once_made():
         Config().verifier.__setattr__("workers", 3)
 
 
+def test_a_list_in_the_file_is_a_tuple_in_the_settings(tmp_path):
+    source = written(tmp_path, '[engine]\ntarget_modules = ["q_proj", "v_proj"]\n')
+    assert load(source).engine.target_modules == ("q_proj", "v_proj")
+
+
+@pytest.mark.parametrize("asked", ["best", "bfloat16", "float32"])
+def test_the_dtype_is_the_asked_one_or_what_suits_the_device(asked):
+    on_cpu = {"best": torch.float32}.get(asked) or getattr(torch, asked)
+    assert place(EngineConfig(device="cpu", dtype=asked)) == (torch.device("cpu"), on_cpu)
+
+
+@pytest.mark.skipif(torch.cuda.is_available(), reason="this machine has what the test is about the lack of")
+def test_cuda_without_cuda_is_refused_in_one_line():
+    assert place(EngineConfig())[0].type == "cpu"
+    with pytest.raises(ConfigError, match=r"no CUDA device here; .*cpu"):
+        place(EngineConfig(device="cuda"))
+
+
+def test_an_engine_is_opened_as_the_settings_ask(tmp_path):
+    random_base("tiny", device=torch.device("cpu"), dtype=torch.float32).model.save_pretrained(tmp_path)
+    settings = EngineConfig(
+        base=str(tmp_path),
+        rank=4,
+        alpha=6,
+        target_modules=("q_proj", "v_proj"),
+        rows=24,
+        device="cpu",
+        dtype="float32",
+    )
+    with open_engine(settings, ["a", "b"]) as engine:
+        assert (engine.members, engine.dtype, engine.sampler.steps.rows) == (["a", "b"], torch.float32, 24)
+        state = engine.read("b")
+    assert (state.rank, state.alpha) == (4, 6.0)
+    assert {name.rpartition(".")[2] for name in state.factors} == {"q_proj", "v_proj"}
+
+
 verifiers = st.builds(
     dict,
     tier=st.sampled_from(["best", "full", "seccomp"]),
@@ -157,12 +209,20 @@ verifiers = st.builds(
     run_unprotected=st.booleans(),
     workers=st.none() | st.integers(1, 1024),
 )
+engines = st.builds(
+    EngineConfig,
+    base=st.text(min_size=1),
+    rank=st.integers(1, 4096),
+    alpha=st.none() | st.floats(1e-9, 1e9),
+    target_modules=st.none() | st.lists(st.text(min_size=1), min_size=1, max_size=3),
+    device=st.sampled_from(["best", "cuda", "cpu"]),
+)
 
 
-@given(verifiers)
-def test_what_is_dumped_loads_back_equal(tmp_path_factory, fields):
+@given(verifiers, engines)
+def test_what_is_dumped_loads_back_equal(tmp_path_factory, fields, engine):
     try:
-        config = Config(verifier=VerifierConfig(**fields))
+        config = Config(verifier=VerifierConfig(**fields), engine=engine)
     except ConfigError:
         return
     path = tmp_path_factory.mktemp("dump") / "config.toml"
@@ -199,7 +259,7 @@ def test_no_text_makes_the_reader_do_anything_but_load_or_refuse(tmp_path_factor
 
 @given(st.text(), st.text())
 def test_no_override_does_anything_but_load_or_be_refused(key, text):
-    for name in (key, f"verifier.{key}", "verifier.workers", "verifier.tier", "verifier.run-unprotected"):
+    for name in (key, f"verifier.{key}", "verifier.workers", "verifier.tier", "engine.target-modules", "engine.alpha"):
         try:
             load(None, [(name, text)])
         except ConfigError as error:

@@ -10,10 +10,13 @@ import sys
 import pytest
 import torch
 from rich.console import Console
+from transformers import Gemma3TextConfig, LlamaConfig, PreTrainedConfig, Qwen2MoeConfig
 
 from redqueen.cli import main
-from redqueen.config import VerifierConfig
-from redqueen.doctor import Checkup, Device, Machine, Missing, check
+from redqueen.config import EngineConfig, VerifierConfig
+from redqueen.doctor import FIT_MEMBERS, FIT_RANKS, Checkup, Device, Machine, Missing, check, check_base
+from redqueen.engine import memory, shapes
+from redqueen.engine.local import LocalEngine
 from redqueen.verifier import Examination, LocalVerifier, Refusal, Tier
 
 
@@ -87,3 +90,77 @@ def test_what_only_the_bench_needs_is_named_as_such(monkeypatch):
     monkeypatch.setenv("PATH", "")
     [bubblewrap] = [item for item in check(VerifierConfig()).missing if item.what == "bubblewrap"]
     assert "nothing else needs it" in bubblewrap.why
+
+
+# A base
+
+ON_CPU = EngineConfig(device="cpu", rank=4)
+
+
+def folder(place, config: type[PreTrainedConfig], name: str, **more: object) -> str:
+    """A folder with the configuration of a small model, and nothing else."""
+    small = {"hidden_size": 32, "intermediate_size": 64, "num_hidden_layers": 2, "num_attention_heads": 2}
+    config(**small, vocab_size=64, architectures=[name], **more).save_pretrained(place)
+    return str(place)
+
+
+def test_what_it_says_of_a_base_is_what_an_engine_plans():
+    members = 5
+    found = check_base("random:tiny", members, ON_CPU)
+    base = shapes.random_base("tiny", device=torch.device("cpu"), dtype=torch.float32)
+    with LocalEngine(base, members=[f"m{i}" for i in range(members)], rank=4) as engine:
+        assert found.path == engine.path == "llama"
+        assert found.parameters == sum(p.numel() for p in base.model.parameters())
+        assert found.base_bytes == 4 * found.parameters
+        assert found.members_bytes == engine.plan.resident() - engine.plan.weights
+        assert found.micro_tokens == engine.plan.micro_tokens
+        assert found.update_peak == engine.plan.update_peak(found.micro_tokens)
+
+
+def test_what_fits_is_a_table_of_members_and_ranks(monkeypatch):
+    free = [8 << 30]
+    monkeypatch.setattr(memory, "available", lambda device: free[0])
+    roomy = check_base("random:135m", 8, ON_CPU)
+    assert [(fit.members, fit.rank) for fit in roomy.fits] == [(m, r) for m in FIT_MEMBERS for r in FIT_RANKS]
+    tokens = {(fit.members, fit.rank): fit.micro_tokens for fit in roomy.fits}
+    assert tokens[1, 8] >= tokens[8, 64] > tokens[64, 64] == 0
+    assert roomy.cache_rows == roomy.cache_tokens // 2048 > 0
+    free[0] = 1 << 20
+    tight = check_base("random:135m", 8, ON_CPU)
+    assert tight.micro_tokens == 0
+    text = shown(check(VerifierConfig(), tight))
+    assert "this does not fit" in text
+    assert text.count("does not fit") == 1 + len(tight.fits)
+
+
+def test_a_base_outside_the_llama_family_is_told_why_it_gets_the_general_path(tmp_path):
+    found = check_base(folder(tmp_path, Gemma3TextConfig, "Gemma3ForCausalLM"), 2, ON_CPU)
+    assert found.path == "general"
+    assert "path general (gemma3_text is not of the Llama family)" in shown(check(VerifierConfig(), found))
+
+
+def test_json_has_the_base_that_was_asked_about(capsys):
+    words = ["doctor", "--base", "random:tiny", "--members", "3", "--engine.rank", "8", "--json"]
+    assert main(words) == 0
+    base = json.loads(capsys.readouterr().out)["base"]
+    assert (base["name"], base["members"], base["rank"], base["why"]) == ("random:tiny", 3, 8, None)
+    assert base["fits"][0] == {"members": 1, "rank": 8, "micro_tokens": base["fits"][0]["micro_tokens"]}
+
+
+@pytest.mark.parametrize(
+    ("config", "name", "more", "told"),
+    [
+        (Qwen2MoeConfig, "Qwen2MoeForCausalLM", {}, "mixture of experts"),
+        (LlamaConfig, "LlamaForCausalLM", {"quantization_config": {"quant_method": "gptq", "bits": 4}}, "quantised"),
+        (None, "random:8b", {}, "there is no shape 8b; use tiny"),
+        (None, "smollm3", {}, "did you mean smollm2-135m?"),
+        (None, "nowhere", {}, "there is no base nowhere"),
+    ],
+)
+def test_a_base_that_cannot_be_used_is_one_line(tmp_path, capsys, config, name, more, told):
+    base = name if config is None else folder(tmp_path, config, name, **more)
+    assert main(["doctor", "--base", base]) == 2
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert told in err
+    assert err[:-1].isprintable(), "one line"

@@ -6,60 +6,47 @@ Exit status 0 is done, 2 the user's mistake (one line: what, and how to mend it)
 
 import dataclasses
 import io
-import json
 import os
 import sys
 import traceback
-from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, TypeVar
+from typing import TYPE_CHECKING, Annotated
 
 import tyro
 
 from redqueen import __version__, arguments
-from redqueen.config import Config, load, open_verifier
+from redqueen.bench.commands import BenchMembers, BenchSample, BenchUpdate, BenchVerifier
+from redqueen.command import Command, console, positive, print_json, printable, show
+from redqueen.config import load, open_verifier
 from redqueen.errors import Fault, InputError, RedQueenError
 
 if TYPE_CHECKING:
-    from rich.console import Console
-
     from redqueen.verifier import Job, Outcome
 
-N = TypeVar("N", int, float)
-DEFAULTS = Config()
 MAX_FILE_BYTES = 8_000_000
 """More than any job may hold in any encoding; a longer file (or an endless device) is not read to its end."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class Command(ABC):
-    """What all commands have in common."""
-
-    config: Annotated[str | None, tyro.conf.arg(metavar="FILE.toml|PRESET")] = None
-    """Settings from a file or a preset; the options below win over it."""
-    settings: Annotated[tyro.conf.FlagConversionOff[Config], tyro.conf.arg(name="")] = DEFAULTS
-
-    @abstractmethod
-    def run(self) -> None: ...
 
 
 @dataclass(frozen=True, kw_only=True)
 class Doctor(Command):
     """What this machine offers: cores, device, isolation, and what is missing."""
 
+    base: Annotated[str | None, tyro.conf.arg(metavar="NAME")] = None
+    """Also say what fits with this base: one as in --engine.base, or random:tiny, random:135m, random:0.5b, random:7b
+    for the shape alone."""
+    members: int = 8
+    """How many members it shall carry, of the rank in --engine.rank."""
     json: bool = False
     """Print one line of JSON."""
 
     def run(self) -> None:
         from redqueen import doctor
 
-        checkup = doctor.check(self.settings.verifier)
-        if self.json:
-            _print_json(checkup.as_json())
-        else:
-            checkup.render(_console())
+        members = positive("--members", self.members)
+        base = None if self.base is None else doctor.check_base(self.base, members, self.settings.engine)
+        show(doctor.check(self.settings.verifier, base), as_json=self.json)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -94,7 +81,7 @@ class Verify(Command):
             [outcome, read] = verifier.run_sync([job, Job.arguments([self.input])])
         result = outcome.results[0]
         if self.json:
-            _print_json(
+            print_json(
                 {
                     "verdict": result.verdict,
                     "value": result.value,
@@ -112,9 +99,9 @@ class Verify(Command):
 
         limits = Limits()
         if self.cpu is not None:
-            limits = dataclasses.replace(limits, cpu_s=_positive("--cpu", self.cpu))
+            limits = dataclasses.replace(limits, cpu_s=positive("--cpu", self.cpu))
         if self.memory is not None:
-            limits = dataclasses.replace(limits, memory_mb=_positive("--memory", self.memory))
+            limits = dataclasses.replace(limits, memory_mb=positive("--memory", self.memory))
         if self.stdin is not None and self.input:
             raise InputError("--input and --stdin exclude each other", "--input calls `f`, --stdin runs the whole file")
         source = _read(self.file)
@@ -136,40 +123,60 @@ class Examples(Command):
 
         with open_verifier(self.settings.verifier) as verifier:
             report = asyncio.run(run_examples(verifier))
-        report.render(_console())
+        report.render(console())
         if not report.ok:
             raise Fault("an example did not come out as stated; please report it with the table above")
 
 
 @dataclass(frozen=True, kw_only=True)
-class BenchVerifier(Command):
-    """The verifier beside what one would use instead: same programs, same run."""
+class BaseList(Command):
+    """The bases that are known by name, and which of them are here."""
 
-    seconds: float = 5.0
-    """How long each contestant runs."""
-    soak: Annotated[int | None, tyro.conf.arg(metavar="RUNS")] = None
-    """Instead: run this many programs, some of them hostile, and watch for what leaks."""
     json: bool = False
     """Print one line of JSON."""
 
     def run(self) -> None:
-        from redqueen.bench import soak, verifier
+        from redqueen.engine import pull
 
-        if self.soak is None:
-            report = verifier.compare(_positive("--seconds", self.seconds), self.settings)
-        else:
-            report = soak.soak(_positive("--soak", self.soak), self.settings)
+        bases = pull.listing()
         if self.json:
-            _print_json(report.as_json())
-        else:
-            report.render(_console())
+            print_json({"bases": [dataclasses.asdict(base) for base in bases]})
+            return
+        for base in bases:
+            print(f"{base.name}  {base.about}")
+            size = f"{base.bytes / 1e6:.0f} MB"
+            place = f"here, {size}: {base.where}" if base.present else f"`redqueen base pull {base.name}` ({size})"
+            print(f"  {printable(place)}")
+        print(
+            "A folder with a transformers model, a .gguf file or a hub id (ORG/MODEL, needs the network) will do too."
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class BasePull(Command):
+    """Fetch a known base, once; an interrupted download goes on where it stopped."""
+
+    name: Annotated[str, tyro.conf.arg(metavar="NAME")]
+    """One of those that `redqueen base list` lists."""
+
+    def run(self) -> None:
+        from redqueen.engine import pull
+
+        with pull.Bar(self.name) as bar:
+            folder = pull.pull(self.name, bar)
+        print(printable(f"{self.name} is here: {folder}"))
 
 
 COMMANDS: dict[str, type[Command]] = {
     "doctor": Doctor,
     "verify": Verify,
     "examples": Examples,
+    "base list": BaseList,
+    "base pull": BasePull,
     "bench verifier": BenchVerifier,
+    "bench sample": BenchSample,
+    "bench update": BenchUpdate,
+    "bench members": BenchMembers,
 }
 
 
@@ -231,11 +238,6 @@ def _overview(commands: Mapping[str, type[Command]]) -> str:
             "`redqueen COMMAND --help` lists a command's options, `redqueen --version` says which this is.",
         ]
     )
-
-
-def printable(text: str, keep: str = "") -> str:
-    """`text` with every character that a terminal might obey written as an escape."""
-    return "".join(c if c.isprintable() or c in keep else c.encode("unicode_escape").decode() for c in text)
 
 
 _HINTS = {
@@ -302,25 +304,3 @@ def _module_name(path: Path) -> str:
     if path.suffix != ".py" or not path.stem.isidentifier():
         raise InputError(f"{path} cannot be imported by its name", "call it NAME.py, with a name that Python allows")
     return path.stem
-
-
-def _positive(option: str, value: N) -> N:
-    if not 0 < value < float("inf"):
-        raise InputError(f"{option} cannot be {value}", "use a number above 0")
-    return value
-
-
-def _print_json(answer: dict[str, Any]) -> None:
-    print(json.dumps(answer))
-
-
-def _console() -> "Console":
-    from rich.console import Console
-
-    class Plain(Console):
-        """A console that leaves a broken pipe to `main`."""
-
-        def on_broken_pipe(self) -> None:
-            raise  # noqa: PLE0704 (rich calls this while it handles the BrokenPipeError)
-
-    return Plain()

@@ -12,14 +12,18 @@ from collections.abc import Iterator, Mapping, Sequence
 from importlib.resources import files
 from importlib.resources.abc import Traversable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, NoReturn
+from typing import TYPE_CHECKING, Annotated, Any, Literal, NoReturn, get_args, get_origin
 
-from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError, model_validator
+import tyro
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, TypeAdapter, ValidationError, model_validator
 from pydantic.fields import FieldInfo
 
 from redqueen.errors import ConfigError
 
 if TYPE_CHECKING:
+    import torch
+
+    from redqueen.engine.local import LocalEngine
     from redqueen.verifier import LocalVerifier
 
 Overrides = Mapping[str, str] | Sequence[tuple[str, str]]
@@ -60,10 +64,40 @@ class VerifierConfig(Section):
         return self
 
 
+def _as_tuple(value: Any) -> Any:
+    # Settings are frozen, lists in TOML are not.
+    return tuple(value) if isinstance(value, list) else value
+
+
+class EngineConfig(Section):
+    """The base, and the shape of its members' adapters."""
+
+    base: str = Field(default="smollm2-135m", min_length=1)
+    """The frozen language model: a name that `redqueen base list` knows, a folder, a .gguf file or a hub id."""
+    rank: int = Field(default=16, ge=1, le=4096)
+    """The rank of every member's adapter."""
+    alpha: float | None = Field(default=None, gt=0, allow_inf_nan=False)
+    """An adapter counts alpha / rank times; twice the rank when left out."""
+    target_modules: Annotated[
+        tuple[Annotated[str, Field(min_length=1)], ...] | None,
+        Field(min_length=1),
+        BeforeValidator(_as_tuple),
+        tyro.conf.arg(metavar="NAME,NAME"),
+    ] = None
+    """The linear layers that are adapted, by the end of their names; all of the base's blocks when left out."""
+    rows: int | None = Field(default=None, ge=1, le=65536)
+    """Completions that grow at the same time; as many as suit the device when left out."""
+    device: Literal["best", "cuda", "cpu"] = "best"
+    """Where models run: CUDA if there is any, or exactly this one."""
+    dtype: Literal["best", "bfloat16", "float32"] = "best"
+    """What the base computes in: bfloat16 on CUDA and float32 on the CPU, or exactly this one."""
+
+
 class Config(Section):
     """All settings of a run."""
 
     verifier: VerifierConfig = VerifierConfig()
+    engine: EngineConfig = EngineConfig()
 
 
 def open_verifier(settings: VerifierConfig) -> "LocalVerifier":
@@ -76,6 +110,38 @@ def open_verifier(settings: VerifierConfig) -> "LocalVerifier":
         run_unprotected=settings.run_unprotected,
         workers=settings.workers,
     )
+
+
+def open_engine(settings: EngineConfig, members: Sequence[str]) -> "LocalEngine":
+    """The base with these members, as the settings ask for it. Close it, or use it in a `with` statement."""
+    from redqueen.engine.base import load as load_base
+    from redqueen.engine.local import LocalEngine
+
+    device, dtype = place(settings)
+    return LocalEngine(
+        load_base(settings.base, device=device, dtype=dtype),
+        members=members,
+        rank=settings.rank,
+        alpha=settings.alpha,
+        target_modules=settings.target_modules,
+        rows=settings.rows,
+    )
+
+
+def place(settings: EngineConfig) -> "tuple[torch.device, torch.dtype]":
+    """The device and the dtype that the settings come to on this machine."""
+    import torch
+
+    cuda = torch.cuda.is_available()
+    if settings.device == "cuda" and not cuda:
+        raise ConfigError(
+            'engine.device is "cuda", and torch finds no CUDA device here',
+            'set engine.device to "best" or "cpu"; `redqueen doctor` says what is missing',
+        )
+    device = torch.device("cuda" if cuda and settings.device != "cpu" else "cpu")
+    if settings.dtype != "best":
+        return device, torch.bfloat16 if settings.dtype == "bfloat16" else torch.float32
+    return device, torch.bfloat16 if device.type == "cuda" else torch.float32
 
 
 def presets() -> list[str]:
@@ -177,11 +243,17 @@ def _from_text(field: FieldInfo, text: str) -> Any:
     """The value that `text` means for this field, or the text itself for validation to refuse."""
     if text.lower() == "none" and field.default is None:
         return None
+    if _is_list(field):
+        return [part.strip() for part in text.split(",")]
     try:
         kind: Any = field.annotation
         return TypeAdapter(kind).validate_strings(text)
     except ValidationError:
         return text
+
+
+def _is_list(field: FieldInfo) -> bool:
+    return any(get_origin(kind) is tuple for kind in (field.annotation, *get_args(field.annotation)))
 
 
 def _section(field: FieldInfo) -> type[Section] | None:
@@ -200,7 +272,9 @@ def _fields(model: type[Section], prefix: str = "") -> Iterator[tuple[str, Field
 def _refuse(error: ValidationError, source: str | None, overridden: set[str]) -> NoReturn:
     first = error.errors(include_url=False)[0]
     key = ".".join(str(part) for part in first["loc"])
-    where = f"{_shown(source)}: " if source is not None and key not in overridden else ""
+    # What is wrong with an item of a list is wrong with the setting.
+    mine = any(key == name or key.startswith(f"{name}.") for name in overridden)
+    where = f"{_shown(source)}: " if source is not None and not mine else ""
     if first["type"] == "extra_forbidden":
         raise ConfigError(f"{where}unknown setting {_shown(key)}", _nearest(key)) from None
     raise ConfigError(f"{where}{key} cannot be {_shown(first['input'], quote=True)}", _remedy(first)) from None
@@ -213,10 +287,22 @@ def _remedy(error: Mapping[str, Any]) -> str:
             return f"use {context['expected']}"
         case "greater_than_equal":
             return f"use {context['ge']} or more"
+        case "greater_than":
+            return f"use a number above {context['gt']:g}"
         case "less_than_equal":
             return f"use {context['le']} or less"
+        case "float_type" | "float_parsing":
+            return "use a number"
+        case "tuple_type":
+            return 'write a list, such as ["q_proj", "v_proj"]'
+        case "too_short":
+            return "name at least one, or leave it out"
         case "int_type" | "int_parsing" | "int_from_float":
             return "use a whole number"
+        case "string_type":
+            return "write it in quotes"
+        case "string_too_short":
+            return "write a name"
         case "bool_type" | "bool_parsing":
             return "use true or false"
         case "model_type" | "model_attributes_type":

@@ -18,10 +18,14 @@ from rich.console import Console
 from rich.text import Text
 
 from redqueen import __version__
-from redqueen.config import VerifierConfig
+from redqueen.config import EngineConfig, VerifierConfig, place
+from redqueen.errors import InputError
 from redqueen.verifier import Examination, Tier, examine
 
 GIB = 1 << 30
+ROW_TOKENS = 2048
+"""A long completion with its prompt, to give the cache in rows."""
+FIT_MEMBERS, FIT_RANKS = (1, 8, 64), (8, 16, 64)
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +61,73 @@ class Missing:
 
 
 @dataclass(frozen=True, slots=True)
+class Fit:
+    """Whether so many members of such a rank can be trained."""
+
+    members: int
+    rank: int
+    micro_tokens: int
+    """Tokens of an update that go through the base at once; 0 where it does not fit."""
+
+
+@dataclass(frozen=True, slots=True)
+class BaseCheckup:
+    """What a base with its members comes to on this machine's device; bytes unless a name says otherwise."""
+
+    name: str
+    path: str
+    """`llama`, the fast one, or `general`."""
+    why: str | None
+    """Why it is not the fast one."""
+    parameters: int
+    device: str
+    dtype: str
+    memory: int
+    """What is free on the device."""
+    members: int
+    rank: int
+    base_bytes: int
+    members_bytes: int
+    """Weights, optimiser states and gradients of all members."""
+    micro_tokens: int
+    """Tokens of an update that go through the base at once; 0 where it does not fit."""
+    checkpointing: bool
+    update_peak: int
+    """Predicted, without a cache beside it."""
+    cache_tokens: int
+    cache_rows: int
+    """Completions of 2,048 tokens that the cache holds."""
+    fits: tuple[Fit, ...]
+
+    def rows(self) -> list[tuple[str, str]]:
+        """For people: a name and a text for each line."""
+        path = "path llama, the fast one" if self.why is None else f"path general ({self.why})"
+        lines = [
+            ("base", f"{self.name}: {self.parameters / 1e6:,.1f} million parameters, {path}"),
+            ("", f"on {self.device} in {self.dtype}, {_size(self.memory)} of memory free"),
+            ("", f"the base takes {_size(self.base_bytes)}, {self._members()} {_size(self.members_bytes)}"),
+        ]
+        if self.micro_tokens:
+            kept = "the blocks' inputs kept" if self.checkpointing else "all activations kept"
+            rows = f"{self.cache_rows:,} rows of {ROW_TOKENS:,}"
+            lines += [
+                ("", f"an update: {self.micro_tokens:,} tokens at once, {kept}, at most {_size(self.update_peak)}"),
+                ("", f"the cache: {self.cache_tokens:,} tokens, {rows}"),
+            ]
+        else:
+            lines.append(("", "this does not fit: use fewer members, a lower rank or a smaller base"))
+        lines.append(("what fits", f"{'tokens at once':<16}" + "".join(f"{f'rank {rank}':>16}" for rank in FIT_RANKS)))
+        for members in FIT_MEMBERS:
+            found = [fit for fit in self.fits if fit.members == members]
+            cells = [f"{fit.micro_tokens:,}" if fit.micro_tokens else "does not fit" for fit in found]
+            lines.append(("", f"{_count(members):<16}" + "".join(f"{cell:>16}" for cell in cells)))
+        return lines
+
+    def _members(self) -> str:
+        return f"{_count(self.members)} of rank {self.rank} in training"
+
+
+@dataclass(frozen=True, slots=True)
 class Checkup:
     """All that `redqueen doctor` knows."""
 
@@ -65,6 +136,8 @@ class Checkup:
     device: Device
     isolation: Examination
     missing: tuple[Missing, ...]
+    base: BaseCheckup | None = None
+    """Of the base that was asked about."""
 
     def as_json(self) -> dict[str, Any]:
         return asdict(self)
@@ -78,6 +151,7 @@ class Checkup:
             ("device", _device_line(self.device)),
             ("isolation", str(self.isolation.tier)),
             *(("", f"not {refusal.tier}: {refusal.why}") for refusal in self.isolation.refusals),
+            *(self.base.rows() if self.base is not None else ()),
             ("missing", "nothing" if not self.missing else ""),
         ]
         for name, text in rows:
@@ -87,12 +161,53 @@ class Checkup:
             _line(console, f"    {item.mend}")
 
 
-def check(settings: VerifierConfig) -> Checkup:
+def check(settings: VerifierConfig, base: BaseCheckup | None = None) -> Checkup:
     """Look at this machine; the settings say which isolation would be refused."""
     isolation = examine()
     device, device_missing = _device()
     missing = (*_isolation_missing(isolation, settings), *device_missing, *_tool_missing())
-    return Checkup(__version__, _machine(), device, isolation, missing)
+    return Checkup(__version__, _machine(), device, isolation, missing, base)
+
+
+def check_base(name: str, members: int, settings: EngineConfig) -> BaseCheckup:
+    """What would fit if this base were loaded now. Only its configuration is read."""
+    try:
+        from redqueen.engine import memory, shapes
+        from redqueen.engine.body import adaptable, llama_family
+    except (ImportError, OSError) as error:
+        raise InputError(
+            f"no base can run here ({_first_line(error)})", "`redqueen doctor` says what is missing"
+        ) from None
+    device, dtype = place(settings)
+    model = shapes.outline(name)
+    linears, why = adaptable(model, settings.target_modules), llama_family(model)
+    shape, free = memory.Shape.of(model, fast=why is None), memory.available(device)
+
+    def planned(members: int, rank: int) -> memory.Plan:
+        return memory.plan(shape, linears, rank=rank, members=members, memory=free, device=device.type, dtype=dtype)
+
+    plan = planned(members, settings.rank)
+    return BaseCheckup(
+        name=name,
+        path="llama" if why is None else "general",
+        why=why,
+        parameters=shape.parameters,
+        device=device.type,
+        dtype=str(dtype).removeprefix("torch."),
+        memory=free,
+        members=members,
+        rank=settings.rank,
+        base_bytes=plan.weights,
+        members_bytes=plan.resident() - plan.weights,
+        micro_tokens=plan.micro_tokens,
+        checkpointing=plan.checkpointing,
+        update_peak=plan.update_peak(plan.micro_tokens),
+        cache_tokens=plan.cache_tokens,
+        cache_rows=plan.cache_tokens // ROW_TOKENS,
+        fits=tuple(
+            Fit(members, rank, planned(members, rank).micro_tokens) for members in FIT_MEMBERS for rank in FIT_RANKS
+        ),
+    )
 
 
 def _machine() -> Machine:
@@ -153,6 +268,14 @@ def _device_line(device: Device) -> str:
         return "none: torch cannot be imported"
     where = "; ".join(device.accelerators) or device.kind
     return f"{where} (torch {device.torch})"
+
+
+def _count(members: int) -> str:
+    return f"{members} {'member' if members == 1 else 'members'}"
+
+
+def _size(count: int) -> str:
+    return f"{count / GIB:,.2f} GiB" if count >= GIB else f"{count / (1 << 20):,.1f} MiB"
 
 
 def _line(console: Console, *parts: str | tuple[str, str]) -> None:

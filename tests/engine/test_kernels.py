@@ -1,6 +1,5 @@
 """Each Triton kernel gives what its plain torch twin gives: on a GPU, or else in Triton's interpreter."""
 
-import os
 from itertools import pairwise
 
 import pytest
@@ -8,8 +7,6 @@ import torch
 import torch.nn.functional as F
 
 CUDA = torch.cuda.is_available()
-if not CUDA:
-    os.environ["TRITON_INTERPRET"] = "1"  # read when Triton is imported
 pytest.importorskip("triton", reason="Triton is not installed")
 
 from redqueen.engine import kernels, ops  # noqa: E402

@@ -84,6 +84,8 @@ class Bank:
         self._exp_avg_D: dict[int, Tensor] = {}
         self._exp_avg_sq_D: dict[int, Tensor] = {}
         self._steps: dict[int, int] = {}
+        self.edits = 0
+        """Counts changes of anybody's weights."""
         self.version = 0
         """Changes whenever the tensors move, so that whoever holds their addresses looks again."""
         self.add(members)
@@ -135,7 +137,8 @@ class Bank:
         return store[:, group.b_at : group.b_at + group.outputs * self.rank].unflatten(1, (group.outputs, self.rank))
 
     def refresh(self, row: int) -> None:
-        """Bring a row's compute copy up to date with its masters."""
+        """Bring a row's compute copy up to date with its masters, and whatever else was made from it."""
+        self.edits += 1
         if self.compute_A_D is not self.masters_A_D:
             self.compute_A_D[row].copy_(self.masters_A_D[row])
 

@@ -297,7 +297,7 @@ class GeneralBody:
         dim = getattr(text, "head_dim", None) or text.hidden_size // heads
         self.heads = Heads(heads, kv_heads, dim, dim**-0.5)
         self.layers = text.num_hidden_layers
-        self.positions = text.max_position_embeddings
+        self.positions = getattr(text, "max_position_embeddings", MAX_POSITIONS)
         for group in bank.groups:
             [linear] = group.linears
             parent_name, _, name = linear.name.rpartition(".")

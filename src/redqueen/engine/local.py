@@ -6,7 +6,7 @@ together, in one batch. The work itself runs on one thread of its own.
 
 import asyncio
 import contextlib
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any, TypeVar
@@ -76,12 +76,6 @@ class LocalEngine:
         self.target_modules = None if target_modules is None else tuple(target_modules)
         self.shape = memory.Shape.of(model, fast=llama_family(model) is None)
         expected = _own_logits(base)
-        self.bank = Bank(
-            groups(model, linears), rank=rank, alpha=2.0 * rank if alpha is None else alpha, members=members,
-            device=self.device, dtype=self.dtype, seed=seed,
-        )  # fmt: skip
-        self.body = open_body(model, self.bank)
-        self._agree(expected)
         available = memory.available(self.device) if memory_bytes is None else memory_bytes
         held = self.shape.parameters * self.dtype.itemsize
         self.plan = memory.plan(
@@ -92,6 +86,12 @@ class LocalEngine:
                 f"{len(members)} members of rank {rank} on {base.name} leave no room to train",
                 "use fewer members, a lower rank or a smaller base (`redqueen doctor --base` says what fits)",
             )
+        self.bank = Bank(
+            groups(model, linears), rank=rank, alpha=2.0 * rank if alpha is None else alpha, members=members,
+            device=self.device, dtype=self.dtype, seed=seed,
+        )  # fmt: skip
+        self.body = open_body(model, self.bank)
+        self._agree(expected)
         self.sampler = Sampler(
             base, Steps(self.body, self.bank, rows or ROWS[kind]), self.plan.cache_tokens, self.plan.micro_tokens
         )
@@ -137,6 +137,30 @@ class LocalEngine:
     def __exit__(self, *_: object) -> None:
         self.close()
 
+    def _sample(self, requests: list[SampleRequest]) -> list[Sample]:
+        with self._quick_products():
+            return self.sampler.run(requests)
+
+    def _score(self, requests: list[ScoreRequest]) -> list[Score]:
+        with self._quick_products():
+            return self.trainer.score(requests)
+
+    def _update(self, batch: list[Trajectory], recipe: Recipe) -> dict[MemberId, UpdateStats]:
+        with self._quick_products():
+            return self.trainer.update(batch, recipe)
+
+    @contextlib.contextmanager
+    def _quick_products(self) -> Iterator[None]:
+        """On an ARM CPU torch hands products to oneDNN, which takes five times as long as BLAS for a few rows."""
+        if self.device.type != "cpu" or not torch.backends.mkldnn.is_acl_available():
+            yield
+            return
+        before = torch.backends.mkldnn.set_flags(_enabled=False)
+        try:
+            yield
+        finally:
+            torch.backends.mkldnn.set_flags(_enabled=before[0])
+
     async def _ask(self, what: str, items: Sequence[Any], recipe: Recipe | None = None) -> Any:
         asked = _Asked(what, list(items), recipe, asyncio.get_running_loop().create_future())
         self._asked.append(asked)
@@ -177,7 +201,7 @@ class LocalEngine:
         return turn
 
     async def _answer(self, turn: list[_Asked]) -> None:
-        work = {"sample": self.sampler.run, "score": self.trainer.score}.get(turn[0].what)
+        work = {"sample": self._sample, "score": self._score}.get(turn[0].what)
         items = [item for asked in turn for item in asked.items]
         loop = asyncio.get_running_loop()
         try:
@@ -190,7 +214,7 @@ class LocalEngine:
             else:
                 recipe = turn[0].recipe
                 assert recipe is not None
-                stats = await loop.run_in_executor(self._thread, self.trainer.update, items, recipe)
+                stats = await loop.run_in_executor(self._thread, self._update, items, recipe)
                 split = [{m: stats[m] for m in dict.fromkeys(t.member for t in asked.items)} for asked in turn]
         except UserError as error:
             if len(turn) == 1:
@@ -214,14 +238,22 @@ class LocalEngine:
         tokens = _probe(self.base)
         where = Whole(1, torch.arange(len(tokens), device=self.device))
         routing = Routing(torch.zeros(1, dtype=torch.int64, device=self.device))
-        with torch.no_grad():
-            logits = self.body.head(self.body.hidden(tokens, routing, where)).double()
+        kind = self.base.model.config.model_type
+        try:
+            with torch.no_grad():
+                logits = self.body.head(self.body.hidden(tokens, routing, where)).double()
+        except UserError:
+            raise
+        except Exception as error:
+            # Modules of `transformers` that expect to be called otherwise fail in ways of their own.
+            what = f"{self.base.name} ({kind}) cannot be run by this engine: {type(error).__name__}: {error}"
+            raise InputError(what, "use another base") from error
         allowed = 0.05 if self.dtype in (torch.bfloat16, torch.float16) else 1e-3
         error = float((logits - expected).norm() / expected.norm().clamp(min=1e-12))
         if not error <= allowed:
             raise InputError(
-                f"{self.base.name} ({self.base.model.config.model_type}) computes something that this engine does not "
-                f"know: its logits differ by {error:.2g}",
+                f"{self.base.name} ({kind}) computes something that this engine does not know: "
+                f"its logits differ by {error:.2g}",
                 "use another base",
             )
 

@@ -5,7 +5,7 @@ factors are looked up by its member, so one batched product serves all members, 
 member's row alone.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import torch
 import torch.nn.functional as F
@@ -49,6 +49,8 @@ class Routing:
     """The bank's row of each block."""
     tiles: Tiles | None = None
     """What the blocks are; without them all rows in equal parts, as whole sequences are."""
+    key: tuple[int, ...] | None = None
+    """`member_K` as plain numbers, where they are known: factors that were looked up for the same ones serve again."""
     gradients: Gradients | None = None
     """Where a backward pass leaves the members' gradients."""
     belongs_T_K: Tensor | None = None
@@ -57,7 +59,7 @@ class Routing:
     @classmethod
     def training(cls, member_K: Tensor, gradients: Gradients) -> "Routing":
         belongs_T_K = (gradients.trained_T.unsqueeze(1) == member_K.unsqueeze(0)).to(gradients.sum_T_D.dtype)
-        return cls(member_K, None, gradients, belongs_T_K)
+        return cls(member_K, gradients=gradients, belongs_T_K=belongs_T_K)
 
 
 @dataclass(slots=True)
@@ -71,7 +73,9 @@ class Layer:
     """None where no member adapts any of them."""
     places: tuple[tuple[int, int], ...]
     """For each linear of the group: where its outputs begin, and how many there are."""
-    table: Tensor | None = field(default=None)
+    table: Tensor | None = None
+    """The kernels' tiles of outputs, where the kernels do the work."""
+    _dense: tuple[tuple[int, tuple[int, ...] | None], Tensor, Tensor] | None = None
 
     def __post_init__(self) -> None:
         if self.group is not None and ops.fused(self.weight_O_I):
@@ -92,13 +96,41 @@ class Layer:
             a_A_L_I, b_A_O_R = self.bank.a(self.group), self.bank.b(self.group)
             where = (routing.member_K, tiles.start_K, tiles.count_K)
             kernels.lora_(y_N_O, x_N_I, a_A_L_I, b_A_O_R, where, self.bank.scale, self.table)
-        elif tiles is not None and tiles.gather_K_S is not None:
-            update_N_O = torch.zeros(tiles.gather_K_S.numel(), y_N_O.shape[1], dtype=y_N_O.dtype, device=y_N_O.device)
-            self.add_(update_N_O, x_N_I[tiles.gather_K_S.flatten()], routing)
-            y_N_O += update_N_O[tiles.back_N]
-        else:
+        elif x_N_I.is_cuda:
             self.add_(y_N_O, x_N_I, routing)
+        else:
+            self._add_dense_(y_N_O, x_N_I, routing)
         return y_N_O
+
+    def _add_dense_(self, y_N_O: Tensor, x_N_I: Tensor, routing: Routing) -> None:
+        """As `add_`, in two products: on a CPU each further operation on a few rows costs as much as the product."""
+        a_K_I_L, b_K_L_O = self._factors_dense(routing)
+        blocks, tiles = len(routing.member_K), routing.tiles
+        if tiles is None or tiles.gather_K_S is None:
+            u_K_S_L = torch.bmm(x_N_I.view(blocks, -1, x_N_I.shape[1]), a_K_I_L)
+            y_N_O.view(blocks, -1, y_N_O.shape[1]).baddbmm_(u_K_S_L, b_K_L_O)
+        else:
+            assert tiles.back_N is not None
+            x_K_S_I = x_N_I.index_select(0, tiles.gather_K_S.flatten()).view(*tiles.gather_K_S.shape, -1)
+            u_K_S_L = torch.bmm(x_K_S_I, a_K_I_L)
+            y_N_O += torch.bmm(u_K_S_L, b_K_L_O).flatten(0, 1).index_select(0, tiles.back_N)
+
+    def _factors_dense(self, routing: Routing) -> tuple[Tensor, Tensor]:
+        """The blocks' A, transposed, and B, scaled, as one block-diagonal matrix over the group's linears."""
+        stamp = (self.bank.edits, routing.key)
+        if self._dense is not None and routing.key is not None and self._dense[0] == stamp:
+            return self._dense[1], self._dense[2]
+        a_K_L_I, b_K_O_R = self.factors(routing)
+        a_K_I_L = a_K_L_I.transpose(1, 2).contiguous()
+        b_K_L_O = b_K_O_R.new_zeros(len(b_K_O_R), a_K_I_L.shape[2], len(self.weight_O_I))
+        rank, b_at = self.bank.rank, 0
+        for index, (y_at, size) in enumerate(self.places):
+            part_K_R_P = b_K_O_R[:, b_at : b_at + size].transpose(1, 2) * self.bank.scale
+            b_K_L_O[:, index * rank : (index + 1) * rank, y_at : y_at + size] = part_K_R_P
+            b_at += size
+        if routing.key is not None:
+            self._dense = stamp, a_K_I_L, b_K_L_O
+        return a_K_I_L, b_K_L_O
 
     def add_(self, y_N_O: Tensor, x_N_I: Tensor, routing: Routing) -> Tensor:
         """Add the adapters' part to `y`; what their A factors made of `x`, scaled."""

@@ -13,6 +13,7 @@ from typing import Any
 import torch
 
 from redqueen.engine.bank import ALIGN, Linear
+from redqueen.engine.body import MAX_POSITIONS
 from redqueen.engine.protocol import master_dtype
 from redqueen.engine.trainer import HEAD_BYTES
 
@@ -21,6 +22,8 @@ SPARE = 0.08
 """Share of the memory that is left alone: fragments of the allocator, the libraries' own workspaces."""
 ENOUGH_TOKENS = {"cuda": 65_536, "cpu": 4_096}
 """Tokens at once beyond which a pass gets no faster."""
+LEAST_TOKENS = 256
+"""Room for fewer is no room: hardly a sequence would fit."""
 FEW_TOKENS = 4_096
 """When not even these fit, the blocks' inputs alone are kept."""
 
@@ -50,12 +53,12 @@ class Shape:
             parameters=sum(p.numel() for p in {id(p): p for p in model.parameters()}.values()),
             layers=config.num_hidden_layers,
             hidden=config.hidden_size,
-            intermediate=config.intermediate_size,
+            intermediate=getattr(config, "intermediate_size", None) or 4 * config.hidden_size,
             heads=heads,
             kv_heads=getattr(config, "num_key_value_heads", None) or heads,
             dim=getattr(config, "head_dim", None) or config.hidden_size // heads,
             vocabulary=config.vocab_size,
-            positions=config.max_position_embeddings,
+            positions=getattr(config, "max_position_embeddings", MAX_POSITIONS),
             fast=fast,
         )
 
@@ -66,7 +69,7 @@ class Plan:
 
     weights: int
     member: int
-    """One member that is sampled: masters and compute copy."""
+    """One member that is sampled: masters and compute copy. The bare base has a row like a member's."""
     trained_member: int
     """What training adds to it: both moments and the gradient."""
     members: int
@@ -84,7 +87,7 @@ class Plan:
 
     def resident(self) -> int:
         """The base and its members, at rest between steps."""
-        return self.weights + self.members * (self.member + self.trained_member)
+        return self.weights + self.member + self.members * (self.member + self.trained_member)
 
     def update_peak(self, tokens: int, cache_tokens: int = 0) -> int:
         """The most that an update of this many tokens at once holds, with a cache of this size beside it."""
@@ -99,17 +102,19 @@ def plan(
     row = sum(_aligned(rank * linear.inputs) + _aligned(rank * linear.outputs) for linear in linears)
     member = row * (exact if width == exact else exact + width)
     weights = shape.parameters * width
-    tables = 2 * min(shape.positions, 32_768) * shape.dim * exact
+    tables = 2 * min(shape.positions, MAX_POSITIONS) * shape.dim * exact
     head = min(HEAD_BYTES, 4 * shape.vocabulary * ENOUGH_TOKENS[device])
     passing = head + head * width // 4 + tables
     cache_token = 2 * shape.layers * shape.kv_heads * shape.dim * width
-    room = int(memory * (1 - SPARE)) - weights - members * (member + row * 3 * exact) - passing
+    # One row more than there are members: the bare base's.
+    room = int(memory * (1 - SPARE)) - weights - members * (member + row * 3 * exact) - member - passing
     for checkpointing in (False, True):
         activation = _activation(shape, checkpointing=checkpointing) * width
         # The cache stays where it is while members train, so the two share what is left.
         micro = min(max(0, room // 2) // activation, ENOUGH_TOKENS[device])
         if micro >= min(FEW_TOKENS, ENOUGH_TOKENS[device]):
             break
+    micro = micro if micro >= LEAST_TOKENS else 0
     cache_tokens = max(0, room - micro * activation) // cache_token
     return Plan(
         weights, member, row * 3 * exact, members, cache_token, activation, passing, micro, checkpointing, cache_tokens

@@ -22,7 +22,7 @@ from redqueen.engine.base import Base
 from redqueen.engine.cache import SCRATCH, Cache
 from redqueen.engine.lora import Routing, Tiles
 from redqueen.engine.protocol import Sample, SampleRequest, Stop
-from redqueen.engine.steps import NOBODY, PLAIN_TILE, TILE, Plain, Steps
+from redqueen.engine.steps import NOBODY, TILE, Plain, Steps
 from redqueen.engine.stops import Pieces, StopMatcher, cut
 from redqueen.engine.trainer import out_of_memory
 from redqueen.errors import InputError
@@ -306,7 +306,7 @@ class _Call:
         if not self.order:
             return
         self.bucket = _bucket(len(self.order), self.steps.rows) if self.captured else len(self.order)
-        size = TILE if self.captured else PLAIN_TILE
+        size = TILE if self.captured else _plain_size([len(rows) for rows in self.active.values()])
         tiles, at = [], 0
         for member, rows in self.active.items():
             tiles += [(member, at + start, min(size, len(rows) - start)) for start in range(0, len(rows), size)]
@@ -314,12 +314,14 @@ class _Call:
         rows, room = self.steps.rows, self.steps.tiles(self.steps.rows)
         layout = np.zeros(rows + 3 * room, np.int64)
         layout[: len(self.order)] = [completion.seat for completion in self.order]
-        layout[rows:].reshape(3, room)[:, : len(tiles)] = np.array(tiles).T
+        if self.captured:
+            layout[rows:].reshape(3, room)[:, : len(tiles)] = np.array(tiles).T
+        else:
+            self.tiles = _plain_tiles(np.array(tiles), size, self.bank.device)
         if self.cuda:
             self.layout.copy_(torch.from_numpy(layout).pin_memory(), non_blocking=True)
         else:
             self.layout.copy_(torch.from_numpy(layout))
-        self.tiles = None if self.captured else _plain_tiles(np.array(tiles), size, self.bank.device)
 
     def _plain(self) -> Plain:
         assert self.tiles is not None
@@ -390,6 +392,12 @@ def _bucket(rows: int, most: int) -> int:
     return min(size, most)
 
 
+def _plain_size(counts: list[int]) -> int:
+    """Rows of a tile in plain torch, which fills short tiles up: each tile costs about what six rows cost."""
+    sizes = range(min(counts), max(counts) + 1)
+    return min(sizes, key=lambda size: (sum(-(-count // size) for count in counts) * (size + 6), size))
+
+
 def _plain_tiles(tiles_K_3: np.ndarray, size: int, device: torch.device) -> Routing:
     member_K, start_K, count_K = torch.from_numpy(tiles_K_3).to(device).unbind(1)
     tiles = Tiles(start_K, count_K)
@@ -399,7 +407,7 @@ def _plain_tiles(tiles_K_3: np.ndarray, size: int, device: torch.device) -> Rout
         gather_K_S = np.where(inside_K_S, tiles_K_3[:, 1:2] + lane_S, 0)
         tiles.gather_K_S = torch.from_numpy(gather_K_S).to(device)
         tiles.back_N = torch.from_numpy(np.flatnonzero(inside_K_S)).to(device)
-    return Routing(member_K, tiles)
+    return Routing(member_K, tiles, key=tuple(tiles_K_3[:, 0].tolist()))
 
 
 def _to_host(tensor: Tensor) -> Tensor:

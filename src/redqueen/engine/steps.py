@@ -20,8 +20,6 @@ from redqueen.engine.lora import Routing, Tiles
 
 TILE = 16
 """Rows of one member that are computed together, as the kernels have them."""
-PLAIN_TILE = 8
-"""The same in plain torch, which fills short tiles up."""
 NOBODY = 0
 """The seat of rows without a sequence."""
 TOKEN, POSITION, START, CAPACITY, KEY, INDEX, TEMPERATURE = range(7)
@@ -90,8 +88,7 @@ class Steps:
 
     def tiles(self, rows: int) -> int:
         """Tiles that this many rows need at most: each member may leave its last one short."""
-        size = TILE if self.fused else PLAIN_TILE
-        return rows // size + min(rows, self.bank.masters_A_D.shape[0])
+        return rows // TILE + min(rows, self.bank.masters_A_D.shape[0])
 
     def step(self, bucket: int, plain: Plain | None) -> tuple[Tensor, Tensor]:
         """One more token for each row of the layout; on the device, nothing is waited for."""

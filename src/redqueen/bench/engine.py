@@ -1,0 +1,276 @@
+"""The engine beside its peers: same base, same prompts, same lengths, one run.
+
+Contestants take turns, so that whatever else the machine does hits all of them; each figure is the median of its
+turns. Sampling is timed from the call to its last sample, prompts included; an update with its optimiser step.
+"""
+
+import asyncio
+import statistics
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+from redqueen.bench import engine_peers, workload
+from redqueen.bench.workload import Options, Span, Work
+from redqueen.config import EngineConfig, place
+from redqueen.engine.local import LocalEngine
+from redqueen.engine.protocol import Recipe, SampleRequest, Trajectory
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+OURS = "Red Queen"
+ALONE = 32
+"""Requests that are sampled one by one for the agreement."""
+RECIPE = Recipe(lr=1e-5, normaliser=1e4)
+
+Way = tuple[str, int]
+"""A contestant and its number of adapters."""
+Run = Callable[[], int]
+"""Does the work once; how many tokens it came to."""
+Turns = dict[Way, list[tuple[int, float]]]
+"""Tokens and seconds of every turn."""
+
+
+@dataclass(frozen=True, slots=True)
+class Contestant:
+    name: str
+    adapters: int
+    """In the batch."""
+    rows: int
+    """Sequences at once, at most."""
+    tokens: int
+    """Of one turn."""
+    tokens_per_s: float
+    """Median of the turns."""
+    ratio: float
+    """For us: to ours with the first number of adapters. For a peer: ours with as many adapters, divided by it."""
+    peak_bytes: int | None = None
+    """Measured, on CUDA: base, adapters and all that an update takes beside them."""
+    predicted_bytes: int | None = None
+    """What the engine's plan says that is."""
+
+
+@dataclass(frozen=True, slots=True)
+class Agreement:
+    """How much of what is sampled in a full batch is what is sampled alone."""
+
+    requests: int
+    tokens: float
+    """Share of the tokens that are the same."""
+    completions: float
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """What `redqueen bench sample` and `redqueen bench update` found."""
+
+    benchmark: str
+    machine: str
+    device: str
+    dtype: str
+    shape: str
+    path: str
+    rank: int
+    requests: int
+    prompt: Span
+    output: Span
+    repeats: int
+    seed: int
+    contestants: tuple[Contestant, ...]
+    agreement: Agreement | None
+    notes: tuple[str, ...]
+
+    def as_json(self) -> dict[str, Any]:
+        return asdict(self)
+
+    def render(self, console: "Console") -> None:
+        from rich.table import Table
+
+        lengths = f"prompts of {_shown(self.prompt)} tokens, completions of {_shown(self.output)}"
+        console.print(f"{self.machine}; {self.device}, {self.dtype}", soft_wrap=True)
+        console.print(f"{self.benchmark} on {self.shape} (path {self.path}), rank {self.rank}", soft_wrap=True)
+        console.print(f"{self.requests} texts: {lengths}; median of {self.repeats} turns", soft_wrap=True)
+        table = Table(caption="ratio: to ours with the first number of adapters; of a peer: ours to it")
+        table.add_column("way")
+        peaks = any(contestant.peak_bytes is not None for contestant in self.contestants)
+        for column in ("adapters", "rows", "tokens/s", "ratio", *(("peak", "predicted") if peaks else ())):
+            table.add_column(column, justify="right")
+        for one in self.contestants:
+            cells = [one.name, str(one.adapters), str(one.rows), f"{one.tokens_per_s:,.0f}", f"{one.ratio:.2f}x"]
+            if peaks:
+                cells += ["" if n is None else workload.size(n) for n in (one.peak_bytes, one.predicted_bytes)]
+            table.add_row(*cells)
+        console.print(table)
+        if self.agreement is not None:
+            agreed = f"{self.agreement.tokens:.1%} of the tokens, {self.agreement.completions:.1%} of the completions"
+            console.print(f"as sampled one by one ({self.agreement.requests} requests): {agreed}", soft_wrap=True)
+        for note in self.notes:
+            console.print(note, soft_wrap=True)
+
+
+def sample(options: Options, settings: EngineConfig) -> Report:
+    """Completions of ragged lengths at temperature 1, with their log-probabilities."""
+    device, dtype = place(settings)
+    work = workload.settle(options, device)
+    workload.afford(work.base, device, dtype, alone=work.alone)
+    engine, states = workload.open_engine(work, settings, device, dtype)
+    with engine:
+        asked = {n: workload.requests(work, engine.shape.vocabulary, n) for n in work.members}
+        ways: dict[Way, Run] = {(OURS, n): _sampling(engine, requests) for n, requests in asked.items()}
+        peers, notes = [], []
+        if not work.alone:
+            peers, notes = engine_peers.samplers(
+                lambda: workload.open_base(work.base, device, dtype, work.seed), states, work.rows
+            )
+        for peer in peers:
+            ways |= {(peer.name, n): peer.sampling(requests) for n, requests in asked.items()}
+        for run in ways.values():
+            run()
+        turns = _turns(ways, work.repeats, device)
+        agreement = _agreement(engine, asked[max(asked)]) if options.agreement else None
+    rows = dict.fromkeys(ways, work.rows)
+    return _report("sample", work, engine, _contestants(turns, rows, {}), agreement, notes)
+
+
+def update(options: Options, settings: EngineConfig) -> Report:
+    """One optimiser step of every member on its share of the same sequences."""
+    device, dtype = place(settings)
+    work = workload.settle(options, device, training=True)
+    workload.afford(work.base, device, dtype, alone=work.alone)
+    before = _allocated(device)
+    engine, states = workload.open_engine(work, settings, device, dtype)
+    with engine:
+        asked = {n: workload.trajectories(work, engine.shape.vocabulary, n) for n in work.members}
+        ways: dict[Way, Run] = {(OURS, n): _updating(engine, batch) for n, batch in asked.items()}
+        peaks, rows = {}, {}
+        # Fewest first: what a member needs for its training is there from its first update on.
+        for n in sorted(asked):
+            peak = _peak(ways[OURS, n], device, before)
+            rows[OURS, n] = _at_once(engine, asked[n])
+            peaks[OURS, n] = peak, None if peak is None else _predicted(engine, asked[n], n)
+        before = _allocated(device)
+        peers, notes = [], []
+        if not work.alone:
+            peers, notes = engine_peers.trainers(
+                lambda: workload.open_base(work.base, device, dtype, work.seed), states, engine.trainer.micro_tokens
+            )
+        for peer in peers:
+            for n, batch in asked.items():
+                ways[peer.name, n] = peer.updating(batch, RECIPE)
+                peaks[peer.name, n] = _peak(ways[peer.name, n], device, before), None
+                rows[peer.name, n] = peer.at_once(batch)
+        turns = _turns(ways, work.repeats, device)
+    return _report("update", work, engine, _contestants(turns, rows, peaks), None, notes)
+
+
+def _sampling(engine: LocalEngine, requests: Sequence[SampleRequest]) -> Run:
+    return lambda: sum(len(one.tokens) for one in asyncio.run(engine.sample(requests)))
+
+
+def _updating(engine: LocalEngine, batch: Sequence[Trajectory]) -> Run:
+    return lambda: sum(one.tokens for one in asyncio.run(engine.update(batch, RECIPE)).values())
+
+
+def _turns(ways: dict[Way, Run], repeats: int, device: torch.device) -> Turns:
+    turns: Turns = {way: [] for way in ways}
+    for _ in range(repeats):
+        for way, run in ways.items():
+            workload.synchronize(device)
+            started = time.perf_counter()
+            tokens = run()
+            workload.synchronize(device)
+            turns[way].append((tokens, time.perf_counter() - started))
+    return turns
+
+
+def _contestants(
+    turns: Turns, rows: dict[Way, int], peaks: dict[Way, tuple[int | None, int | None]]
+) -> tuple[Contestant, ...]:
+    per_s = {way: statistics.median(tokens / seconds for tokens, seconds in found) for way, found in turns.items()}
+    first = next(iter(per_s.values()))
+    return tuple(
+        Contestant(
+            way[0],
+            way[1],
+            rows[way],
+            turns[way][0][0],
+            per_s[way],
+            per_s[way] / first if way[0] == OURS else per_s[OURS, way[1]] / per_s[way],
+            *peaks.get(way, (None, None)),
+        )
+        for way in turns
+    )
+
+
+def _agreement(engine: LocalEngine, requests: Sequence[SampleRequest]) -> Agreement:
+    together = asyncio.run(engine.sample(requests))[:ALONE]
+    alone = [asyncio.run(engine.sample([request]))[0] for request in requests[:ALONE]]
+    same = [[x == y for x, y in zip(a.tokens, b.tokens, strict=True)] for a, b in zip(together, alone, strict=True)]
+    tokens = [equal for row in same for equal in row]
+    return Agreement(len(same), sum(tokens) / len(tokens), sum(all(row) for row in same) / len(same))
+
+
+def _allocated(device: torch.device) -> int:
+    return torch.cuda.memory_allocated(device) if device.type == "cuda" else 0
+
+
+def _peak(run: Run, device: torch.device, before: int) -> int | None:
+    """Run it once; on CUDA, the most memory that was taken meanwhile beyond what was `before` its base was loaded."""
+    if device.type != "cuda":
+        run()
+        return None
+    torch.cuda.reset_peak_memory_stats(device)
+    run()
+    workload.synchronize(device)
+    return torch.cuda.max_memory_allocated(device) - before
+
+
+def _at_once(engine: LocalEngine, batch: Sequence[Trajectory]) -> int:
+    """Sequences that the trainer takes at once."""
+    return min(len(batch), max(1, engine.trainer.micro_tokens // _width(batch)))
+
+
+def _width(batch: Sequence[Trajectory]) -> int:
+    return -(-max(len(one.prompt) + len(one.completion) for one in batch) // 16) * 16
+
+
+def _predicted(engine: LocalEngine, batch: Sequence[Trajectory], count: int) -> int:
+    cache = 0 if engine.sampler.cache is None else engine.sampler.cache.tokens
+    # Members that were never trained have no optimiser state yet.
+    untrained = (engine.plan.members - count) * engine.plan.trained_member
+    return engine.plan.update_peak(_at_once(engine, batch) * _width(batch), cache) - untrained
+
+
+def _report(
+    benchmark: str,
+    work: Work,
+    engine: LocalEngine,
+    contestants: tuple[Contestant, ...],
+    agreement: Agreement | None,
+    notes: Sequence[str],
+) -> Report:
+    return Report(
+        benchmark,
+        workload.machine_name(),
+        workload.device_name(engine.device),
+        str(engine.dtype).removeprefix("torch."),
+        work.base,
+        engine.path,
+        work.rank,
+        work.requests,
+        work.prompt,
+        work.output,
+        work.repeats,
+        work.seed,
+        contestants,
+        agreement,
+        tuple(notes),
+    )
+
+
+def _shown(bounds: Span) -> str:
+    return str(bounds[0]) if bounds[0] == bounds[1] else f"{bounds[0]}-{bounds[1]}"

@@ -1,0 +1,208 @@
+"""What the benchmarks of the engine ask for: a base, members, and random texts of ragged lengths.
+
+Speed depends on a base's shape and not on what it has learnt, so bases with random weights serve as well as real ones.
+Every completion runs to its limit, so that all contestants are asked for the same work.
+"""
+
+import dataclasses
+import math
+import os
+import platform
+import random
+from dataclasses import dataclass
+
+import torch
+
+from redqueen.config import EngineConfig
+from redqueen.engine import base as bases
+from redqueen.engine import memory, shapes
+from redqueen.engine.base import Base
+from redqueen.engine.local import LocalEngine
+from redqueen.engine.protocol import MemberState, SampleRequest, Trajectory
+from redqueen.errors import InputError
+
+B_STD = 0.02
+"""Of the members' B factors, which start at zero: every member shall say something of its own."""
+
+Span = tuple[int, int]
+"""The least and the most."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Options:
+    """What is asked for; None is what suits the base."""
+
+    shape: str = "tiny"
+    base: str | None = None
+    """A real base, instead of the shape."""
+    members: tuple[int, ...] = (1, 8)
+    rank: int = 16
+    rows: int | None = None
+    requests: int | None = None
+    """Completions, or sequences of an update."""
+    prompt: Span | None = None
+    output: Span | None = None
+    repeats: int = 3
+    alone: bool = False
+    agreement: bool = False
+    seed: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Work:
+    """What is measured, the same for everybody."""
+
+    base: str
+    """`random:SHAPE`, or a real one."""
+    members: tuple[int, ...]
+    """Numbers of adapters, each measured by itself."""
+    rank: int
+    rows: int
+    """Completions that grow at the same time."""
+    requests: int
+    prompt: Span
+    output: Span
+    repeats: int
+    alone: bool
+    """Without the peers."""
+    seed: int
+
+    def __post_init__(self) -> None:
+        if self.requests < max(self.members):
+            raise InputError(
+                f"{max(self.members)} members cannot share {self.requests} {'text' if self.requests == 1 else 'texts'}",
+                "ask for at least one for each member",
+            )
+
+
+@dataclass(frozen=True, slots=True)
+class _Size:
+    rows: int
+    prompt: Span
+    output: Span
+    sequences: int
+    update_prompt: Span
+    update_output: Span
+
+
+_SMALL = _Size(64, (32, 64), (32, 64), 128, (32, 64), (32, 64))
+_LARGE = _Size(512, (32, 256), (16, 256), 256, (128, 128), (384, 384))
+_SIZES = {"tiny": _SMALL, "7b": dataclasses.replace(_LARGE, rows=256)}
+
+
+def settle(options: Options, device: torch.device, *, training: bool = False) -> Work:
+    """The options with everything filled in that was left out."""
+    usual = _LARGE if device.type == "cuda" else _SMALL
+    if options.base is None:
+        usual = _SIZES.get(options.shape, _LARGE)
+    rows = options.rows or usual.rows
+    return Work(
+        base=options.base or f"{shapes.RANDOM}{options.shape}",
+        members=tuple(dict.fromkeys(options.members)),
+        rank=options.rank,
+        rows=rows,
+        requests=options.requests or (usual.sequences if training else 2 * rows),
+        prompt=options.prompt or (usual.update_prompt if training else usual.prompt),
+        output=options.output or (usual.update_output if training else usual.output),
+        repeats=options.repeats,
+        alone=options.alone,
+        seed=options.seed,
+    )
+
+
+def afford(base: str, device: torch.device, dtype: torch.dtype, *, alone: bool = True) -> None:
+    """Refuse a base that would fill the memory, before it does; peers load it a second time."""
+    weights = dtype.itemsize * sum(weight.numel() for weight in shapes.outline(base).parameters())
+    free = memory.available(device)
+    if weights * (1 if alone else 2) > free:
+        raise InputError(
+            f"{base} takes {size(weights)}{'' if alone else ', twice with the peers'}, "
+            f"and {size(free)} are free on {device.type}",
+            "use a smaller base" if weights > free else "use --alone, or a smaller base",
+        )
+
+
+def open_base(name: str, device: torch.device, dtype: torch.dtype, seed: int = 0) -> Base:
+    """Without end tokens and tokenizer: completions run to their limits, and nobody turns them into text."""
+    if name.startswith(shapes.RANDOM):
+        return shapes.random_base(name.removeprefix(shapes.RANDOM), device=device, dtype=dtype, seed=seed)
+    return dataclasses.replace(bases.load(name, device=device, dtype=dtype), tokenizer=None, eos_ids=frozenset())
+
+
+def open_engine(
+    work: Work, settings: EngineConfig, device: torch.device, dtype: torch.dtype
+) -> tuple[LocalEngine, dict[str, MemberState]]:
+    """An engine with as many members as are ever needed at once, and what it holds of each."""
+    names = [f"m{index}" for index in range(max(work.members))]
+    engine = LocalEngine(
+        open_base(work.base, device, dtype, work.seed),
+        members=names,
+        rank=work.rank,
+        alpha=settings.alpha,
+        target_modules=settings.target_modules,
+        rows=work.rows,
+        seed=work.seed,
+    )
+    numbers = torch.Generator().manual_seed(work.seed)
+    states = {}
+    for name in names:
+        state = engine.read(name)
+        factors = {
+            module: (a_R_I, torch.randn(b_O_R.shape, generator=numbers) * B_STD)
+            for module, (a_R_I, b_O_R) in state.factors.items()
+        }
+        states[name] = dataclasses.replace(state, factors=factors)
+        engine.write(name, states[name])
+    return engine, states
+
+
+def requests(work: Work, vocabulary: int, count: int) -> list[SampleRequest]:
+    """Completions to sample, spread evenly over `count` members."""
+    return [
+        SampleRequest(prompt=prompt, member=f"m{index % count}", key=index, max_tokens=len(completion))
+        for index, (prompt, completion) in enumerate(_texts(work, vocabulary))
+    ]
+
+
+def trajectories(work: Work, vocabulary: int, count: int) -> list[Trajectory]:
+    """Sequences to train on, spread evenly over `count` members."""
+    # As if sampled from a uniform distribution, which random weights come close to.
+    logprob = -math.log(vocabulary)
+    return [
+        Trajectory(
+            member=f"m{index % count}",
+            prompt=prompt,
+            completion=completion,
+            logprobs=(logprob,) * len(completion),
+            advantages=1.0 if index // count % 2 else -1.0,
+        )
+        for index, (prompt, completion) in enumerate(_texts(work, vocabulary))
+    ]
+
+
+def _texts(work: Work, vocabulary: int) -> list[tuple[tuple[int, ...], tuple[int, ...]]]:
+    """Prompts and completions, the same for every number of members."""
+    numbers = random.Random(work.seed)
+
+    def text(low: int, high: int) -> tuple[int, ...]:
+        return tuple(numbers.randrange(vocabulary) for _ in range(numbers.randint(low, high)))
+
+    return [(text(*work.prompt), text(*work.output)) for _ in range(work.requests)]
+
+
+def machine_name() -> str:
+    return f"{platform.system()} {platform.machine()}, {os.cpu_count()} cores, torch {torch.__version__}"
+
+
+def device_name(device: torch.device) -> str:
+    return torch.cuda.get_device_name(device) if device.type == "cuda" else device.type
+
+
+def synchronize(device: torch.device) -> None:
+    """Wait for what is still on its way on the device."""
+    if device.type == "cuda":
+        torch.cuda.synchronize(device)
+
+
+def size(count: int) -> str:
+    return f"{count / memory.GIB:,.2f} GiB" if count >= memory.GIB else f"{count / (1 << 20):,.1f} MiB"
