@@ -13,7 +13,7 @@ from engine import tiny
 from redqueen.engine.bank import BARE, Bank, Linear
 from redqueen.engine.cache import SCRATCH, Cache
 from redqueen.engine.local import LocalEngine
-from redqueen.engine.protocol import MemberState, OptimiserState, Recipe, ScoreRequest, Trajectory
+from redqueen.engine.protocol import MemberState, OptimiserState, Recipe, SampleRequest, ScoreRequest, Trajectory
 from redqueen.errors import InputError
 
 SHAPES = [[Linear("q", 6, 5), Linear("k", 6, 3)], [Linear("o", 5, 6)]]
@@ -214,3 +214,11 @@ def test_every_position_of_every_sequence_has_a_place_of_its_own(kv_heads, sizes
     ]
     assert len(set(places)) == len(places) == kv_heads * sum(sizes[: len(starts)])
     assert SCRATCH * kv_heads <= min(places) and max(places) < cache.k.shape[1]
+
+
+def test_a_bank_without_members_computes_in_the_bases_dtype():
+    opened = LocalEngine(tiny.base("llama", torch.bfloat16), rank=4, memory_bytes=1 << 30)
+    with opened:
+        opened.bank.add(["late"])
+        request = SampleRequest(prompt=(1, 2, 3), member="late", key=1, max_tokens=4)
+        assert len(tiny.sample(opened, [request])[0].tokens) == 4

@@ -7,11 +7,11 @@ from random import Random
 import pytest
 import torch
 
+from engine import tiny
 from redqueen.engine import ops
 from redqueen.engine.base import Base
 from redqueen.engine.local import LocalEngine
 from redqueen.engine.protocol import MemberState, Recipe, SampleRequest, ScoreRequest, Trajectory
-from tests.engine import tiny
 
 pytestmark = [
     pytest.mark.skipif(not torch.cuda.is_available(), reason="there is no CUDA device"),

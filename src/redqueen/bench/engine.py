@@ -150,7 +150,7 @@ def update(options: Options, settings: EngineConfig) -> Report:
         # Fewest first: what a member needs for its training is there from its first update on.
         for n in sorted(asked):
             peak = _peak(ways[OURS, n], device, before)
-            rows[OURS, n] = _at_once(engine, asked[n])
+            rows[OURS, n] = engine.trainer.largest(asked[n])[0]
             peaks[OURS, n] = peak, None if peak is None else _predicted(engine, asked[n], n)
         before = _allocated(device)
         peers, notes = [], []
@@ -229,20 +229,11 @@ def _peak(run: Run, device: torch.device, before: int) -> int | None:
     return torch.cuda.max_memory_allocated(device) - before
 
 
-def _at_once(engine: LocalEngine, batch: Sequence[Trajectory]) -> int:
-    """Sequences that the trainer takes at once."""
-    return min(len(batch), max(1, engine.trainer.micro_tokens // _width(batch)))
-
-
-def _width(batch: Sequence[Trajectory]) -> int:
-    return -(-max(len(one.prompt) + len(one.completion) for one in batch) // 16) * 16
-
-
 def _predicted(engine: LocalEngine, batch: Sequence[Trajectory], count: int) -> int:
     cache = 0 if engine.sampler.cache is None else engine.sampler.cache.tokens
     # Members that were never trained have no optimiser state yet.
     untrained = (engine.plan.members - count) * engine.plan.trained_member
-    return engine.plan.update_peak(_at_once(engine, batch) * _width(batch), cache) - untrained
+    return engine.plan.update_peak(engine.trainer.largest(batch)[1], cache) - untrained
 
 
 def _report(

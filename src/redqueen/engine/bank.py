@@ -80,7 +80,7 @@ class Bank:
         self._free: list[int] = []
         self._fresh_D = self._fresh(seed)
         self.masters_A_D = torch.zeros(1, self.width, dtype=master_dtype(dtype), device=device)
-        self.compute_A_D = self.masters_A_D
+        self.compute_A_D = self._compute()
         self._exp_avg_D: dict[int, Tensor] = {}
         self._exp_avg_sq_D: dict[int, Tensor] = {}
         self._steps: dict[int, int] = {}
@@ -209,9 +209,12 @@ class Bank:
         masters_A_D = torch.zeros(size + wanted, self.width, dtype=self.masters_A_D.dtype, device=self.device)
         masters_A_D[:size] = self.masters_A_D
         self.masters_A_D = masters_A_D
-        self.compute_A_D = masters_A_D if masters_A_D.dtype == self.dtype else masters_A_D.to(self.dtype)
+        self.compute_A_D = self._compute()
         self._free = sorted([*self._free, *range(size, size + wanted)], reverse=True)
         self.version += 1
+
+    def _compute(self) -> Tensor:
+        return self.masters_A_D if self.masters_A_D.dtype == self.dtype else self.masters_A_D.to(self.dtype)
 
     def _unpack(self, row_D: Tensor) -> dict[str, tuple[Tensor, Tensor]]:
         host_D = row_D.detach().to("cpu", copy=True)

@@ -145,19 +145,17 @@ class Trainer:
         places = {row: at for at, row in enumerate(gradients.trained_T.tolist())}
         grads = [gradients.sum_T_D[places[row]] for row in rows]
         if recipe.max_grad_norm is not None:
-            scale_T = (recipe.max_grad_norm / (norm_T + 1e-6)).clamp(max=1.0)
-            for row, grad_D in zip(rows, grads, strict=True):
-                grad_D.mul_(scale_T[places[row]])
+            gradients.sum_T_D.mul_((recipe.max_grad_norm / (norm_T + 1e-6)).clamp(max=1.0).unsqueeze(1))
         moments = [self.bank.adam(row) for row in rows]
-        device = gradients.sum_T_D.device
+        # What torch counts up itself: the steps before this one.
+        before = torch.tensor([float(self.bank.advance(row) - 1) for row in rows], device=gradients.sum_T_D.device)
         adamw(
             [self.bank.masters_A_D[row] for row in rows],
             grads,
             [first for first, _ in moments],
             [second for _, second in moments],
             [],
-            # What torch counts up itself: the steps before this one.
-            [torch.tensor(float(self.bank.advance(row) - 1), device=device) for row in rows],
+            list(before.unbind(0)),
             fused=True,
             amsgrad=False,
             beta1=recipe.betas[0],
@@ -193,6 +191,15 @@ class Trainer:
                 )
             )
         return found
+
+    def largest(self, items: Sequence[Trajectory] | Sequence[ScoreRequest]) -> tuple[int, int]:
+        """The batch of these that takes the most memory: its sequences, and its tokens with padding."""
+        widths = sorted((-(-_length(one) // 16) * 16 for one in items), reverse=True)
+        sizes, at = [], 0
+        for count in _shares(widths, self.micro_tokens):
+            sizes.append((count, count * widths[at]))
+            at += count
+        return max(sizes, key=lambda size: size[1])
 
     def _batches(self, items: Sequence[Trajectory] | Sequence[ScoreRequest]) -> Iterator[_Batch]:
         """Longest first: should memory not suffice, it shows at once."""
