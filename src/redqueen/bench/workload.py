@@ -86,7 +86,7 @@ class _Size:
 
 
 _SMALL = _Size(64, (32, 64), (32, 64), 128, (32, 64), (32, 64))
-_LARGE = _Size(512, (32, 256), (16, 256), 256, (128, 128), (384, 384))
+_LARGE = _Size(512, (32, 256), (16, 256), 128, (128, 128), (384, 384))
 _SIZES = {"tiny": _SMALL, "7b": dataclasses.replace(_LARGE, rows=256)}
 
 
@@ -101,7 +101,7 @@ def settle(options: Options, device: torch.device, *, training: bool = False) ->
         members=tuple(dict.fromkeys(options.members)),
         rank=options.rank,
         rows=rows,
-        requests=options.requests or (usual.sequences if training else 2 * rows),
+        requests=options.requests or (max(usual.sequences, 8 * max(options.members)) if training else 2 * rows),
         prompt=options.prompt or (usual.update_prompt if training else usual.prompt),
         output=options.output or (usual.update_output if training else usual.output),
         repeats=options.repeats,
