@@ -14,7 +14,9 @@ import torch
 
 from redqueen.bench import workload
 from redqueen.config import EngineConfig, place
+from redqueen.engine import memory
 from redqueen.engine.local import LocalEngine
+from redqueen.errors import InputError
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -77,6 +79,13 @@ def measure(base: str, members: int, rank: int, settings: EngineConfig) -> Repor
     with LocalEngine(
         loaded, rank=rank, alpha=settings.alpha, target_modules=settings.target_modules, rows=settings.rows
     ) as engine:
+        wanted = members * (engine.plan.member + engine.plan.trained_member)
+        if wanted > memory.available(device):
+            raise InputError(
+                f"{members} members of rank {rank} take {workload.size(wanted)}, "
+                f"and {workload.size(memory.available(device))} are free",
+                "use fewer members or a lower rank",
+            )
         start = _taken(device)
         engine.bank.add(names)
         members_bytes = _taken(device) - start

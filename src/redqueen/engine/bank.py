@@ -69,8 +69,8 @@ class Bank:
         at = 0
         for linears in groups:
             a_at = at
-            b_at = _aligned(a_at + len(linears) * rank * linears[0].inputs)
-            at = _aligned(b_at + rank * sum(linear.outputs for linear in linears))
+            b_at = aligned(a_at + len(linears) * rank * linears[0].inputs)
+            at = aligned(b_at + rank * sum(linear.outputs for linear in linears))
             self.groups.append(Group(tuple(linears), a_at, b_at))
         self.width = at
         self._places = {
@@ -125,15 +125,15 @@ class Bank:
             raise InputError("the bare base is not a member", "name one")
         return self.row(member)
 
-    def a(self, group: Group, of: Tensor | None = None) -> Tensor:
+    def a(self, group: Group) -> Tensor:
         """The A factors of a group, of all rows: [A, linears * rank, inputs]."""
-        store = self.compute_A_D if of is None else of
+        store = self.compute_A_D
         size = len(group.linears) * self.rank
         return store[:, group.a_at : group.a_at + size * group.inputs].unflatten(1, (size, group.inputs))
 
-    def b(self, group: Group, of: Tensor | None = None) -> Tensor:
+    def b(self, group: Group) -> Tensor:
         """The B factors of a group, of all rows: [A, outputs, rank]."""
-        store = self.compute_A_D if of is None else of
+        store = self.compute_A_D
         return store[:, group.b_at : group.b_at + group.outputs * self.rank].unflatten(1, (group.outputs, self.rank))
 
     def refresh(self, row: int) -> None:
@@ -161,7 +161,7 @@ class Bank:
             store.pop(row, None)
 
     def read(self, member: MemberId, *, optimiser: bool = False) -> MemberState:
-        row = self.row(member)
+        row = self.own_row(member)
         state = None
         if optimiser and row in self._exp_avg_D:
             exp_avg_D, exp_avg_sq_D = self.adam(row)
@@ -169,8 +169,8 @@ class Bank:
         return MemberState(self.rank, self.alpha, self._unpack(self.masters_A_D[row]), state)
 
     def write(self, member: MemberId, state: MemberState) -> None:
-        if member is None:  # pyright: ignore[reportUnnecessaryComparison]
-            raise InputError("the bare base is not a member", "name one")
+        if member is None or member in self.rows:
+            self.own_row(member)
         if (state.rank, state.alpha) != (self.rank, self.alpha):
             raise InputError(
                 f"member {member!r} has rank {state.rank} and alpha {state.alpha:g}, "
@@ -255,5 +255,5 @@ def _places(group: Group, rank: int) -> list[tuple[Linear, int, int]]:
     return found
 
 
-def _aligned(at: int) -> int:
+def aligned(at: int) -> int:
     return -(-at // ALIGN) * ALIGN

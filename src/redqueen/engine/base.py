@@ -93,6 +93,8 @@ class Base:
 
 def load(name: str, *, device: torch.device, dtype: torch.dtype) -> Base:
     """The base called `name`: a known one, a folder, a .gguf file, or one from the model hub."""
+    if device.type == "cuda" and not torch.cuda.is_available():
+        raise InputError("torch sees no CUDA device", "use the CPU (`redqueen doctor` says what is missing)")
     folder = _find(name)
     with _quiet():
         config = _config(name, folder)

@@ -42,6 +42,13 @@ def adaptable(model: PreTrainedModel, target_modules: Sequence[str] | None) -> l
         )
     if getattr(model, "hf_quantizer", None) is not None or getattr(config, "quantization_config", None) is not None:
         raise InputError("the base is quantised", "use its full-precision checkpoint, or a GGUF file")
+    rope = (getattr(text, "rope_parameters", None) or {}).get("rope_type", "default")
+    if rope in ("dynamic", "longrope"):
+        raise InputError(
+            f"the rotary embedding of {config.model_type} ({rope}) depends on the longest text of a batch, "
+            "so a member's neighbours would change what it says",
+            "use a base without it",
+        )
     head = model.get_output_embeddings()
     found, other = [], []
     for name, module in model.named_modules():
@@ -81,8 +88,6 @@ def llama_family(model: PreTrainedModel) -> str | None:
     if config.hidden_act != "silu":
         return f"its activation is {config.hidden_act}, not silu"
     rope = getattr(config, "rope_parameters", None) or {}
-    if rope.get("rope_type", "default") in ("dynamic", "longrope"):
-        return f"its rotary embedding ({rope['rope_type']}) depends on the length"
     if float(rope.get("partial_rotary_factor", 1.0)) != 1.0:
         return "it rotates a part of each head only"
     return None
@@ -154,7 +159,8 @@ class LlamaBody:
         self.positions = min(config.max_position_embeddings, MAX_POSITIONS)
         device, dtype = self.norm_H.device, self.norm_H.dtype
         exact = torch.float64 if dtype == torch.float64 else torch.float32
-        at_1_T = torch.arange(self.positions, device=device).unsqueeze(0)
+        # Batches are padded to steps of 16, beyond the last position too.
+        at_1_T = torch.arange(-(-self.positions // 16) * 16, device=device).unsqueeze(0)
         cos, sin = inner.rotary_emb(torch.zeros(1, dtype=exact, device=device), position_ids=at_1_T)
         self.cos_T_D, self.sin_T_D = cos[0].contiguous(), sin[0].contiguous()
         of = {linear.name: group for group in bank.groups for linear in group.linears}

@@ -6,7 +6,8 @@ together, in one batch. The work itself runs on one thread of its own.
 
 import asyncio
 import contextlib
-from collections.abc import Iterator, Sequence
+import threading
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any, TypeVar
@@ -35,11 +36,11 @@ from redqueen.engine.steps import Steps
 from redqueen.engine.trainer import Trainer
 from redqueen.errors import InputError, UserError
 
-T = TypeVar("T")
+R = TypeVar("R")
 ROWS = {"cuda": 512, "cpu": 64}
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class _Asked:
     what: str
     items: list[Any]
@@ -65,8 +66,15 @@ class LocalEngine:
         """`alpha` is twice the rank when left out; `target_modules` None adapts all linear layers of the base's
         blocks; `rows` completions grow at the same time; `memory_bytes` bounds what is planned for, the device's free
         memory when left out; `seed` draws the A factors that fresh members share."""
-        if rank < 1 or (alpha is not None and not alpha > 0):
+        if rank < 1 or (alpha is not None and not 0 < alpha < float("inf")):
             raise InputError(f"an adapter cannot have rank {rank} and alpha {alpha}", "use numbers above 0")
+        if rows is not None and rows < 1:
+            raise InputError(f"an engine cannot have {rows} rows", "use 1 or more")
+        for name, given in (("members", members), ("target_modules", target_modules)):
+            if isinstance(given, str) or not all(isinstance(one, str) and one for one in given or ()):
+                raise InputError(f"{name} cannot be {given!r}", "give a list of names")
+        if len(set(members)) < len(members):
+            raise InputError("two members have the same name", "give each its own")
         model = base.model
         self.base = base
         parameter = next(model.parameters())
@@ -95,10 +103,14 @@ class LocalEngine:
         self.sampler = Sampler(
             base, Steps(self.body, self.bank, rows or ROWS[kind]), self.plan.cache_tokens, self.plan.micro_tokens
         )
-        self.trainer = Trainer(self.body, self.bank, self.plan.micro_tokens, self.plan.checkpointing)
+        self.trainer = Trainer(
+            self.body, self.bank, self.plan.micro_tokens, self.plan.checkpointing, self.sampler.steps.drop
+        )
         self._thread = ThreadPoolExecutor(1, "engine")
         self._asked: list[_Asked] = []
-        self._serving = False
+        self._server: asyncio.Task[None] | None = None
+        self._lock = threading.Lock()
+        self._closed = False
 
     @property
     def members(self) -> list[MemberId]:
@@ -119,16 +131,17 @@ class LocalEngine:
         return await self._ask("update", batch, recipe)
 
     def read(self, member: MemberId, *, optimiser: bool = False) -> MemberState:
-        return self._thread.submit(self.bank.read, member, optimiser=optimiser).result()
+        return self._on_thread(self.bank.read, member, optimiser=optimiser)
 
     def write(self, member: MemberId, state: MemberState) -> None:
-        self._thread.submit(self.bank.write, member, state).result()
+        self._on_thread(self.bank.write, member, state)
 
     def remove(self, member: MemberId) -> None:
         """Let a member go; its place is the next newcomer's."""
-        self._thread.submit(self.bank.remove, member).result()
+        self._on_thread(self.bank.remove, member)
 
     def close(self) -> None:
+        self._closed = True
         self._thread.shutdown()
 
     def __enter__(self) -> "LocalEngine":
@@ -163,76 +176,86 @@ class LocalEngine:
             torch.backends.mkldnn.set_flags(_enabled=before[0])
 
     async def _ask(self, what: str, items: Sequence[Any], recipe: Recipe | None = None) -> Any:
-        asked = _Asked(what, list(items), recipe, asyncio.get_running_loop().create_future())
-        self._asked.append(asked)
-        if not self._serving:
-            self._serving = True
-            self._server = asyncio.create_task(self._serve())
+        loop = asyncio.get_running_loop()
+        self._open()
+        asked = _Asked(what, list(items), recipe, loop.create_future())
+        with self._lock:
+            if self._server is not None and (self._server.done() or self._server.get_loop().is_closed()):
+                # Whoever asked in a loop that has ended waits for no answer any more.
+                self._server, self._asked = None, []
+            if self._server is not None and self._server.get_loop() is not loop:
+                raise InputError("this engine is in use in another event loop", "use one loop, or an engine for each")
+            self._asked.append(asked)
+            if self._server is None:
+                self._server = loop.create_task(self._serve())
         return await asked.answer
 
     async def _serve(self) -> None:
         """Answer what was asked until nothing is left. Whoever is ready to ask gets the chance to before each turn."""
-        try:
-            while True:
-                await asyncio.sleep(0)
+        while True:
+            await asyncio.sleep(0)
+            with self._lock:
                 turn = self._turn()
                 if not turn:
+                    self._server = None
                     return
-                await self._answer(turn)
-        finally:
-            self._serving = False
+            await self._answer(turn)
 
     def _turn(self) -> list[_Asked]:
-        """The oldest call and those that can share its batch."""
+        """The oldest call and those that can share its batch. Calls that were cancelled meanwhile are forgotten."""
+        self._asked = [asked for asked in self._asked if not asked.answer.done()]
         if not self._asked:
             return []
         first, *rest = self._asked
-        turn, taken = [first], {t.member for t in first.items} if first.what == "update" else set()
+        turn, taken = [first], _members(first)
         for asked in rest:
             if (asked.what, asked.recipe) != (first.what, first.recipe):
                 continue
             if first.what == "update":
                 # Two steps of one member are two steps.
-                members = {t.member for t in asked.items}
-                if members & taken:
+                if _members(asked) & taken:
                     continue
-                taken |= members
+                taken |= _members(asked)
             turn.append(asked)
         self._asked = [asked for asked in self._asked if asked not in turn]
         return turn
 
     async def _answer(self, turn: list[_Asked]) -> None:
-        work = {"sample": self._sample, "score": self._score}.get(turn[0].what)
         items = [item for asked in turn for item in asked.items]
         loop = asyncio.get_running_loop()
         try:
-            if work is not None:
+            if turn[0].what == "update":
+                recipe = turn[0].recipe
+                assert recipe is not None
+                stats = await loop.run_in_executor(self._thread, self._update, items, recipe)
+                split = [{m: stats[m] for m in dict.fromkeys(t.member for t in asked.items)} for asked in turn]
+            else:
+                work: Any = self._sample if turn[0].what == "sample" else self._score
                 answers = await loop.run_in_executor(self._thread, work, items)
                 split, at = [], 0
                 for asked in turn:
                     split.append(answers[at : at + len(asked.items)])
                     at += len(asked.items)
-            else:
-                recipe = turn[0].recipe
-                assert recipe is not None
-                stats = await loop.run_in_executor(self._thread, self._update, items, recipe)
-                split = [{m: stats[m] for m in dict.fromkeys(t.member for t in asked.items)} for asked in turn]
-        except UserError as error:
-            if len(turn) == 1:
-                _settle(turn[0], error=error)
+        except Exception as error:
+            # One caller's mistake is not the others': each gets an answer of its own. An update is checked before it
+            # changes anybody, so what a user can mend has changed nobody; anything else all must hear of.
+            if len(turn) > 1 and (turn[0].what != "update" or isinstance(error, UserError)):
+                for asked in turn:
+                    await self._answer([asked])
                 return
-            # One caller's mistake is not the others': each gets an answer of its own.
-            for asked in turn:
-                await self._answer([asked])
-            return
-        except BaseException as error:
             for asked in turn:
                 _settle(asked, error=error)
-            if not isinstance(error, Exception):
-                raise
             return
         for asked, answer in zip(turn, split, strict=True):
             _settle(asked, answer)
+
+    def _open(self) -> None:
+        if self._closed:
+            raise InputError("this engine is closed", "open another")
+
+    def _on_thread(self, work: Callable[..., R], *args: Any, **options: Any) -> R:
+        self._open()
+        return self._thread.submit(work, *args, **options).result()
 
     def _agree(self, expected: torch.Tensor) -> None:
         """Refuse a base whose logits do not come out of our path as they come out of its own code."""
@@ -269,6 +292,10 @@ def _own_logits(base: Base) -> torch.Tensor:
     """What the untouched base says, before its modules are replaced."""
     with torch.no_grad():
         return base.model(input_ids=_probe(base).unsqueeze(0), use_cache=False).logits[0].double()
+
+
+def _members(asked: _Asked) -> set[Any]:
+    return {getattr(item, "member", None) for item in asked.items}
 
 
 def _settle(asked: _Asked, answer: Any = None, *, error: BaseException | None = None) -> None:

@@ -27,6 +27,10 @@ class Gradients:
     is no help against NaN; looking for it in every layer would cost every update what one in a thousand needs."""
 
 
+TILE = 16
+"""Rows of one member that the kernels compute together: the least that the matrix units take."""
+
+
 @dataclass(slots=True)
 class Tiles:
     """Rows in the order of their members, cut into tiles of one member each: where a member's rows do not fill whole
@@ -96,7 +100,7 @@ class Layer:
             a_A_L_I, b_A_O_R = self.bank.a(self.group), self.bank.b(self.group)
             where = (routing.member_K, tiles.start_K, tiles.count_K)
             kernels.lora_(y_N_O, x_N_I, a_A_L_I, b_A_O_R, where, self.bank.scale, self.table)
-        elif x_N_I.is_cuda:
+        elif x_N_I.is_cuda and tiles is None:
             self.add_(y_N_O, x_N_I, routing)
         else:
             self._add_dense_(y_N_O, x_N_I, routing)

@@ -12,7 +12,7 @@ from typing import Any
 
 import torch
 
-from redqueen.engine.bank import ALIGN, Linear
+from redqueen.engine.bank import Linear, aligned
 from redqueen.engine.body import MAX_POSITIONS
 from redqueen.engine.protocol import master_dtype
 from redqueen.engine.trainer import HEAD_BYTES
@@ -99,7 +99,7 @@ def plan(
 ) -> Plan:
     """Share `memory` bytes between weights, members, the cache and an update."""
     width, exact = dtype.itemsize, master_dtype(dtype).itemsize
-    row = sum(_aligned(rank * linear.inputs) + _aligned(rank * linear.outputs) for linear in linears)
+    row = sum(aligned(rank * linear.inputs) + aligned(rank * linear.outputs) for linear in linears)
     member = row * (exact if width == exact else exact + width)
     weights = shape.parameters * width
     tables = 2 * min(shape.positions, MAX_POSITIONS) * shape.dim * exact
@@ -148,7 +148,3 @@ def _activation(shape: Shape, *, checkpointing: bool) -> int:
     passing = 3 * shape.intermediate + 4 * shape.hidden
     kept = shape.layers * shape.hidden + block if checkpointing else shape.layers * block
     return kept + passing
-
-
-def _aligned(numbers: int) -> int:
-    return -(-numbers // ALIGN) * ALIGN

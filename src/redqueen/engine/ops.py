@@ -1,6 +1,6 @@
 """The arithmetic of a forward pass that is not a matrix product with the base's weights.
 
-Each function is written here in plain torch, for every device and dtype; on CUDA the kernels of `kernels.py` do the
+Each function is written here in plain torch, for every device and dtype; on CUDA those of `kernels/` do the
 same in one step. The tests hold the two against each other.
 """
 
@@ -16,10 +16,6 @@ HAVE_TRITON = importlib.util.find_spec("triton") is not None
 def fused(tensor: Tensor) -> bool:
     """Whether the kernels do the work for tensors like this one."""
     return tensor.is_cuda and HAVE_TRITON and tensor.dtype != torch.float64
-
-
-def linear(x_N_I: Tensor, weight_O_I: Tensor, bias_O: Tensor | None = None) -> Tensor:
-    return F.linear(x_N_I, weight_O_I, bias_O)
 
 
 def add_rms_norm_(h_N_H: Tensor, delta_N_H: Tensor | None, weight_H: Tensor, eps: float) -> Tensor:
@@ -149,19 +145,22 @@ def sample(logits_R_V: Tensor, temperature_R: Tensor, key_R: Tensor, index_R: Te
     running_R_V = logprob_R_V.exp().cumsum(-1)
     wanted_R_1 = uniform(key_R, index_R).to(exact).unsqueeze(1) * running_R_V[:, -1:]
     token_R = torch.searchsorted(running_R_V, wanted_R_1, right=True).squeeze(1)
-    token_R = torch.where(greedy_R, logits_R_V.argmax(-1), token_R.clamp_(max=logits_R_V.shape[1] - 1))
+    # Rounding may leave the wanted share at the very end of the sum: the likeliest token then.
+    beyond_R = token_R >= logits_R_V.shape[1]
+    token_R = torch.where(greedy_R | beyond_R, logits_R_V.argmax(-1), token_R)
     return token_R, logprob_R_V.gather(1, token_R.unsqueeze(1)).squeeze(1).float()
 
 
 def uniform(key_R: Tensor, index_R: Tensor) -> Tensor:
-    """One number in (0, 1) for each key and index: splitmix64, of which the upper 24 bits are used."""
-    drawn_R = _mix(_mix(key_R) + (index_R.to(torch.int64) + 1) * _signed(0x9E3779B97F4A7C15))
-    return (_shifted(drawn_R, 40).double() + 0.5) * 2.0**-24
+    """One number in (0, 1) for each key and index: splitmix64, of which as many bits are used as float32 can tell
+    apart from 1."""
+    drawn_R = _mix(_mix(key_R) + (index_R.to(torch.int64) + 1) * signed(0x9E3779B97F4A7C15))
+    return (_shifted(drawn_R, 41).double() + 0.5) * 2.0**-23
 
 
 def _mix(x: Tensor) -> Tensor:
-    x = (x ^ _shifted(x, 30)) * _signed(0xBF58476D1CE4E5B9)
-    x = (x ^ _shifted(x, 27)) * _signed(0x94D049BB133111EB)
+    x = (x ^ _shifted(x, 30)) * signed(0xBF58476D1CE4E5B9)
+    x = (x ^ _shifted(x, 27)) * signed(0x94D049BB133111EB)
     return x ^ _shifted(x, 31)
 
 
@@ -170,12 +169,13 @@ def _shifted(x: Tensor, by: int) -> Tensor:
     return (x >> by) & ((1 << (64 - by)) - 1)
 
 
-def _signed(x: int) -> int:
+def signed(x: int) -> int:
     return x - (1 << 64) if x >= 1 << 63 else x
 
 
 def logits(hidden_M_H: Tensor, weight_V_H: Tensor) -> Tensor:
-    """In float32 even where the weights are not: rounded logits would make sampler and trainer disagree."""
+    """In float32 even where the weights are not, as far as the device can: rounded logits would make sampler and
+    trainer disagree."""
     if hidden_M_H.is_cuda and hidden_M_H.dtype in (torch.bfloat16, torch.float16):
         return torch.mm(hidden_M_H, weight_V_H.t(), out_dtype=torch.float32)
     out_M_V = hidden_M_H @ weight_V_H.t()

@@ -53,7 +53,7 @@ def save(
     `modules` are the names of all modules of the base, adapted or not. `dtype` None keeps the masters as they are,
     float32 as a rule; bfloat16 halves the folder.
     """
-    folder = folder.absolute()
+    folder = Path(folder).absolute()
     tensors = {}
     for module, (a_R_I, b_O_R) in state.factors.items():
         for factor, tensor in (("A", a_R_I), ("B", b_O_R)):
@@ -98,8 +98,9 @@ def save(
         shutil.rmtree(aside, ignore_errors=True)
 
 
-def load(folder: Path) -> MemberState:
+def load(folder: Path | str) -> MemberState:
     """The member in a PEFT folder. Whether it suits a base is for the engine to say, when it is written there."""
+    folder = Path(folder)
     config, tensors = _config(folder), _tensors(folder)
     rank: Any = config.get("r")
     alpha: Any = config.get("lora_alpha")

@@ -35,8 +35,9 @@ class SampleRequest:
     member: MemberId | None = None
     """Who writes; None is the bare base."""
     key: int
-    """Where this request's random numbers come from (64 bits): the same key, prompt and member give the same tokens,
-    whatever else is in the batch."""
+    """Where this request's random numbers come from (64 bits): they do not depend on what else is in the batch. What
+    does, in the last bits, is the rounding of products: in float32 it hardly ever changes a token, in bfloat16 it
+    often does."""
     max_tokens: int
     temperature: float = 1.0
     """0 takes the likeliest token."""
@@ -165,7 +166,7 @@ class Engine(Protocol):
         ...
 
     async def update(self, batch: Sequence[Trajectory], recipe: Recipe) -> dict[MemberId, UpdateStats]:
-        """One optimiser step for every member in `batch`; each gets exactly what it would get alone."""
+        """One optimiser step for every member in `batch`; each gets what it would get alone, up to rounding."""
         ...
 
     async def score(self, requests: Sequence[ScoreRequest]) -> list[Score]: ...

@@ -17,18 +17,21 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from redqueen.engine import ops
 from redqueen.engine.attention import Prefill
 from redqueen.engine.base import Base
 from redqueen.engine.cache import SCRATCH, Cache
-from redqueen.engine.lora import Routing, Tiles
+from redqueen.engine.lora import TILE, Routing, Tiles
 from redqueen.engine.protocol import Sample, SampleRequest, Stop
-from redqueen.engine.steps import NOBODY, TILE, Plain, Steps
+from redqueen.engine.steps import NOBODY, Plain, Steps
 from redqueen.engine.stops import Pieces, StopMatcher, cut
 from redqueen.engine.trainer import out_of_memory
 from redqueen.errors import InputError
 
 LEAST_ROWS = 8
 """Of a captured step."""
+LEAST_TEMPERATURE = 1e-4
+"""Above 0: with less, logits divided by it are beyond float32."""
 
 
 @dataclass(slots=True, eq=False)
@@ -74,17 +77,19 @@ class Sampler:
 
     def run(self, requests: Sequence[SampleRequest]) -> list[Sample]:
         while True:
+            call = _Call(self, requests)
             try:
                 with torch.no_grad():
-                    return _Call(self, requests).run()
-            except RuntimeError as error:
+                    return call.run()
+            except BaseException as error:
+                # What a call leaves half done must not be the next one's past.
+                self.steps.drop()
                 if not out_of_memory(error) or self.prefill_tokens <= 64:
                     raise
             # Outside the handler: the exception holds on to the tensors that filled the memory. Random numbers are
             # keyed, so whatever was sampled already comes again.
             self.prefill_tokens //= 2
-            self.max_cache_tokens = self.max_cache_tokens * 3 // 4
-            self.steps.drop()
+            self.max_cache_tokens = max(call.longest, self.max_cache_tokens * 3 // 4)
             print(
                 f"redqueen: out of memory; sampling again with {self.prefill_tokens} prompt tokens at once",
                 file=sys.stderr,
@@ -107,7 +112,7 @@ class _Call:
         self.captured = self.steps.fused
         self.pieces = sampler.pieces()
         self.completions = [self._completion(at, request) for at, request in enumerate(requests)]
-        longest = max((c.capacity for c in self.completions), default=0)
+        self.longest = longest = max((c.capacity for c in self.completions), default=0)
         if not self.captured:
             for completion in self.completions:
                 completion.capacity = longest
@@ -136,10 +141,16 @@ class _Call:
         self.tiles: Routing | None = None
 
     def _completion(self, at: int, request: SampleRequest) -> _Completion:
+        if not isinstance(request.prompt, tuple):
+            raise InputError("a prompt is not a tuple of token ids", "use tuple(ids), or Base.encode for text")
+        if not isinstance(request.stop, tuple):
+            raise InputError("a request's stop is not a tuple of strings", "write stop=(text,)")
         if not request.prompt or request.max_tokens < 1:
             raise InputError("a request has an empty prompt or asks for no token", "give both at least one token")
-        if not request.temperature >= 0:
-            raise InputError(f"a temperature cannot be {request.temperature}", "use 0 or more")
+        if not (request.temperature == 0 or LEAST_TEMPERATURE <= request.temperature < float("inf")):
+            raise InputError(
+                f"a temperature cannot be {request.temperature}", f"use 0, or {LEAST_TEMPERATURE:g} or more"
+            )
         total = len(request.prompt) + request.max_tokens
         most = self.steps.body.positions
         if total > most:
@@ -243,7 +254,7 @@ class _Call:
             request = completion.request
             state_7_n[:, at] = (
                 request.prompt[-1], len(request.prompt) - 1, completion.start, completion.capacity,
-                _signed(request.key), 0, np.float64(request.temperature).view(np.int64),
+                ops.signed(request.key), 0, np.float64(request.temperature).view(np.int64),
             )  # fmt: skip
             self.ready.append(completion)
         seats = torch.tensor([completion.seat for completion in completions], device=self.bank.device)
@@ -267,7 +278,11 @@ class _Call:
         inside_S_T = at_T < known_S.unsqueeze(1)
         place_S_T_G = torch.where(inside_S_T.unsqueeze(2), place_S_T_G, scratch_G)
         attention = Prefill(
-            len(prompts), at_T.repeat(len(prompts)), self.cache, torch.from_numpy(row_S).to(device), place_S_T_G
+            len(prompts),
+            at_T.clamp(max=self.steps.body.positions - 1).repeat(len(prompts)),
+            self.cache,
+            torch.from_numpy(row_S).to(device),
+            place_S_T_G,
         )
         members = torch.tensor([same[0].member for same in prompts], device=device)
         self.steps.body.hidden(torch.from_numpy(token_B_T).to(device).flatten(), Routing(members), attention)
@@ -413,9 +428,3 @@ def _plain_tiles(tiles_K_3: np.ndarray, size: int, device: torch.device) -> Rout
 def _to_host(tensor: Tensor) -> Tensor:
     host = torch.empty(tensor.shape, dtype=tensor.dtype, pin_memory=True)
     return host.copy_(tensor, non_blocking=True)
-
-
-def _signed(key: int) -> int:
-    """64 bits as torch keeps them."""
-    key &= (1 << 64) - 1
-    return key - (1 << 64) if key >= 1 << 63 else key

@@ -16,10 +16,8 @@ from redqueen.engine.attention import Newest
 from redqueen.engine.bank import Bank
 from redqueen.engine.body import Body
 from redqueen.engine.cache import SCRATCH, Cache
-from redqueen.engine.lora import Routing, Tiles
+from redqueen.engine.lora import TILE, Routing, Tiles
 
-TILE = 16
-"""Rows of one member that are computed together, as the kernels have them."""
 NOBODY = 0
 """The seat of rows without a sequence."""
 TOKEN, POSITION, START, CAPACITY, KEY, INDEX, TEMPERATURE = range(7)
@@ -129,7 +127,8 @@ class Steps:
             torch.cuda.current_stream().wait_stream(stream)
             graph = torch.cuda.CUDAGraph()
             pool = next(iter(self.graphs.values())).graph.pool() if self.graphs else None
-            with torch.cuda.graph(graph, pool=pool):
+            # Another thread's use of the device is its own affair, and must not end the capture.
+            with torch.cuda.graph(graph, pool=pool, capture_error_mode="thread_local"):
                 token_R, logprob_R = self.step(bucket, None)
             self.graphs[bucket] = Captured(graph, token_R, logprob_R)
             self.layout.copy_(kept)

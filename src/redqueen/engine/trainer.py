@@ -21,7 +21,7 @@ from redqueen.engine.bank import Bank
 from redqueen.engine.body import Body
 from redqueen.engine.lora import Gradients, Routing
 from redqueen.engine.protocol import MemberId, Recipe, Score, ScoreRequest, Trajectory, UpdateStats
-from redqueen.errors import Fault, InputError
+from redqueen.errors import InputError
 
 T = TypeVar("T")
 HEAD_BYTES = 1 << 30
@@ -53,8 +53,11 @@ class Trainer:
     """Tokens, padding included, that go forward and backward at once."""
     checkpointing: bool
     """Keep the inputs of the blocks only, and compute the rest once more on the way back."""
+    release: Callable[[], None] = lambda: None
+    """Frees what others keep for later, before less is done at once."""
 
     def update(self, batch: Sequence[Trajectory], recipe: Recipe) -> dict[MemberId, UpdateStats]:
+        _check_recipe(recipe)
         for trajectory in batch:
             self._check(trajectory)
         members = list(dict.fromkeys(trajectory.member for trajectory in batch))
@@ -66,11 +69,11 @@ class Trainer:
             torch.zeros(len(rows), self.bank.width, dtype=masters.dtype, device=masters.device),
             torch.tensor(rows, device=masters.device),
         )
-        tally = self._with_room(lambda: self._accumulate(batch, recipe, gradients))
+        tally = self._with_room(lambda: self._accumulate(batch, recipe, gradients), batch)
         norm_T = gradients.sum_T_D.norm(dim=1)
         if not norm_T.isfinite().all():
             gradients.isolate = True
-            tally = self._with_room(lambda: self._accumulate(batch, recipe, gradients))
+            tally = self._with_room(lambda: self._accumulate(batch, recipe, gradients), batch)
             norm_T = gradients.sum_T_D.norm(dim=1)
         stats = self._stats(members, batch, tally, norm_T.tolist())
         self._step([row for row, one in zip(rows, stats, strict=True) if not one.skipped], gradients, norm_T, recipe)
@@ -96,7 +99,7 @@ class Trainer:
                     found[item] = Score(tuple(logprobs.tolist()), self._last(requests[item], hidden_N_H, part, item))
 
         with torch.no_grad():
-            self._with_room(run)
+            self._with_room(run, requests)
         return [score for score in found if score is not None]
 
     def _last(self, request: ScoreRequest, hidden_N_H: Tensor, part: _Batch, item: int) -> Tensor | None:
@@ -224,7 +227,7 @@ class Trainer:
             item.append(np.full(count, row))
             temperature.append(np.full(count, one.temperature))
         members = torch.tensor([self.bank.row(items[at].member) for at in chosen], device=device)
-        position_N = torch.arange(width, device=device).repeat(len(chosen))
+        position_N = torch.arange(width, device=device).clamp_(max=self.body.positions - 1).repeat(len(chosen))
         exact = self.bank.masters_A_D.dtype
         return _Batch(
             chosen,
@@ -244,7 +247,7 @@ class Trainer:
         pieces = [slice(at, min(at + size, count)) for at in range(0, count, size)]
         return [(piece, hidden[piece] if place_M is None else hidden[place_M[piece]]) for piece in pieces]
 
-    def _with_room(self, work: Callable[[], T]) -> T:
+    def _with_room(self, work: Callable[[], T], items: Sequence[Trajectory] | Sequence[ScoreRequest]) -> T:
         """Do the work; when memory runs out, begin again with half as much at once."""
         while True:
             try:
@@ -252,13 +255,14 @@ class Trainer:
             except RuntimeError as error:
                 if not out_of_memory(error):
                     raise
-                if self.micro_tokens <= 64:
-                    raise Fault(
-                        "one short sequence does not fit into memory: use fewer members, or a lower rank"
-                    ) from None
+                if self.largest(items)[0] == 1:
+                    longest = max(_length(one) for one in items)
+                    what = f"a sequence of {longest} tokens does not fit into memory"
+                    raise InputError(what, "shorten it, or use fewer members or a lower rank") from None
             # Outside the handler: the exception holds on to the tensors that filled the memory.
             self.micro_tokens //= 2
             print(f"redqueen: out of memory; going on with {self.micro_tokens} tokens at once", file=sys.stderr)
+            self.release()
             if self.bank.device.type == "cuda":
                 torch.cuda.empty_cache()
 
@@ -277,9 +281,7 @@ class Trainer:
             raise InputError(f"a temperature cannot be {one.temperature} here", "use one above 0")
         if isinstance(one, Trajectory):
             count = len(one.completion)
-            if len(one.logprobs) != count or not (
-                isinstance(one.advantages, float | int) or len(one.advantages) == count
-            ):
+            if len(one.logprobs) != count or np.shape(one.advantages) not in ((), (count,)):
                 raise InputError(
                     "a trajectory's log-probabilities or advantages are not as many as its tokens",
                     "give one for each token of the completion",
@@ -317,5 +319,21 @@ def _tensor(values: np.ndarray, dtype: torch.dtype, device: torch.device) -> Ten
     return torch.from_numpy(np.ascontiguousarray(values, np.float64)).to(dtype).to(device)
 
 
-def out_of_memory(error: RuntimeError) -> bool:
-    return isinstance(error, torch.OutOfMemoryError) or "not enough memory" in str(error)
+def out_of_memory(error: BaseException) -> bool:
+    if isinstance(error, torch.OutOfMemoryError):
+        return True
+    said = ("not enough memory", "can't allocate memory", "out of memory", "CUBLAS_STATUS_ALLOC_FAILED")
+    return isinstance(error, RuntimeError) and any(words in str(error) for words in said)
+
+
+def _check_recipe(recipe: Recipe) -> None:
+    """AdamW with a number that is none would leave a member of numbers that are none."""
+    above = {"eps": recipe.eps, "ratio_cap": recipe.ratio_cap, "normaliser": recipe.normaliser}
+    if recipe.max_grad_norm is not None:
+        above["max_grad_norm"] = recipe.max_grad_norm
+    for name, value in {**above, "lr": recipe.lr, "weight_decay": recipe.weight_decay}.items():
+        if not (value > 0 if name in above else value >= 0) or value == float("inf"):
+            least = "a number above 0" if name in above else "0 or more"
+            raise InputError(f"a recipe's {name} cannot be {value}", f"use {least}")
+    if not all(0 <= beta < 1 for beta in recipe.betas):
+        raise InputError(f"a recipe's betas cannot be {recipe.betas}", "use numbers from 0 to below 1")

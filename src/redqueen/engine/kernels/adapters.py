@@ -6,9 +6,7 @@ import triton.language as tl
 from torch import Tensor
 
 from redqueen.engine.kernels.tiles import power, precision
-
-ROWS = 16
-"""Rows of a tile: the least that the matrix units take."""
+from redqueen.engine.lora import TILE as TILE_ROWS
 
 
 @triton.jit
@@ -101,12 +99,13 @@ def lora_(
     scale: float,
     table: Tensor,
 ) -> None:
-    """Add every row's update to `y_N_O`. A tile is up to `ROWS` rows of one member: its member, where its rows start,
+    """Add every row's update to `y_N_O`. A tile is up to `TILE` rows of one member: its member, where its rows start,
     how many there are (0: none)."""
     rows, inputs = x_N_I.shape
     lanes, rank = a_A_L_I.shape[1], b_A_O_R.shape[2]
     blocks = tiles[0].shape[0]
-    step = 128 if inputs >= 128 else power(inputs)
+    # As much of A as fits into a multiprocessor's own memory, three times over.
+    step = min(128, power(inputs), max(16, 32768 // (power(lanes) * x_N_I.element_size())))
     # Few tiles and long rows leave most of the chip idle: their inputs are summed in parts.
     parts = max(1, min(16, 256 // blocks, inputs // 512))
     chunk = triton.cdiv(triton.cdiv(inputs, parts), step) * step
@@ -114,11 +113,11 @@ def lora_(
     u_P_N_L = torch.empty(parts, rows, lanes, dtype=torch.float32, device=x_N_I.device)
     _shrink[(blocks, parts)](
         x_N_I, a_A_L_I, *tiles, u_P_N_L, inputs, rows, a_A_L_I.stride(0), scale, chunk,
-        LANES=lanes, LANES_PADDED=power(lanes), TILE=ROWS, STEP=step,
+        LANES=lanes, LANES_PADDED=power(lanes), TILE=TILE_ROWS, STEP=step,
         PRECISION=precision(x_N_I), num_warps=4, num_stages=3,
     )  # fmt: skip
     _expand[(blocks, table.shape[0])](
         u_P_N_L, b_A_O_R, *tiles, y_N_O, table, parts, rows, b_A_O_R.stride(0), y_N_O.stride(0),
-        LANES=lanes, RANK=rank, RANK_PADDED=power(rank), TILE=ROWS, STEP=EXPAND_STEP,
+        LANES=lanes, RANK=rank, RANK_PADDED=power(rank), TILE=TILE_ROWS, STEP=EXPAND_STEP,
         PRECISION=precision(x_N_I), num_warps=4,
     )  # fmt: skip

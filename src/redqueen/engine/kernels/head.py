@@ -38,7 +38,7 @@ def _sample(logits_ptr, temperature_ptr, key_ptr, index_ptr, token_ptr, logprob_
     key = tl.load(key_ptr + row).to(tl.uint64)
     index = tl.load(index_ptr + row).to(tl.uint64)
     drawn = _mix(_mix(key) + (index + 1) * 0x9E3779B97F4A7C15)
-    share = ((drawn >> 40).to(tl.int32).to(tl.float32) + 0.5) * 5.9604644775390625e-08
+    share = ((drawn >> 41).to(tl.int32).to(tl.float32) + 0.5) * 1.1920928955078125e-07
     wanted = share * total
     before = 0.0
     token = -1
@@ -57,12 +57,15 @@ def _sample(logits_ptr, temperature_ptr, key_ptr, index_ptr, token_ptr, logprob_
             token = at + tl.where(passed < BLOCK, passed, tl.argmax(weight, 0))
         before += part
         at += BLOCK
-    if token < 0:
-        # Rounding left the whole sum short: the likeliest token of the last block stands for its end.
-        at -= BLOCK
-        token = at + tl.argmax(tl.load(base + at + lane, mask=at + lane < vocabulary, other=-1e30), 0)
+    # Rounding may leave the wanted share at the very end of the sum: the likeliest token then.
+    at = 0
+    while (token < 0) & (at < vocabulary):
+        logit = tl.load(base + at + lane, mask=at + lane < vocabulary, other=-1e30).to(tl.float32)
+        if tl.max(logit) == high:
+            token = at + tl.argmax(logit, 0)
+        at += BLOCK
     # Logits that are not numbers lead anywhere; the token must still be one.
-    token = tl.minimum(token, vocabulary - 1)
+    token = tl.minimum(tl.maximum(token, 0), vocabulary - 1)
     chosen = tl.load(base + token).to(tl.float32)
     tl.store(token_ptr + row, token.to(tl.int64))
     tl.store(logprob_ptr + row, (chosen - high) * inverse - tl.log(total))
