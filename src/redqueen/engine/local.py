@@ -164,7 +164,7 @@ class LocalEngine:
 
     @contextlib.contextmanager
     def _quick_products(self) -> Iterator[None]:
-        """On an ARM CPU torch hands products to oneDNN, which takes five times as long as BLAS for a few rows."""
+        """On an ARM CPU torch hands products to oneDNN, which takes up to twice as long as BLAS for a few rows."""
         arm = self.device.type == "cpu" and torch.backends.mkldnn.is_acl_available()
         if not arm or self.dtype not in (torch.float32, torch.float64):
             yield

@@ -24,7 +24,7 @@ class Gradients:
     """The bank's rows of the members in training."""
     isolate: bool = False
     """Keep what is not finite to its own member. The sum over blocks multiplies other members' blocks by zero, which
-    is no help against NaN; looking for it in every layer would cost every update what one in a thousand needs."""
+    is no help against NaN; looking for it in every layer would cost every update what few need."""
 
 
 TILE = 16

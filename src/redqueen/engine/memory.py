@@ -21,7 +21,7 @@ GIB = 1 << 30
 SPARE = 0.08
 """Share of the memory that is left alone: fragments of the allocator, the libraries' own workspaces."""
 ENOUGH_TOKENS = {"cuda": 65_536, "cpu": 4_096}
-"""Tokens at once beyond which a pass gets no faster."""
+"""Tokens at once that are aimed for where memory allows them; more was not tried."""
 LEAST_TOKENS = 256
 """Room for fewer is no room: hardly a sequence would fit."""
 FEW_TOKENS = 4_096

@@ -408,7 +408,8 @@ def _bucket(rows: int, most: int) -> int:
 
 
 def _plain_size(counts: list[int]) -> int:
-    """Rows of a tile in plain torch, which fills short tiles up: each tile costs about what six rows cost."""
+    """Rows of a tile in plain torch, which fills short tiles up. That a tile costs as much as six
+    rows beside its own is a rough guess: few tiles and little filling are both wanted."""
     sizes = range(min(counts), max(counts) + 1)
     return min(sizes, key=lambda size: (sum(-(-count // size) for count in counts) * (size + 6), size))
 
