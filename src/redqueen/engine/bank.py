@@ -78,7 +78,7 @@ class Bank:
         }
         self.rows: dict[MemberId, int] = {}
         self._free: list[int] = []
-        self._fresh_D = self._fresh(seed)
+        self._fresh_D = self._drawn(seed)
         self.masters_A_D = torch.zeros(1, self.width, dtype=master_dtype(dtype), device=device)
         self.compute_A_D = self._compute()
         self._exp_avg_D: dict[int, Tensor] = {}
@@ -168,6 +168,9 @@ class Bank:
             state = OptimiserState(self._steps[row], self._unpack(exp_avg_D), self._unpack(exp_avg_sq_D))
         return MemberState(self.rank, self.alpha, self._unpack(self.masters_A_D[row]), state)
 
+    def fresh(self) -> MemberState:
+        return MemberState(self.rank, self.alpha, self._unpack(self._fresh_D))
+
     def write(self, member: MemberId, state: MemberState) -> None:
         if member is None or member in self.rows:
             self.own_row(member)
@@ -191,7 +194,7 @@ class Bank:
                 mine_D.copy_(theirs_D)
             self._steps[row] = state.optimiser.step
 
-    def _fresh(self, seed: int) -> Tensor:
+    def _drawn(self, seed: int) -> Tensor:
         """The row of a new member. Drawn on the CPU in the order of the names: the same on every device."""
         fresh_D = torch.zeros(self.width, dtype=master_dtype(self.dtype))
         generator = torch.Generator().manual_seed(seed)

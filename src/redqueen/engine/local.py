@@ -7,7 +7,7 @@ together, in one batch. The work itself runs on one thread of its own.
 import asyncio
 import contextlib
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any, TypeVar
@@ -20,6 +20,7 @@ from redqueen.engine.bank import Bank
 from redqueen.engine.base import Base
 from redqueen.engine.body import adaptable, groups, llama_family, open_body
 from redqueen.engine.lora import Routing
+from redqueen.engine.products import quick_products
 from redqueen.engine.protocol import (
     MemberId,
     MemberState,
@@ -136,8 +137,10 @@ class LocalEngine:
     def write(self, member: MemberId, state: MemberState) -> None:
         self._on_thread(self.bank.write, member, state)
 
+    def fresh(self) -> MemberState:
+        return self._on_thread(self.bank.fresh)
+
     def remove(self, member: MemberId) -> None:
-        """Let a member go; its place is the next newcomer's."""
         self._on_thread(self.bank.remove, member)
 
     def close(self) -> None:
@@ -151,29 +154,16 @@ class LocalEngine:
         self.close()
 
     def _sample(self, requests: list[SampleRequest]) -> list[Sample]:
-        with self._quick_products():
+        with quick_products(self.device, self.dtype):
             return self.sampler.run(requests)
 
     def _score(self, requests: list[ScoreRequest]) -> list[Score]:
-        with self._quick_products():
+        with quick_products(self.device, self.dtype):
             return self.trainer.score(requests)
 
     def _update(self, batch: list[Trajectory], recipe: Recipe) -> dict[MemberId, UpdateStats]:
-        with self._quick_products():
+        with quick_products(self.device, self.dtype):
             return self.trainer.update(batch, recipe)
-
-    @contextlib.contextmanager
-    def _quick_products(self) -> Iterator[None]:
-        """On an ARM CPU torch hands products to oneDNN, which takes up to twice as long as BLAS for a few rows."""
-        arm = self.device.type == "cpu" and torch.backends.mkldnn.is_acl_available()
-        if not arm or self.dtype not in (torch.float32, torch.float64):
-            yield
-            return
-        before = torch.backends.mkldnn.set_flags(_enabled=False)
-        try:
-            yield
-        finally:
-            torch.backends.mkldnn.set_flags(_enabled=before[0])
 
     async def _ask(self, what: str, items: Sequence[Any], recipe: Recipe | None = None) -> Any:
         loop = asyncio.get_running_loop()

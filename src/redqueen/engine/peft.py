@@ -44,6 +44,9 @@ _FOREIGN = {
 }
 """Fields of a LoRA's configuration that must be empty, and what the adapter is otherwise."""
 
+_WHERE = ("base_model_name_or_path", "exclude_modules", "layers_pattern", "layers_to_transform", "target_modules")
+"""Fields that say what is adapted."""
+
 
 def save(
     state: MemberState, folder: Path, *, base_name: str, modules: Iterable[str], dtype: torch.dtype | None = None
@@ -53,6 +56,17 @@ def save(
     `modules` are the names of all modules of the base, adapted or not. `dtype` None keeps the masters as they are,
     float32 as a rule; bfloat16 halves the folder.
     """
+    where = {"base_model_name_or_path": base_name, "target_modules": _targets(state.factors, set(modules))}
+    _write(state, folder, where, dtype)
+
+
+def save_like(state: MemberState, folder: Path, parent: Path) -> None:
+    """The same for a member that adapts the modules that the PEFT folder `parent` adapts, on the same base."""
+    theirs = _config(Path(parent))
+    _write(state, folder, {field: theirs[field] for field in _WHERE if field in theirs}, None)
+
+
+def _write(state: MemberState, folder: Path, where: Mapping[str, Any], dtype: torch.dtype | None) -> None:
     folder = Path(folder).absolute()
     tensors = {}
     for module, (a_R_I, b_O_R) in state.factors.items():
@@ -63,7 +77,6 @@ def save(
     config = {
         "alpha_pattern": {},
         "auto_mapping": None,
-        "base_model_name_or_path": base_name,
         "bias": "none",
         "fan_in_fan_out": False,
         "inference_mode": True,
@@ -78,10 +91,10 @@ def save(
         "r": state.rank,
         "rank_pattern": {},
         "revision": None,
-        "target_modules": _targets(state.factors, set(modules)),
         "task_type": "CAUSAL_LM",
         "use_dora": False,
         "use_rslora": False,
+        **where,
     }
     aside = folder.with_name(f"{folder.name}.{secrets.token_hex(4)}.partial")
     try:

@@ -180,6 +180,14 @@ class Engine(Protocol):
         engine does not have yet joins it."""
         ...
 
+    def fresh(self) -> MemberState:
+        """What new members start as: A factors that all of them share, and B = 0."""
+        ...
+
+    def remove(self, member: MemberId) -> None:
+        """Let a member go; its place is the next newcomer's."""
+        ...
+
 
 def master_dtype(compute: torch.dtype) -> torch.dtype:
     """What weights and optimiser states are kept in: float32, because bfloat16 swallows small steps."""
