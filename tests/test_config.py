@@ -3,15 +3,34 @@
 import tomllib
 from importlib.resources import files
 from pathlib import Path
+from typing import get_args
 
 import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from redqueen.config import Config, EngineConfig, VerifierConfig, dump, load, open_engine, place, presets, to_toml
+from redqueen.config import (
+    Config,
+    EngineConfig,
+    EvolutionConfig,
+    MatchConfig,
+    PopulationConfig,
+    RlConfig,
+    VerifierConfig,
+    dump,
+    load,
+    open_engine,
+    place,
+    presets,
+    to_toml,
+)
 from redqueen.engine.shapes import random_base
 from redqueen.errors import ConfigError
+from redqueen.evolution.fitness import FITNESS
+from redqueen.evolution.selection import SELECTION
+from redqueen.population.matchmaking import MATCHMAKERS
+from redqueen.population.results import Rule
 
 
 def written(folder: Path, text: str) -> str:
@@ -36,8 +55,9 @@ def test_without_a_source_the_defaults_hold():
 def test_the_default_preset_spells_out_the_defaults_and_names_every_setting():
     assert load("default") == Config()
     text = (files("redqueen") / "presets" / "default.toml").read_text()
-    for section in (VerifierConfig, EngineConfig):
-        assert all(f"{name} = " in text for name in section.model_fields)
+    for section, field in Config.model_fields.items():
+        [part] = [each for each in text.split("\n[") if each.startswith(f"{section}]")]
+        assert all(f"{name} = " in part for name in getattr(field.annotation, "model_fields", {}))
 
 
 def test_every_preset_loads():
@@ -74,6 +94,12 @@ def test_the_last_of_two_overrides_wins():
         ("engine.target-modules", "q_proj", ("q_proj",)),
         ("engine.target-modules", "q_proj, v_proj", ("q_proj", "v_proj")),
         ("engine.target-modules", "none", None),
+        ("match.exclude", "t0:s1, t1:s0", ("t0:s1", "t1:s0")),
+        ("match.exclude", "", ()),
+        ("match.panel", "2", 2),
+        ("evolution.share", "0.5", 0.5),
+        ("evolution.operators", "dare,my.py:MINE", ("dare", "my.py:MINE")),
+        ("evolution.inject", "true", True),
     ],
 )
 def test_override_text_becomes_a_value_of_the_fields_type(key, text, value):
@@ -101,7 +127,12 @@ def test_override_text_becomes_a_value_of_the_fields_type(key, text, value):
         ("x = " + "[" * 3000, "nested too deeply"),
         ("[verifier]\nworkers = 0x" + "f" * 9000, "verifier.workers cannot be 0xfff"),
         ("[engine]\ntarget_modules = []\n", "name at least one, or leave it out"),
-        ('[engine]\ntarget_modules = "q_proj"\n', "write a list"),
+        ('[engine]\ntarget_modules = "q_proj"\n', 'write a list, such as ["q_proj", "v_proj"]'),
+        ('[match]\nexclude = "t0:s0"\n', 'write a list, such as ["t0:s0", "t1:s1"]'),
+        ("[evolution]\noperators = []\n", "name at least one, or leave it out"),
+        ("[evolution]\nshare = 1.0\n", "evolution.share cannot be 1.0; use a number below 1"),
+        ("[population]\nstudents = 0\n", "population.students cannot be 0; use 1 or more"),
+        ('[match]\nmaker = "random"\n', "use 'pfsp', 'uniform', 'round_robin' or 'all'"),
         ("[engine]\ntarget_modules = [3]\n", "engine.target_modules.0 cannot be 3; write it in quotes"),
         ("[engine]\nalpha = 0\n", "engine.alpha cannot be 0; use a number above 0"),
     ],
@@ -161,6 +192,54 @@ def test_settings_that_contradict_each_other_are_refused_by_name(settings):
     assert all(key.replace("-", "_") in message for key in settings)
 
 
+@pytest.mark.parametrize(
+    ("settings", "told"),
+    [
+        ({"match.exclude": "t0"}, 'match.exclude cannot hold "t0"; name a teacher'),
+        ({"match.exclude": "s0:t0"}, 'such as "t0:s0"'),
+        ({"match.exclude": "t0:s4"}, "match.exclude names s4, and there is no such seat; the seats are s0 to s3"),
+        ({"match.exclude": "t9:s0", "population.teachers": "1"}, "no such seat; the only one is t0"),
+        ({"match.exclude": "t0:s0,t1:s0,t2:s0,t3:s0"}, "nobody for s0 to play"),
+        ({"match.exclude": "t1:s0,t1:s1,t1:s2,t1:s3"}, "nobody for t1 to play"),
+        ({"match.panel": "5"}, "match.panel = 5 wants more students than population.students = 4"),
+        ({"match.panel": "4", "match.exclude": "t2:s2"}, "than match.exclude leaves to t2; use a panel of at most 3"),
+        ({"evolution.elites": "4"}, "evolution.elites = 4 spares all of population.teachers = 4"),
+        ({"rl.update": "none", "evolution.every": "0"}, "nothing would ever change"),
+        ({"rl.update": "none", "evolution.operators": "dare,fisher"}, "moments"),
+        ({"rl.update": "none", "population.teachers": "1", "population.students": "1"}, "replaces nobody"),
+    ],
+)
+def test_a_race_that_cannot_be_run_is_refused_before_it_starts(settings, told):
+    assert told in refusal(None, tuple(settings.items()))
+
+
+def test_a_race_of_two_is_fine_as_it_comes():
+    load(None, {"population.teachers": "1", "population.students": "1"})
+
+
+def test_excluded_pairs_are_read_as_seats():
+    settings = load(None, {"match.exclude": "t0:s1,t3:s2"}).match
+    assert settings.kept_apart == {("t0", "s1"), ("t3", "s2")}
+
+
+def test_the_settings_offer_what_is_registered():
+    offered = {
+        (section, name): set(get_args(Config.model_fields[section].annotation.model_fields[name].annotation))
+        for section, name in [
+            ("match", "maker"),
+            ("match", "rule"),
+            ("evolution", "fitness"),
+            ("evolution", "selection"),
+        ]
+    }
+    assert offered == {
+        ("match", "maker"): set(MATCHMAKERS),
+        ("match", "rule"): set(get_args(Rule)),
+        ("evolution", "fitness"): set(FITNESS),
+        ("evolution", "selection"): set(SELECTION),
+    }
+
+
 def test_settings_do_not_change_once_made():
     with pytest.raises(ValueError, match="frozen"):
         Config().verifier.__setattr__("workers", 3)
@@ -217,12 +296,30 @@ engines = st.builds(
     target_modules=st.none() | st.lists(st.text(min_size=1), min_size=1, max_size=3),
     device=st.sampled_from(["best", "cuda", "cpu"]),
 )
+races = st.builds(
+    dict,
+    population=st.builds(PopulationConfig, teachers=st.integers(1, 9), students=st.integers(1, 9)),
+    match=st.builds(
+        MatchConfig,
+        maker=st.sampled_from(list(MATCHMAKERS)),
+        panel=st.none() | st.integers(1, 9),
+        exclude=st.lists(st.sampled_from(["t0:s0", "t1:s0", "t0:s1", "t8:s8"]), max_size=2),
+    ),
+    evolution=st.builds(
+        EvolutionConfig,
+        every=st.integers(0, 100),
+        share=st.floats(0.01, 0.99),
+        elites=st.integers(0, 3),
+        operators=st.lists(st.text(min_size=1), min_size=1, max_size=3),
+    ),
+    rl=st.builds(RlConfig, update=st.sampled_from(["reinforce", "none"])),
+)
 
 
-@given(verifiers, engines)
-def test_what_is_dumped_loads_back_equal(tmp_path_factory, fields, engine):
+@given(verifiers, engines, races)
+def test_what_is_dumped_loads_back_equal(tmp_path_factory, fields, engine, race):
     try:
-        config = Config(verifier=VerifierConfig(**fields), engine=engine)
+        config = Config(verifier=VerifierConfig(**fields), engine=engine, **race)
     except ConfigError:
         return
     path = tmp_path_factory.mktemp("dump") / "config.toml"
@@ -259,7 +356,8 @@ def test_no_text_makes_the_reader_do_anything_but_load_or_refuse(tmp_path_factor
 
 @given(st.text(), st.text())
 def test_no_override_does_anything_but_load_or_be_refused(key, text):
-    for name in (key, f"verifier.{key}", "verifier.workers", "verifier.tier", "engine.target-modules", "engine.alpha"):
+    known = ("verifier.workers", "verifier.tier", "engine.target-modules", "engine.alpha", "match.exclude")
+    for name in (key, f"verifier.{key}", *known):
         try:
             load(None, [(name, text)])
         except ConfigError as error:

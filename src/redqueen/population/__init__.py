@@ -1,0 +1,1 @@
+"""Who plays whom, and how good everybody is: members, ratings, matches."""

@@ -1,0 +1,44 @@
+"""Who won a match: the share of attempts that succeeded against the share that the ratings foretold.
+
+Two rules. `paper` compares the plain rate, so a teacher of impossible tasks wins matches. `ours` leaves out the tasks
+that nobody solved, and calls a draw what chance alone explains. What is left out raises the rate of what remains (with
+eight attempts on equal tasks from 0.5 to 0.502, from 0.2 to 0.24): it lifts students against teachers, and the weak
+ones most, so it blurs differences at low rates but does not reverse them.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from redqueen.population.ratings import Result
+
+Rule = Literal["ours", "paper"]
+
+
+@dataclass(frozen=True, slots=True)
+class TaskScore:
+    """How one student did on one valid task."""
+
+    solved: int
+    attempts: int
+    elsewhere: int = 0
+    """Solutions by other students of the panel: the task is possible even where this one failed."""
+
+    @property
+    def unsolved(self) -> bool:
+        """Nobody of the panel solved it."""
+        return self.solved + self.elsewhere == 0
+
+
+def judge(foretold: float, scores: Sequence[TaskScore], rule: Rule) -> Result:
+    """Who won; `foretold` is the solve rate that the ratings expect."""
+    counted = scores if rule == "paper" else [score for score in scores if not score.unsolved]
+    attempts = sum(score.attempts for score in counted)
+    if attempts == 0:
+        return Result.STUDENT
+    lead = sum(score.solved for score in counted) / attempts - foretold
+    chance = 0.0 if rule == "paper" else math.sqrt(foretold * (1 - foretold) / attempts)
+    if abs(lead) <= chance:
+        return Result.DRAW
+    return Result.STUDENT if lead > 0 else Result.TEACHER
