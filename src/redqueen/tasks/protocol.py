@@ -119,6 +119,11 @@ class Task:
         """Equal for tasks that differ in nothing that matters."""
         return self.id
 
+    @property
+    def descriptor(self) -> str:
+        """What type of problem it is, in one of a few dozen words: for counting how varied tasks are."""
+        return self.kind
+
     def record(self) -> dict[str, Any]:
         """The content as plain JSON values."""
         return dataclasses.asdict(self)

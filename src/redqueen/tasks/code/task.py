@@ -1,9 +1,11 @@
 """The data of the code family, shared by its kinds."""
 
+import ast
 from dataclasses import dataclass
 from functools import cached_property
 
 from redqueen.errors import Fault
+from redqueen.tasks.code.descriptor import descriptor
 from redqueen.tasks.code.key import program_key
 from redqueen.tasks.code.program import parse_source
 from redqueen.tasks.protocol import Draft, Rejection, Task
@@ -43,11 +45,18 @@ class CodeTask(Task):
     @cached_property
     def ast_key(self) -> str:
         """Shared by programs that differ in names, comments and layout only."""
-        tree = parse_source(self.program)
-        if isinstance(tree, Rejection):
-            raise Fault(f"task {self.id[:12]} has a program that this Python cannot read: {tree.reason}")
-        return program_key(tree)
+        return program_key(self._tree())
 
     @property
     def near_key(self) -> str:
         return self.ast_key
+
+    @property
+    def descriptor(self) -> str:
+        return descriptor(self._tree())
+
+    def _tree(self) -> ast.Module:
+        tree = parse_source(self.program)
+        if isinstance(tree, Rejection):
+            raise Fault(f"task {self.id[:12]} has a program that this Python cannot read: {tree.reason}")
+        return tree
