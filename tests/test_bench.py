@@ -1,11 +1,15 @@
 """The benchmarks run, compare like with like, and a soak fails when something is wrong."""
 
+import json
+import os
 import shutil
+import sys
 
 import pytest
 
 from redqueen.bench import soak, verifier
 from redqueen.bench.programs import PROGRAMS
+from redqueen.cli import main
 from redqueen.config import Config
 from redqueen.errors import Fault
 from redqueen.verifier import Job, LocalVerifier
@@ -60,3 +64,80 @@ def sample(**changes: float) -> soak.Sample:
 def test_growth_is_not_flat(grown: dict[str, float]) -> None:
     assert soak._flat([sample(), sample(), sample(), sample()])
     assert not soak._flat([sample(), sample(), sample(**grown), sample(**grown)])
+
+
+FEW = ["bench", "operators", "--repeats", "2", "--rank", "4", "--engine.device", "cpu"]
+OWN = """
+from redqueen.evolution.variation import Kind, Operator
+SAME = Operator("same", Kind.MUTATION, lambda parents, draws: parents[0].map(lambda stack: stack), "here")
+"""
+
+
+def operators(capsys, *more: str) -> dict:
+    assert main([*FEW, "--json", *more]) == 0
+    out, err = capsys.readouterr()
+    assert err == ""
+    return json.loads(out)
+
+
+def test_every_operator_is_timed_and_portrayed(capsys, tmp_path) -> None:
+    from redqueen.evolution.variation import OPERATORS
+
+    (tmp_path / "own.py").write_text(OWN)
+    report = operators(capsys, "--alone", "--evolution.operators", f"dare,{tmp_path}/own.py:SAME")
+    rows = {row["name"]: row for row in report["operators"]}
+    assert list(rows) == [*OPERATORS, "same"]
+    assert (report["shape"], report["rank"], report["slots"], report["peer"]) == ("random:tiny", 4, 28, None)
+    assert report["notes"] == []
+    for name, row in rows.items():
+        assert 0 < row["operator_seconds"] < 10
+        assert 0 < row["seconds"] < 10
+        assert (row["peer_seconds"], row["same"], row["ratio"]) == (None, None, None)
+        if name in OPERATORS:
+            low, high = OPERATORS[name].norm
+            assert low - 0.05 <= row["norm"] <= high + 0.05
+            assert len(row["cosine"]) == OPERATORS[name].parents
+            assert row["kind"] == OPERATORS[name].kind
+
+
+def test_chosen_operators_are_timed_and_the_peer_is_pointed_to(capsys) -> None:
+    report = operators(capsys, "--operators", "dare,spectral sigma=0.2")
+    assert [row["name"] for row in report["operators"]] == ["dare", "spectral sigma=0.2"]
+    assert "pip install populora" in report["notes"][0]
+    assert main([*FEW, "--operators", "copy_parent"]) == 0
+    table = capsys.readouterr().out
+    assert "copy_parent" in table
+    assert "ratio" not in table
+
+
+@pytest.mark.parametrize(
+    ("more", "message"),
+    [
+        (["--operators", "dar"], "there is no operator 'dar'; did you mean dare?"),
+        (["--shape", "huge"], "there is no shape huge"),
+        (["--repeats", "0"], "--repeats cannot be 0"),
+        (["--alone", "--peer", "python"], "--alone and --peer exclude each other"),
+        (["--peer", "/no/such/python"], "--peer /no/such/python cannot be run"),
+        (["--peer", sys.executable, "--operators", "dare"], "No module named 'populora'"),
+    ],
+)
+def test_what_the_operators_benchmark_cannot_do_is_said_in_one_line(capsys, more, message) -> None:
+    assert main([*FEW, *more]) == 2
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert message in err
+    assert err.count("\n") == 1
+
+
+@pytest.mark.skipif("REDQUEEN_PEER" not in os.environ, reason="REDQUEEN_PEER names no interpreter with populora")
+def test_operators_take_turns_with_their_peer(capsys) -> None:
+    from redqueen.bench.operators import PEERS
+
+    report = operators(capsys, "--peer", os.environ["REDQUEEN_PEER"])
+    assert report["peer"].startswith("populora 0.")
+    for row in report["operators"]:
+        peered = row["name"] in PEERS
+        assert (row["peer_seconds"] is not None) == (row["ratio"] is not None) == peered
+        if peered:
+            assert row["same"] == PEERS[row["name"]][1]
+            assert 0.001 < row["ratio"] < 1000

@@ -12,7 +12,7 @@ import io
 import re
 from collections.abc import Mapping, Sequence
 from itertools import groupby
-from typing import TypeVar
+from typing import Annotated, Any, TypeVar, get_args, get_origin
 
 import tyro
 
@@ -108,11 +108,17 @@ def _split(command: type, name: str, words: Sequence[str]) -> tuple[list[str], l
 
 
 def _count(command: type, name: str, positional: Sequence[str]) -> None:
-    needed = [field.name.upper() for field in dataclasses.fields(command) if field.default is dataclasses.MISSING]
+    needed = [field for field in dataclasses.fields(command) if field.default is dataclasses.MISSING]
     if len(positional) < len(needed):
-        raise InputError(f"{name} needs {needed[len(positional)]}", _see(name))
-    if len(positional) > len(needed):
+        raise InputError(f"{name} needs {needed[len(positional)].name.upper()}", _see(name))
+    if len(positional) > len(needed) and not (needed and _takes_rest(needed[-1])):
         raise InputError(f"unexpected argument {positional[len(needed)]}", _see(name))
+
+
+def _takes_rest(field: dataclasses.Field[Any]) -> bool:
+    """Whether an argument takes one word or more: `tuple[Path, ...]`. Only the last one of a command may."""
+    hint = get_args(field.type)[0] if get_origin(field.type) is Annotated else field.type
+    return get_origin(hint) is tuple
 
 
 def _options(command: type) -> dict[str, bool]:

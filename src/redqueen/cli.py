@@ -17,10 +17,11 @@ from typing import TYPE_CHECKING, Annotated
 import tyro
 
 from redqueen import __version__, arguments
-from redqueen.bench.commands import BenchMembers, BenchSample, BenchUpdate, BenchVerifier
+from redqueen.bench.commands import BenchMembers, BenchOperators, BenchSample, BenchUpdate, BenchVerifier
 from redqueen.command import Command, console, positive, print_json, printable, show
 from redqueen.config import load, open_verifier
 from redqueen.errors import Fault, InputError, RedQueenError
+from redqueen.evolution.commands import Breed, Operators
 
 if TYPE_CHECKING:
     from redqueen.verifier import Job, Outcome
@@ -167,16 +168,74 @@ class BasePull(Command):
         print(printable(f"{self.name} is here: {folder}"))
 
 
+@dataclass(frozen=True, kw_only=True)
+class Diversity(Command):
+    """How far apart adapters are: in their weights, and with --base in what they say."""
+
+    folders: Annotated[tuple[Path, ...], tyro.conf.arg(metavar="FOLDER FOLDER...", help_behavior_hint="")]
+    """PEFT folders of one base, two or more."""
+    base: Annotated[str | None, tyro.conf.arg(metavar="NAME")] = None
+    """Also compare what they say on a few bundled prompts, with this base, as in --engine.base."""
+    json: bool = False
+    """Print one line of JSON."""
+
+    def run(self) -> None:
+        if len(self.folders) < 2:
+            raise InputError("one adapter has nothing to be compared with", "name two folders or more")
+        from redqueen.measure import folders
+
+        show(folders.compare(self.folders, self.base, self.settings.engine), as_json=self.json)
+
+
+@dataclass(frozen=True, kw_only=True)
+class SimulateRatings(Command):
+    """Whether ratings find out who is good, and evolution drops the right ones: races with known skills, no model."""
+
+    teachers: int = 8
+    """How many, instead of --population.teachers."""
+    students: int = 8
+    """How many, instead of --population.students."""
+    seeds: int = 200
+    """Races of each sort."""
+    rounds: int = 30
+    """Steps of the races without births."""
+    attempts: int = 64
+    """Attempts of a match, eight for each task."""
+    births: int = 10
+    """Events in the races with births, one every --evolution.every steps."""
+    json: bool = False
+    """Print one line of JSON."""
+
+    def run(self) -> None:
+        from redqueen import simulate
+
+        report = simulate.ratings(
+            positive("--teachers", self.teachers),
+            positive("--students", self.students),
+            positive("--seeds", self.seeds),
+            positive("--rounds", self.rounds),
+            positive("--attempts", self.attempts),
+            positive("--births", self.births),
+            self.settings,
+        )
+        show(report, as_json=self.json)
+
+
 COMMANDS: dict[str, type[Command]] = {
     "doctor": Doctor,
     "verify": Verify,
     "examples": Examples,
+    "diversity": Diversity,
+    "operators": Operators,
+    "breed": Breed,
     "base list": BaseList,
     "base pull": BasePull,
     "bench verifier": BenchVerifier,
     "bench sample": BenchSample,
     "bench update": BenchUpdate,
     "bench members": BenchMembers,
+    "bench operators": BenchOperators,
+    "simulate ratings": SimulateRatings,
 }
 
 

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 import tyro
 
 from redqueen.command import Command, counts, positive, show, span
+from redqueen.errors import InputError
 
 if TYPE_CHECKING:
     from redqueen.bench.workload import Options
@@ -131,3 +132,35 @@ class BenchMembers(_OnBase):
         from redqueen.bench import members
 
         show(members.measure(base, count, rank, self.settings.engine), as_json=self.json)
+
+
+@dataclass(frozen=True, kw_only=True)
+class BenchOperators(_OnBase):
+    """What a child costs with every operator, beside PyPI's populora: same slots, same rank, same run."""
+
+    shape: Annotated[str, tyro.conf.arg(metavar="tiny|135m|0.5b|7b")] = "7b"
+    """The slots of a base of this shape; no base is made."""
+    rank: int = 32
+    """The adapters' rank."""
+    operators: Annotated[str | None, tyro.conf.arg(metavar="NAME,FILE.py:NAME")] = None
+    """Only these; when left out all, and those of your own in --evolution.operators."""
+    repeats: int = 3
+    """Turns of every contestant."""
+    alone: bool = False
+    """Leave the peer out, and say nothing of it."""
+    peer: Annotated[str | None, tyro.conf.arg(metavar="PYTHON")] = None
+    """An interpreter that has populora and torch."""
+
+    def run(self) -> None:
+        base, rank, repeats = self.base or f"random:{self.shape}", self._rank(), positive("--repeats", self.repeats)
+        if self.alone and self.peer is not None:
+            raise InputError("--alone and --peer exclude each other", "leave one of them out")
+        from redqueen.bench import operators
+        from redqueen.evolution.variation import OPERATORS
+
+        if self.operators is None:
+            names = list(dict.fromkeys([*OPERATORS, *self.settings.evolution.operators]))
+        else:
+            names = [name.strip() for name in self.operators.split(",")]
+        report = operators.measure(base, names, rank, repeats, self.settings.engine, peer=self.peer, alone=self.alone)
+        show(report, as_json=self.json)

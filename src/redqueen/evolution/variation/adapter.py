@@ -1,0 +1,131 @@
+"""A member's weights as operators see them: slots of one shape stacked, so that one product serves many of them.
+
+A slot is one adapted module of the base, its update `alpha / rank * B @ A`. Tensors here are never changed in place by
+anybody: they may be those of a parent.
+"""
+
+import math
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+
+import torch
+from torch import Tensor
+
+from redqueen.engine.protocol import MemberState
+from redqueen.errors import Fault, InputError
+
+ROW_NORM = 1 / math.sqrt(3)
+"""Of a row of A in a fresh member, whose entries are uniform within +-1 / sqrt(inputs)."""
+_STACK_NUMBERS = {"cpu": 1 << 22, "cuda": 1 << 28}
+"""Numbers in a stack at most: on a CPU what its caches can still help with, on CUDA what fits beside the rest."""
+
+
+@dataclass(frozen=True, slots=True)
+class Stack:
+    """Slots of one shape."""
+
+    names: tuple[str, ...]
+    a_S_R_I: Tensor
+    b_S_O_R: Tensor
+    moments: tuple[Tensor, Tensor] | None = None
+    """The optimiser's second moments of both factors; None for a member that was never trained."""
+
+    def __len__(self) -> int:
+        return len(self.names)
+
+    @property
+    def rank(self) -> int:
+        return self.a_S_R_I.shape[1]
+
+    def part(self, at: Tensor | slice) -> "Stack":
+        """Some of the slots, untrained."""
+        names = self.names[at] if isinstance(at, slice) else tuple(self.names[index] for index in at.tolist())
+        return Stack(names, self.a_S_R_I[at], self.b_S_O_R[at])
+
+    def with_factors(self, a_S_R_I: Tensor, b_S_O_R: Tensor) -> "Stack":
+        """The same slots with other weights, untrained."""
+        return Stack(self.names, a_S_R_I, b_S_O_R)
+
+
+@dataclass(frozen=True, slots=True)
+class Adapter:
+    """All slots of one member."""
+
+    rank: int
+    alpha: float
+    stacks: tuple[Stack, ...]
+
+    @property
+    def slots(self) -> int:
+        return sum(map(len, self.stacks))
+
+    def map(self, change: Callable[[Stack], Stack]) -> "Adapter":
+        return replace(self, stacks=tuple(change(stack) for stack in self.stacks))
+
+    def split(self, of_slots: Tensor) -> Iterator[tuple[Stack, Tensor]]:
+        """Every stack with its part of something that is said slot by slot."""
+        return zip(self.stacks, of_slots.split([len(stack) for stack in self.stacks]), strict=True)
+
+
+def pairs(parents: Sequence[Adapter]) -> Iterator[tuple[Stack, Stack]]:
+    """The same slots of two parents, stack by stack."""
+    one, other = parents
+    return zip(one.stacks, other.stacks, strict=True)
+
+
+def zip_map(parents: Sequence[Adapter], change: Callable[[Stack, Stack], Stack]) -> Adapter:
+    """The child of two parents, stack by stack."""
+    return replace(parents[0], stacks=tuple(change(one, other) for one, other in pairs(parents)))
+
+
+def stacked(states: Sequence[MemberState], device: torch.device) -> list[Adapter]:
+    """Members of one shape, with their slots in the same order."""
+    first = states[0]
+    shapes = {name: (a_R_I.shape, b_O_R.shape) for name, (a_R_I, b_O_R) in first.factors.items()}
+    for state in states:
+        theirs = {name: (a_R_I.shape, b_O_R.shape) for name, (a_R_I, b_O_R) in state.factors.items()}
+        if (state.rank, state.alpha, theirs) != (first.rank, first.alpha, shapes):
+            raise InputError(
+                "the parents do not adapt the same modules with the same rank and alpha",
+                "use adapters that were made for one base with the same settings",
+            )
+        if not all(bool(tensor.isfinite().all()) for pair in state.factors.values() for tensor in pair):
+            raise InputError("a parent's weights hold what is not a finite number", "use an adapter that is sound")
+    batches = list(_batches(shapes, _STACK_NUMBERS[device.type]))
+    return [_stack(state, batches, device) for state in states]
+
+
+def unstacked(adapter: Adapter) -> MemberState:
+    """A member again: on the CPU, its tensors its own, its optimiser fresh."""
+    factors = {}
+    for stack in adapter.stacks:
+        if not bool(stack.a_S_R_I.isfinite().all() & stack.b_S_O_R.isfinite().all()):
+            raise Fault(f"an operator made weights for {stack.names[0]} that are not finite numbers")
+        own = [factor.to("cpu", torch.float32, copy=True) for factor in (stack.a_S_R_I, stack.b_S_O_R)]
+        factors |= dict(zip(stack.names, zip(*own, strict=True), strict=True))
+    return MemberState(adapter.rank, adapter.alpha, factors)
+
+
+def _batches(shapes: dict[str, tuple[torch.Size, torch.Size]], limit: int) -> Iterator[tuple[str, ...]]:
+    alike: dict[tuple[torch.Size, torch.Size], list[str]] = {}
+    for name in sorted(shapes):
+        alike.setdefault(shapes[name], []).append(name)
+    for (a, b), names in alike.items():
+        size = max(1, limit // (a.numel() + b.numel()))
+        for start in range(0, len(names), size):
+            yield tuple(names[start : start + size])
+
+
+def _stack(state: MemberState, batches: Iterable[tuple[str, ...]], device: torch.device) -> Adapter:
+    def gather(tensors: Iterable[Tensor]) -> Tensor:
+        return torch.stack([tensor.to(device, torch.float32) for tensor in tensors])
+
+    stacks = []
+    for names in batches:
+        factors = [state.factors[name] for name in names]
+        moments = None
+        if state.optimiser is not None:
+            squares = [state.optimiser.exp_avg_sq[name] for name in names]
+            moments = gather(a for a, _ in squares), gather(b for _, b in squares)
+        stacks.append(Stack(names, gather(a for a, _ in factors), gather(b for _, b in factors), moments))
+    return Adapter(state.rank, state.alpha, tuple(stacks))

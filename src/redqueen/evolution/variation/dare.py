@@ -1,0 +1,24 @@
+"""X1, DARE: most entries of either Delta W are dropped, the others scaled up for them, and both are averaged.
+
+On Delta W, not on the factors: dropping entries of A and B is not the same in expectation.
+"""
+
+from collections.abc import Sequence
+
+from torch import Tensor
+
+from redqueen.evolution.variation.adapter import Adapter
+from redqueen.evolution.variation.dense import merged
+from redqueen.evolution.variation.draws import Draws
+
+
+def dare(parents: Sequence[Adapter], draws: Draws, *, drop: float = 0.7) -> Adapter:
+    """The mean of both Delta W after entries were dropped with this chance and the rest rescaled."""
+    return merged(
+        parents, draws, lambda one, other: (sparse(one.delta(), draws, drop) + sparse(other.delta(), draws, drop)) / 2
+    )
+
+
+def sparse(delta_O_I: Tensor, draws: Draws, drop: float) -> Tensor:
+    """Equal to `delta_O_I` in expectation."""
+    return delta_O_I * draws.coins(1 - drop, *delta_O_I.shape) / (1 - drop)

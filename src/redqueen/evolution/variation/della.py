@@ -1,0 +1,35 @@
+"""DELLA: as DARE, but small entries are dropped more often than large ones, and signs are elected as in TIES.
+
+An entry's rank in its row is read off the normal distribution with the row's spread: sorting the rows of a large slot
+would take longer than everything else.
+"""
+
+from collections.abc import Sequence
+from math import sqrt
+
+from torch import Tensor
+
+from redqueen.evolution.variation.adapter import Adapter
+from redqueen.evolution.variation.dense import elected, merged
+from redqueen.evolution.variation.draws import Draws
+
+
+def della(parents: Sequence[Adapter], draws: Draws, *, drop: float = 0.7, spread: float = 0.2) -> Adapter:
+    """Entries dropped with a chance that falls with their rank in the row, within drop +- spread / 2; signs elected."""
+
+    def kept(delta_O_I: Tensor) -> Tensor:
+        return pruned(delta_O_I, draws, drop, spread)
+
+    return merged(parents, draws, lambda one, other: elected(kept(one.delta()), kept(other.delta())))
+
+
+def pruned(delta_O_I: Tensor, draws: Draws, drop: float, spread: float) -> Tensor:
+    """Equal to `delta_O_I` in expectation."""
+    keep_O_I = _rank(delta_O_I).mul_(spread).add_(1 - drop - spread / 2)
+    return (draws.uniform(*delta_O_I.shape) < keep_O_I) * delta_O_I / keep_O_I
+
+
+def _rank(delta_O_I: Tensor) -> Tensor:
+    """Where an entry's size stands in its row, from 0 for the smallest to 1 for the largest."""
+    rms_O_1 = delta_O_I.square().mean(dim=1, keepdim=True).sqrt()
+    return (delta_O_I.abs() / (sqrt(2) * rms_O_1.clamp_min(1e-30))).erf_()

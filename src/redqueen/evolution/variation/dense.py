@@ -1,0 +1,102 @@
+"""Merges that look at single entries of Delta W: formed one slot at a time, and cut back to the rank.
+
+What a merge gives is no longer of low rank. The child is its best approximation of the parents' rank, found by
+iterating on a subspace that starts with the parents' own.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+import torch
+from torch import Tensor
+
+from redqueen.evolution.variation.adapter import Adapter, Stack, pairs
+from redqueen.evolution.variation.draws import Draws
+from redqueen.evolution.variation.lowrank import Spectrum, orthonormal, refactored
+
+_SMALL = 256
+"""Slots with a side of at most this are decomposed whole."""
+_SPARE = 8
+"""Directions beyond the parents', drawn at random, so that the iteration is not blind to what a merge adds."""
+_ROUNDS = 1
+"""Of the iteration; what a merge adds is spread over all directions and far below the parents' own."""
+
+
+@dataclass(frozen=True, slots=True)
+class Slot:
+    """One parent's part of a merge."""
+
+    a_R_I: Tensor
+    b_O_R: Tensor
+    moments: tuple[Tensor, Tensor] | None
+
+    def delta(self) -> Tensor:
+        """Delta W, without the factor alpha / rank [O, I]."""
+        return self.b_O_R @ self.a_R_I
+
+
+Merge = Callable[[Slot, Slot], Tensor]
+
+
+def merged(parents: Sequence[Adapter], draws: Draws, merge: Merge) -> Adapter:
+    """The child whose Delta W in every slot is what `merge` makes of the parents', cut to the rank."""
+    children = []
+    for one, other in pairs(parents):
+        slots = []
+        for index in range(len(one)):
+            mother, father = _slot(one, index), _slot(other, index)
+            start_I_K = torch.cat([mother.a_R_I, father.a_R_I, draws.normal(_SPARE, mother.a_R_I.shape[1])]).mT
+            slots.append(truncated(merge(mother, father), one.rank, start_I_K))
+        u, s, v = (torch.stack(parts) for parts in zip(*slots, strict=True))
+        children.append(refactored(one, Spectrum(u, s, v)))
+    return replace(parents[0], stacks=tuple(children))
+
+
+def truncated(delta_O_I: Tensor, rank: int, start_I_K: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    """The `rank` largest components, by an iteration that starts from `start_I_K`: u [O, R], s [R], v [I, R]."""
+    if min(delta_O_I.shape) <= max(_SMALL, start_I_K.shape[1]):
+        u_O_K, s_K, vt_K_I = torch.linalg.svd(delta_O_I, full_matrices=False)
+        return _wide(u_O_K, rank), _wide(s_K[None], rank)[0], _directions(vt_K_I.mT, rank)
+    u_O_K = _basis(delta_O_I @ _basis(start_I_K))
+    for _ in range(_ROUNDS):
+        u_O_K = _basis(delta_O_I @ _basis(delta_O_I.mT @ u_O_K))
+    # delta ~ u (v core)^T
+    v_I_K, core_K_K = (half[0] for half in orthonormal((delta_O_I.mT @ u_O_K)[None]))
+    uc_K_K, s_K, vct_K_K = torch.linalg.svd(core_K_K.mT)
+    return u_O_K @ uc_K_K[:, :rank], s_K[:rank], v_I_K @ vct_K_K.mT[:, :rank]
+
+
+def threshold(values: Tensor, share: float, draws: Draws, most: int = 1 << 20) -> Tensor:
+    """The value that this share of `values` lies below, estimated on at most a million of them."""
+    flat = values.flatten()
+    if len(flat) > most:
+        flat = flat[(draws.uniform(most).double() * len(flat)).long().clamp_max(len(flat) - 1)]
+    return flat.kthvalue(max(1, min(len(flat), round(share * len(flat))))).values
+
+
+def elected(one_O_I: Tensor, other_O_I: Tensor) -> Tensor:
+    """The mean of what agrees in sign with the sum of both: TIES's election and disjoint mean."""
+    sign_O_I = (one_O_I + other_O_I).sign_()
+    total_O_I, voices_O_I = torch.zeros_like(one_O_I), torch.zeros_like(one_O_I)
+    for part_O_I in (one_O_I, other_O_I):
+        agrees_O_I = part_O_I * sign_O_I > 0
+        total_O_I += part_O_I * agrees_O_I
+        voices_O_I += agrees_O_I
+    return total_O_I.div_(voices_O_I.clamp_min_(1))
+
+
+def _slot(stack: Stack, index: int) -> Slot:
+    moments = None if stack.moments is None else (stack.moments[0][index], stack.moments[1][index])
+    return Slot(stack.a_S_R_I[index], stack.b_S_O_R[index], moments)
+
+
+def _basis(x_N_K: Tensor) -> Tensor:
+    return orthonormal(x_N_K[None])[0][0]
+
+
+def _wide(x_N_K: Tensor, rank: int) -> Tensor:
+    return torch.nn.functional.pad(x_N_K[:, :rank], (0, max(0, rank - x_N_K.shape[1])))
+
+
+def _directions(v_I_K: Tensor, rank: int) -> Tensor:
+    return v_I_K.repeat(1, -(-rank // v_I_K.shape[1]))[:, :rank]

@@ -1,0 +1,130 @@
+"""The algebra of B @ A without ever forming it: QR of both factors, SVD of the small core, and the way back.
+
+The way back is made for learning. A becomes rows of the length that fresh ones have, and the singular values go into
+B, so that a component of size zero still has a row in A, through which B gets a gradient. Balanced factors would leave
+it dead for ever.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from redqueen.evolution.variation.adapter import ROW_NORM, Stack
+
+_CHUNK = 2048
+_WORST = 1e-5
+"""Columns that are closer than this to depending on each other go to Householder's QR."""
+
+
+@dataclass(frozen=True, slots=True)
+class Spectrum:
+    """B @ A as u @ diag(s) @ v^T, the largest first; every column of v has length 1, also where s is 0."""
+
+    u_S_O_R: Tensor
+    s_S_R: Tensor
+    v_S_I_R: Tensor
+
+
+def orthonormal(x_S_N_K: Tensor) -> tuple[Tensor, Tensor]:
+    """QR: columns that are orthonormal in float32, and the triangle that gives `x` back.
+
+    Two rounds of Cholesky on the columns' products, the first in double precision: products are what a processor
+    does best. Where the columns all but depend on each other it is Householder's QR, many times slower.
+    """
+    if x_S_N_K.shape[1] < x_S_N_K.shape[2]:
+        return torch.linalg.qr(x_S_N_K)
+    first_S_K_K, ok_S = _triangle(_gram(x_S_N_K))
+    q_S_N_K = x_S_N_K @ _inverse(first_S_K_K).float()
+    second_S_K_K, _ = _triangle((q_S_N_K.mT @ q_S_N_K).double())
+    q_S_N_K = q_S_N_K @ _inverse(second_S_K_K).float()
+    r_S_K_K = (second_S_K_K @ first_S_K_K).float()
+    hard_S = (~ok_S).nonzero().flatten()
+    if len(hard_S):
+        q_S_N_K[hard_S], r_S_K_K[hard_S] = torch.linalg.qr(x_S_N_K[hard_S])
+    return q_S_N_K, r_S_K_K
+
+
+def spectrum(a_S_K_I: Tensor, b_S_O_K: Tensor, rank: int) -> Spectrum:
+    """The `rank` largest components of B @ A; K may be larger or smaller than that."""
+    qa_S_I_K, ra_S_K_K = orthonormal(a_S_K_I.mT)
+    qb_S_O_K, rb_S_K_K = orthonormal(b_S_O_K)
+    # All of v, also what belongs to no singular value: a component that is zero needs a direction in A.
+    uc_S_K_K, s_S_K, vc_S_K_K = torch.linalg.svd(rb_S_K_K @ ra_S_K_K.mT, full_matrices=True)
+    kept = min(rank, s_S_K.shape[1])
+    u_S_O_R = _wide(qb_S_O_K @ uc_S_K_K[:, :, :kept], rank)
+    s_S_R = _wide(s_S_K[:, None, :kept], rank)[:, 0]
+    v_S_I_K = qa_S_I_K @ vc_S_K_K.mT[:, :, : min(rank, vc_S_K_K.shape[1])]
+    # A rank above the slot's own width: rows of A repeat, and B is zero there.
+    repeats = -(-rank // v_S_I_K.shape[2])
+    return Spectrum(u_S_O_R, s_S_R, v_S_I_K.repeat(1, 1, repeats)[:, :, :rank])
+
+
+def spectrum_of(stack: Stack) -> Spectrum:
+    return spectrum(stack.a_S_R_I, stack.b_S_O_R, stack.rank)
+
+
+def combined(terms: Sequence[tuple[Tensor | float, Stack]]) -> Spectrum:
+    """The sum of B @ A over stacks with weights (one number, or one for each slot), cut to their rank."""
+    used = [(weight, stack) for weight, stack in terms if isinstance(weight, Tensor) or weight != 0] or terms[:1]
+    a_S_K_I = torch.cat([stack.a_S_R_I for _, stack in used], dim=1)
+    b_S_O_K = torch.cat([_times(stack.b_S_O_R, weight) for weight, stack in used], dim=2)
+    return spectrum(a_S_K_I, b_S_O_K, terms[0][1].rank)
+
+
+def refactored(like: Stack, child: Spectrum) -> Stack:
+    """A child's factors in the slots of `like`, which lends its A where the child says nothing at all."""
+    a_S_R_I = ROW_NORM * child.v_S_I_R.mT
+    b_S_O_R = child.u_S_O_R * (child.s_S_R / ROW_NORM)[:, None, :]
+    silent_S = child.s_S_R.amax(dim=1) == 0
+    a_S_R_I = torch.where(silent_S[:, None, None], like.a_S_R_I, a_S_R_I)
+    return like.with_factors(a_S_R_I.contiguous(), b_S_O_R)
+
+
+def inner(one: Stack, other: Stack) -> Tensor:
+    """The inner product of two B @ A, slot by slot [S]."""
+    bb_S_R_R = one.b_S_O_R.mT @ other.b_S_O_R
+    aa_S_R_R = one.a_S_R_I @ other.a_S_R_I.mT
+    return (bb_S_R_R.double() * aa_S_R_R.double()).sum(dim=(1, 2))
+
+
+def norm(stack: Stack) -> Tensor:
+    """The Frobenius norm of B @ A, slot by slot [S]."""
+    return inner(stack, stack).clamp_min(0).sqrt()
+
+
+def _times(b_S_O_R: Tensor, weight: Tensor | float) -> Tensor:
+    return b_S_O_R * (weight.to(b_S_O_R.dtype)[:, None, None] if isinstance(weight, Tensor) else weight)
+
+
+def _wide(x_S_N_K: Tensor, rank: int) -> Tensor:
+    return torch.nn.functional.pad(x_S_N_K, (0, rank - x_S_N_K.shape[2]))
+
+
+def _gram(x_S_N_K: Tensor) -> Tensor:
+    """The columns' products in double precision, in pieces that stay in a processor's cache."""
+    if x_S_N_K.device.type != "cpu":
+        wide_S_N_K = x_S_N_K.double()
+        return wide_S_N_K.mT @ wide_S_N_K
+    total_S_K_K = torch.zeros(len(x_S_N_K), *(2 * x_S_N_K.shape[2:]), dtype=torch.float64)
+    for x_N_K, total_K_K in zip(x_S_N_K, total_S_K_K, strict=True):
+        for piece_N_K in x_N_K.split(_CHUNK):
+            wide_N_K = piece_N_K.double()
+            total_K_K.addmm_(wide_N_K.mT, wide_N_K)
+    return total_S_K_K
+
+
+def _triangle(gram_S_K_K: Tensor) -> tuple[Tensor, Tensor]:
+    """The upper Cholesky factor, and for which slots it can be trusted."""
+    size = gram_S_K_K.shape[1]
+    lower_S_K_K, info_S = torch.linalg.cholesky_ex(gram_S_K_K)
+    diagonal_S_K = lower_S_K_K.diagonal(dim1=1, dim2=2)
+    ok_S = (info_S == 0) & (diagonal_S_K.amin(dim=1) > _WORST * diagonal_S_K.amax(dim=1))
+    upper_S_K_K = torch.where(ok_S[:, None, None], lower_S_K_K.mT, torch.eye(size).to(gram_S_K_K))
+    return upper_S_K_K, ok_S
+
+
+def _inverse(upper_S_K_K: Tensor) -> Tensor:
+    eye_K_K = torch.eye(upper_S_K_K.shape[1]).to(upper_S_K_K)
+    return torch.linalg.solve_triangular(upper_S_K_K, eye_K_K, upper=True)

@@ -1,0 +1,93 @@
+"""What an operator is: a pure function from parents to a child, with its name, its kind and where it comes from."""
+
+import inspect
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from enum import StrEnum
+from typing import TYPE_CHECKING
+
+import torch
+
+from redqueen.engine.products import quick_products
+from redqueen.errors import ConfigError
+
+if TYPE_CHECKING:
+    from redqueen.evolution.variation.adapter import Adapter
+    from redqueen.evolution.variation.draws import Draws
+
+Range = tuple[float, float]
+_SHARES = frozenset({"density", "drop", "share", "spread", "way"})
+"""Names of values that are parts of a whole."""
+
+
+class Kind(StrEnum):
+    MUTATION = "mutation"
+    """Makes a child of one parent."""
+    CROSSOVER = "crossover"
+    """Makes a child of two parents of the same role."""
+
+
+class Use(StrEnum):
+    LIVE = "live"
+    """The paper's runs use it; the default."""
+    TRIED = "tried"
+    """The paper's authors tried it."""
+    CONTROL = "control"
+    """What every operator must beat."""
+    OWN = "own"
+    """Somebody's own, from a file."""
+
+
+@dataclass(frozen=True, slots=True)
+class Operator:
+    """`make(parents, draws)` gives a child's adapter and leaves the parents as they are; the better one comes first."""
+
+    name: str
+    kind: Kind
+    make: "Callable[..., Adapter]"
+    reference: str
+    """Where it comes from."""
+    use: Use = Use.OWN
+    norm: Range = (0.0, float("inf"))
+    """Of the child's Delta W, to the mean of its parents'; over all slots, at rank 4 and above, for parents that have
+    one norm in every slot and do not point away from each other."""
+    cosine: Range = (-1.0, 1.0)
+    """Of the child's Delta W and each parent's, likewise."""
+    moments: bool = False
+    """It looks at what the parents' optimisers remember."""
+    values: Mapping[str, float] = field(default_factory=dict)
+    """What its function is given instead of its defaults."""
+
+    def __call__(self, parents: "Sequence[Adapter]", draws: "Draws") -> "Adapter":
+        with quick_products(draws.device, torch.float32), torch.no_grad():
+            return self.make(parents, draws, **self.values)
+
+    def given(self, values: Mapping[str, float]) -> "Operator":
+        """The same operator with other values, and a name that says so."""
+        for name in values.keys() - self.defaults.keys():
+            known = ", ".join(self.defaults)
+            raise ConfigError(
+                f"the operator {self.name} takes no {name}", f"it takes {known}" if known else "it takes nothing"
+            )
+        for name, value in values.items():
+            if value < 0 or (name in _SHARES and value >= 1):
+                bounds = "from 0 to below 1" if name in _SHARES else "of 0 or more"
+                raise ConfigError(f"the operator {self.name} cannot take {name}={value:g}", f"use a number {bounds}")
+        name = " ".join([self.name, *(f"{name}={value:g}" for name, value in values.items())])
+        return replace(self, name=name, values={**self.values, **values})
+
+    @property
+    def parents(self) -> int:
+        return 1 if self.kind is Kind.MUTATION else 2
+
+    @property
+    def about(self) -> str:
+        """What it does, in one line: that of its function's docstring."""
+        return (inspect.getdoc(self.make) or "").partition("\n")[0]
+
+    @property
+    def defaults(self) -> dict[str, float]:
+        """The values that its function takes."""
+        named = inspect.signature(self.make).parameters.values()
+        defaults = {each.name: each.default for each in named if each.kind is inspect.Parameter.KEYWORD_ONLY}
+        return {**defaults, **self.values}

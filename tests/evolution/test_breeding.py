@@ -1,0 +1,126 @@
+"""Events on a real engine: who comes, who goes, and that evolution alone can drive a race."""
+
+import asyncio
+import statistics
+from dataclasses import replace
+from random import Random
+
+import pytest
+import torch
+from engine import tiny
+
+from redqueen.config import EvolutionConfig
+from redqueen.engine.protocol import Recipe, ScoreRequest, Trajectory
+from redqueen.errors import Fault
+from redqueen.evolution.breeding import breed
+from redqueen.evolution.replacement import Event, apply, plan
+from redqueen.evolution.variation import OPERATORS, child
+from redqueen.population.board import Board, Meeting
+from redqueen.population.members import Birth, Member, Population, Role, founders
+from redqueen.population.ratings import Result
+
+
+def an_event(dead: str, child: str, operator: str, *parents: str, seed: int = 7) -> Event:
+    member = Member(child, Role.STUDENT, dead, birth=Birth(10, operator, parents))
+    return Event(10, Role.STUDENT, dead, dead, member, operator, parents, seed)
+
+
+def test_a_child_takes_the_place_of_the_dead_and_its_parents_stay_as_they_are():
+    with tiny.engine("llama", members=3) as opened:
+        before = {id: opened.read(id) for id in opened.members}
+        breed(opened, [an_event("m2", "m2.1", "svd_subspace", "m1", "m0")], OPERATORS)
+        assert sorted(opened.members) == ["m0", "m1", "m2.1"]
+        expected = child(OPERATORS["svd_subspace"], [before["m1"], before["m0"]], seed=7)
+        assert tiny.difference(opened.read("m2.1"), expected) == 0
+        assert tiny.difference(opened.read("m0"), before["m0"]) == 0
+        assert tiny.difference(opened.read("m1"), before["m1"]) == 0
+
+
+def test_a_fresh_member_says_what_the_base_says():
+    with tiny.engine("llama", members=2) as opened:
+        breed(opened, [an_event("m1", "m1.1", "fresh")], OPERATORS)
+        state = opened.read("m1.1")
+        assert all(not b_O_R.any() for _, b_O_R in state.factors.values())
+        assert all(a_R_I.any() for a_R_I, _ in state.factors.values())
+        opened.write("other", opened.fresh())
+        assert tiny.difference(state, opened.read("other")) == 0, "fresh members share their A factors"
+
+
+def test_an_optimiser_does_not_pass_on_to_a_child_but_fisher_sees_the_parents():
+    with tiny.engine("llama", members=3) as opened:
+        random = Random(0)
+        completion = tiny.tokens(random, 6)
+        batch = [
+            Trajectory(
+                member=id, prompt=tiny.tokens(random, 4), completion=completion, logprobs=(-4.0,) * 6, advantages=1.0
+            )
+            for id in ("m0", "m1")
+        ]
+        tiny.update(opened, batch, Recipe(lr=1e-2))
+        states = [opened.read(id, optimiser=True) for id in ("m0", "m1")]
+        assert all(state.optimiser is not None for state in states)
+        breed(opened, [an_event("m2", "m2.1", "fisher", "m0", "m1")], OPERATORS)
+        made = opened.read("m2.1", optimiser=True)
+        assert made.optimiser is None
+        blind = child(OPERATORS["fisher"], [replace(state, optimiser=None) for state in states], seed=7)
+        assert tiny.difference(made, child(OPERATORS["fisher"], states, seed=7)) == 0
+        assert tiny.difference(made, blind) > 1e-4
+
+
+def test_an_operator_that_is_not_at_hand_changes_nobody():
+    with tiny.engine("llama", members=2) as opened:
+        with pytest.raises(Fault, match="not at hand"):
+            breed(opened, [an_event("m1", "m1.1", "copy_parent", "m0")], {})
+        assert opened.members == ["m0", "m1"]
+
+
+def evolved(steps: int, settings: EvolutionConfig) -> list[float]:
+    """The students' mean reward before each step of a race without gradients: the log-probability of a text."""
+    random = Random(3)
+    prompt, wanted = tiny.tokens(random, 5), tiny.tokens(random, 12)
+    population = founders(1, 6)
+    operators = [OPERATORS[name] for name in settings.operators]
+    means = []
+    with tiny.engine("llama", members=0) as opened:
+        for index, member in enumerate(population.members):
+            opened.write(member.id, tiny.shaken(opened.fresh(), index, 0.2))
+        for step in range(1, steps + 1):
+            rewards = _rewards(opened, population, prompt, wanted)
+            means.append(statistics.fmean(rewards.values()))
+            board = Board(tuple(_meeting(step, id, reward) for id, reward in rewards.items()))
+            events = plan(population, step, settings, board, operators, run_seed=1)
+            breed(opened, events, OPERATORS)
+            population = apply(population, events)
+            assert sorted(opened.members) == sorted(member.id for member in population.members)
+    return means
+
+
+def _rewards(opened, population: Population, prompt, wanted) -> dict[str, float]:
+    asked = [ScoreRequest(prompt=prompt, completion=wanted, member=each.id) for each in population.students]
+    scores = asyncio.run(opened.score(asked))
+    return {each.id: statistics.fmean(score.logprobs) for each, score in zip(population.students, scores, strict=True)}
+
+
+def _meeting(step: int, student: str, reward: float) -> Meeting:
+    return Meeting(
+        step, 0, "t0", student, "code_o", 1, 0, 1, 0, 1, 0.5, Result.DRAW, Result.DRAW, student_reward=reward
+    )
+
+
+def test_evolution_alone_raises_the_reward_and_without_it_nothing_changes():
+    # Every step, so that the race is short: children are then old enough after two.
+    on = EvolutionConfig(every=1, fitness="reward", operators=("full_noise", "spectral", "extrapolation"))
+    rewards = evolved(40, on)
+    assert rewards[-1] > rewards[0] + 0.5
+    assert rewards == evolved(40, on), "the same run seed gives the same race"
+    still = evolved(3, on.model_copy(update={"every": 0}))
+    assert still[0] == still[-1]
+
+
+@pytest.mark.skipif(
+    not torch.cuda.is_available(), reason="needs a GPU, as the CUDA half of every operator's tests does"
+)
+def test_children_can_be_made_on_the_gpu():
+    with tiny.engine("llama", members=2) as opened:
+        breed(opened, [an_event("m1", "m1.1", "spectral", "m0")], OPERATORS, torch.device("cuda"))
+        assert "m1.1" in opened.members

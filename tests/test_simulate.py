@@ -1,0 +1,125 @@
+"""The simulation: its parts are right, and the method's two claims about ratings hold in it."""
+
+import json
+from random import Random
+
+import pytest
+
+from redqueen import simulate
+from redqueen.cli import main
+from redqueen.config import Config, load
+from redqueen.errors import ConfigError, InputError
+from redqueen.simulate import kendall
+
+
+@pytest.fixture(scope="module")
+def report() -> simulate.Report:
+    return simulate.ratings(8, 8, 24, 30, 64, 10, Config())
+
+
+def test_ratings_find_out_who_is_good(report):
+    assert report.tau.mean >= 0.8
+    assert report.tau == min(report.tau_teachers, report.tau_students)
+
+
+def test_our_rule_drops_the_truly_worst_and_the_papers_drops_newborns(report):
+    assert report.worst_quarter_hit.mean >= 0.65
+    assert report.worst_quarter_hit_best_parent.mean >= 0.65
+    assert report.worst_quarter_hit.low > report.worst_quarter_hit_paper.high
+    assert 0.2 < report.worst_quarter_hit_chance.mean < 0.3
+    assert report.newborn_hit.mean == 0
+    assert report.newborn_hit_paper.mean > 0.5
+
+
+def test_every_figure_comes_with_its_interval(report):
+    answer = json.loads(json.dumps(report.as_json()))
+    figures = [name for name in answer if name.startswith(("tau", "worst", "newborn")) and "interval" not in name]
+    assert len(figures) == 10
+    for name in figures:
+        low, high = answer[f"{name}_interval"]
+        assert low <= answer[name] <= high
+    assert answer["settings"]["match"]["maker"] == "pfsp"
+
+
+def test_without_information_ratings_find_out_nothing():
+    """With all skills the same whatever the ratings say is chance: the simulation does not leak what it measures."""
+    spread = simulate.SKILL_SPREAD
+    try:
+        simulate.SKILL_SPREAD = 1e-6
+        taus = [simulate._orders(seed, 10, 64, Config()) for seed in range(60)]
+    finally:
+        simulate.SKILL_SPREAD = spread
+    assert abs(simulate.estimate([sum(each) / 2 for each in taus]).mean) < 0.15
+
+
+def test_more_attempts_tell_more():
+    few, many = ([simulate._orders(seed, 15, attempts, Config())[1] for seed in range(40)] for attempts in (2, 256))
+    assert sum(few) < sum(many)
+
+
+def test_kendalls_tau():
+    assert kendall([1, 2, 3], [10, 20, 30]) == 1
+    assert kendall([1, 2, 3], [3, 2, 1]) == -1
+    assert kendall([1, 2, 3], [1, 3, 2]) == pytest.approx(1 / 3)
+    assert kendall([1, 1, 1], [1, 3, 2]) == 0
+
+
+def test_binomials_have_the_mean_and_the_bounds_they_should():
+    drawn = simulate._binomials([8] * 5000, 0.3, Random(0))
+    assert sum(drawn) / 5000 == pytest.approx(2.4, abs=0.08)
+    assert set(simulate._binomials([8, 3], 1.0, Random(0))) == {8, 3}
+    assert set(simulate._binomials([8, 3], 0.0, Random(0))) == {0}
+
+
+def test_the_same_seeds_give_the_same_races():
+    assert simulate._orders(3, 5, 20, Config()) == simulate._orders(3, 5, 20, Config())
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"evolution.fitness": "reward", "match.maker": "round_robin"},
+        {"evolution.fitness": "rate", "evolution.selection": "tournament", "match.panel": "2"},
+        {"match.maker": "all", "match.rule": "paper", "match.exclude": "t0:s0"},
+    ],
+)
+def test_other_settings_are_raced_too(settings):
+    assert simulate.ratings(3, 4, 2, 4, 20, 3, load(None, settings)).seconds > 0
+
+
+def test_what_cannot_be_simulated_is_refused():
+    for sizes in ((1, 8, 4), (8, 1, 4), (8, 8, 1)):
+        with pytest.raises(InputError):
+            simulate.ratings(*sizes, 2, 8, 2, Config())
+    with pytest.raises(InputError, match="too few members die"):
+        simulate.ratings(2, 2, 2, 2, 8, 1, Config())
+    with pytest.raises(InputError, match="every"):
+        simulate.ratings(2, 2, 2, 2, 8, 2, load(None, {"evolution.every": "0"}))
+    with pytest.raises(ConfigError, match="sharing"):
+        simulate.ratings(2, 2, 2, 2, 8, 2, load(None, {"evolution.selection": "sharing"}))
+    with pytest.raises(ConfigError, match="there is no such seat"):
+        simulate.ratings(2, 2, 2, 2, 8, 2, load(None, {"match.exclude": "t3:s3"}))
+
+
+def test_the_command_answers_people_and_scripts(capsys):
+    words = [
+        "simulate",
+        "ratings",
+        "--seeds",
+        "2",
+        "--rounds",
+        "3",
+        "--births",
+        "2",
+        "--teachers",
+        "4",
+        "--students",
+        "5",
+    ]
+    assert main([*words, "--json"]) == 0
+    answer = json.loads(capsys.readouterr().out)
+    assert (answer["teachers"], answer["students"], answer["seeds"]) == (4, 5, 2)
+    assert main(words) == 0
+    assert "worst quarter" in capsys.readouterr().out
+    assert main(["simulate", "ratings", "--seeds", "0"]) == 2
+    assert "--seeds cannot be 0" in capsys.readouterr().err
