@@ -10,7 +10,14 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from redqueen.config import (
+from redqueen.config import dump, load, open_engine, place, presets
+from redqueen.engine.shapes import random_base
+from redqueen.errors import ConfigError
+from redqueen.evolution.fitness import FITNESS
+from redqueen.evolution.selection import SELECTION
+from redqueen.population.matchmaking import MATCHMAKERS
+from redqueen.population.results import Rule
+from redqueen.settings import (
     Config,
     EngineConfig,
     EvolutionConfig,
@@ -18,19 +25,8 @@ from redqueen.config import (
     PopulationConfig,
     RlConfig,
     VerifierConfig,
-    dump,
-    load,
-    open_engine,
-    place,
-    presets,
-    to_toml,
 )
-from redqueen.engine.shapes import random_base
-from redqueen.errors import ConfigError
-from redqueen.evolution.fitness import FITNESS
-from redqueen.evolution.selection import SELECTION
-from redqueen.population.matchmaking import MATCHMAKERS
-from redqueen.population.results import Rule
+from redqueen.toml import to_toml
 
 
 def written(folder: Path, text: str) -> str:

@@ -7,8 +7,9 @@ import pytest
 
 from redqueen import simulate
 from redqueen.cli import main
-from redqueen.config import Config, load
+from redqueen.config import load
 from redqueen.errors import ConfigError, InputError
+from redqueen.settings import Config
 from redqueen.simulate import kendall
 
 

@@ -16,8 +16,9 @@ from typing import Annotated, Any, TypeVar, get_args, get_origin
 
 import tyro
 
-from redqueen.config import Config, Overrides
+from redqueen.config import Overrides
 from redqueen.errors import InputError
+from redqueen.settings import Config
 
 C = TypeVar("C")
 

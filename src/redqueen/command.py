@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Protocol, TypeVar
 
 import tyro
 
-from redqueen.config import Config
 from redqueen.errors import InputError
+from redqueen.settings import Config
 
 if TYPE_CHECKING:
     from rich.console import Console

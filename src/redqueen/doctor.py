@@ -18,8 +18,9 @@ from rich.console import Console
 from rich.text import Text
 
 from redqueen import __version__
-from redqueen.config import EngineConfig, VerifierConfig, place
+from redqueen.config import place
 from redqueen.errors import InputError
+from redqueen.settings import EngineConfig, VerifierConfig
 from redqueen.verifier import Examination, Tier, examine
 
 GIB = 1 << 30

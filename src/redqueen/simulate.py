@@ -17,7 +17,6 @@ from random import Random
 from statistics import NormalDist
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
-from redqueen.config import Config, EvolutionConfig
 from redqueen.errors import InputError
 from redqueen.evolution import replacement
 from redqueen.keys import numbers
@@ -27,6 +26,7 @@ from redqueen.population.members import Member, MemberId, Population, founders
 from redqueen.population.play import KindOutcome, Outcome, play
 from redqueen.population.ratings import BETA, MU, SIGMA
 from redqueen.population.results import TaskScore
+from redqueen.settings import Config, EvolutionConfig
 
 if TYPE_CHECKING:
     from rich.console import Console

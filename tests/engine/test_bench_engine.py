@@ -9,8 +9,8 @@ import torch
 from redqueen.bench import engine as bench
 from redqueen.bench import engine_peers, members, workload
 from redqueen.cli import main
-from redqueen.config import EngineConfig
 from redqueen.engine import memory
+from redqueen.settings import EngineConfig
 
 CPU = torch.device("cpu")
 ON_CPU = EngineConfig(device="cpu")

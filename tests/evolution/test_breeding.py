@@ -9,7 +9,6 @@ import pytest
 import torch
 from engine import tiny
 
-from redqueen.config import EvolutionConfig
 from redqueen.engine.protocol import Recipe, ScoreRequest, Trajectory
 from redqueen.errors import Fault
 from redqueen.evolution.breeding import breed
@@ -18,6 +17,7 @@ from redqueen.evolution.variation import OPERATORS, child
 from redqueen.population.board import Board, Meeting
 from redqueen.population.members import Birth, Member, Population, Role, founders
 from redqueen.population.ratings import Result
+from redqueen.settings import EvolutionConfig
 
 
 def an_event(dead: str, child: str, operator: str, *parents: str, seed: int = 7) -> Event:

@@ -8,12 +8,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evolution.test_fitness import match, played
-from redqueen.config import EvolutionConfig
 from redqueen.errors import ConfigError
 from redqueen.evolution.replacement import FRESH, Event, apply, due, plan
 from redqueen.population.board import Board
 from redqueen.population.members import Birth, Member, Population, Role, founders
 from redqueen.population.ratings import PRIOR, SIGMA, Rating
+from redqueen.settings import EvolutionConfig
 
 
 @dataclass(frozen=True)

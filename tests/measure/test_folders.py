@@ -13,12 +13,12 @@ from rich.console import Console
 from transformers import LlamaConfig, LlamaForCausalLM
 
 from redqueen.cli import main
-from redqueen.config import EngineConfig
 from redqueen.engine.base import load as load_base
 from redqueen.engine.local import LocalEngine
 from redqueen.engine.peft import save
 from redqueen.engine.protocol import MemberState
 from redqueen.measure.folders import Comparison, compare
+from redqueen.settings import EngineConfig
 
 CPU = EngineConfig(device="cpu", rows=8)
 

@@ -8,8 +8,9 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from redqueen.config import Config, open_verifier
+from redqueen.config import open_verifier
 from redqueen.errors import Fault
+from redqueen.settings import Config
 from redqueen.verifier import Job, Limits, LocalVerifier
 
 if TYPE_CHECKING:

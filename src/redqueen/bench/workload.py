@@ -13,13 +13,13 @@ from dataclasses import dataclass
 
 import torch
 
-from redqueen.config import EngineConfig
 from redqueen.engine import base as bases
 from redqueen.engine import memory, shapes
 from redqueen.engine.base import Base
 from redqueen.engine.local import LocalEngine
 from redqueen.engine.protocol import MemberState, SampleRequest, Trajectory
 from redqueen.errors import InputError
+from redqueen.settings import EngineConfig
 
 B_STD = 0.02
 """Of the members' B factors, which start at zero: every member shall say something of its own."""

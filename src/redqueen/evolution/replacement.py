@@ -11,7 +11,6 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from redqueen.config import EvolutionConfig
 from redqueen.errors import ConfigError
 from redqueen.evolution.fitness import FITNESS
 from redqueen.evolution.selection import SELECTION, Distances, ranked
@@ -19,6 +18,7 @@ from redqueen.keys import key, numbers
 from redqueen.population.board import Board
 from redqueen.population.members import Birth, Member, MemberId, Population, Role
 from redqueen.population.ratings import PRIOR, SIGMA, Rating
+from redqueen.settings import EvolutionConfig
 
 FRESH = "fresh"
 """The operator of an event that puts in a fresh member."""

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from redqueen.command import printable
-from redqueen.config import EngineConfig, open_engine, place
+from redqueen.config import open_engine, place
 from redqueen.engine import peft
 from redqueen.engine.protocol import MemberState
 from redqueen.errors import InputError
@@ -27,6 +27,7 @@ from redqueen.measure.distance import (
     weight_cosines,
     weight_distances,
 )
+from redqueen.settings import EngineConfig
 from redqueen.tasks.code import SEEDS, CodeFamily
 from redqueen.tasks.protocol import Message, Prompt
 

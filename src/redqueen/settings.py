@@ -1,0 +1,233 @@
+"""The settings: frozen models that refuse what they do not know and what does not go together.
+
+A field's docstring is its help text on the command line.
+"""
+
+import re
+from typing import Annotated, Any, Literal
+
+import tyro
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
+
+from redqueen.errors import ConfigError
+from redqueen.toml import shown
+
+
+class Section(BaseModel):
+    """What every part of the settings has in common."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True)
+
+
+class VerifierConfig(Section):
+    """How untrusted programs are run."""
+
+    tier: Literal["best", "full", "seccomp"] = "best"
+    """The isolation: the strongest that this machine offers, or exactly this one."""
+    minimum: Literal["full", "seccomp"] = "seccomp"
+    """Refuse to run programs under anything weaker than this."""
+    run_unprotected: bool = False
+    """Run model-written programs with no isolation where the machine offers none: they can then read, change
+    and send whatever you can."""
+    workers: int | None = Field(default=None, ge=1, le=1024)
+    """Programs that run at the same time; one per core when left out."""
+
+    @model_validator(mode="after")
+    def _agree(self) -> "VerifierConfig":
+        if self.tier == "seccomp" and self.minimum == "full":
+            raise ConfigError(
+                'verifier.tier = "seccomp" is weaker than verifier.minimum = "full"',
+                'set verifier.tier to "best", or verifier.minimum to "seccomp"',
+            )
+        if self.run_unprotected and (self.tier != "best" or self.minimum == "full"):
+            demand = f'verifier.tier = "{self.tier}"' if self.tier != "best" else 'verifier.minimum = "full"'
+            raise ConfigError(
+                f"verifier.run_unprotected allows no isolation at all, and {demand} demands some",
+                "leave one of the two out",
+            )
+        return self
+
+
+def _as_tuple(value: Any) -> Any:
+    # Settings are frozen, lists in TOML are not.
+    return tuple(value) if isinstance(value, list) else value
+
+
+class EngineConfig(Section):
+    """The base, and the shape of its members' adapters."""
+
+    base: str = Field(default="smollm2-135m", min_length=1)
+    """The frozen language model: a name that `redqueen base list` knows, a folder, a .gguf file or a hub id."""
+    rank: int = Field(default=16, ge=1, le=4096)
+    """The rank of every member's adapter."""
+    alpha: float | None = Field(default=None, gt=0, allow_inf_nan=False)
+    """An adapter counts alpha / rank times; twice the rank when left out."""
+    target_modules: Annotated[
+        tuple[Annotated[str, Field(min_length=1)], ...] | None,
+        Field(min_length=1, examples=[["q_proj", "v_proj"]]),
+        BeforeValidator(_as_tuple),
+        tyro.conf.arg(metavar="NAME,NAME"),
+    ] = None
+    """The linear layers that are adapted, by the end of their names; all of the base's blocks when left out."""
+    rows: int | None = Field(default=None, ge=1, le=65536)
+    """Completions that grow at the same time; as many as suit the device when left out."""
+    device: Literal["best", "cuda", "cpu"] = "best"
+    """Where models run: CUDA if there is any, or exactly this one."""
+    dtype: Literal["best", "bfloat16", "float32"] = "best"
+    """What the base computes in: bfloat16 on CUDA and float32 on the CPU, or exactly this one."""
+
+
+class PopulationConfig(Section):
+    """Who races."""
+
+    teachers: int = Field(default=4, ge=1, le=1024)
+    """Members that propose tasks."""
+    students: int = Field(default=4, ge=1, le=1024)
+    """Members that solve them."""
+
+
+class MatchConfig(Section):
+    """Who meets whom, and who wins."""
+
+    maker: Literal["pfsp", "uniform", "round_robin", "all"] = "pfsp"
+    """How a teacher gets its student: preferably one of its own strength, any, each in turn, or all at once."""
+    panel: int | None = Field(default=None, ge=1, le=1024)
+    """Students who attempt a teacher's tasks; one when left out, and all of them with the maker "all"."""
+    exclude: Annotated[
+        tuple[str, ...],
+        Field(examples=[["t0:s0", "t1:s1"]]),
+        BeforeValidator(_as_tuple),
+        tyro.conf.arg(metavar="t0:s0,t1:s1"),
+    ] = ()
+    """Seats that never meet, by the founders' names; whoever takes such a seat later inherits this."""
+    rule: Literal["ours", "paper"] = "ours"
+    """What counts in a match: "ours" leaves out tasks that nobody solved and calls a draw what chance explains,
+    "paper" compares the plain solve rate with the expected one."""
+
+    @model_validator(mode="after")
+    def _agree(self) -> "MatchConfig":
+        for entry in self.exclude:
+            if not re.fullmatch("t[0-9]+:s[0-9]+", entry, re.ASCII):
+                raise ConfigError(
+                    f"match.exclude cannot hold {shown(entry, quote=True)}",
+                    "name a teacher's seat and a student's, such as \"t0:s0\"",
+                )
+        return self
+
+    @property
+    def kept_apart(self) -> frozenset[tuple[str, str]]:
+        """The excluded pairs, as a teacher's seat and a student's."""
+        return frozenset((teacher, student) for teacher, _, student in (each.partition(":") for each in self.exclude))
+
+
+class EvolutionConfig(Section):
+    """Who is replaced, and by whom."""
+
+    every: int = Field(default=10, ge=0, le=1_000_000)
+    """Steps from one replacement to the next; 0 turns evolution off."""
+    share: float = Field(default=0.25, gt=0, lt=1, allow_inf_nan=False)
+    """The part of each role that is replaced, rounded down, but one at least."""
+    elites: int = Field(default=1, ge=0, le=1024)
+    """Members of each role, its best, that are never replaced."""
+    fitness: Literal["rating", "reward", "rate"] = "rating"
+    """What makes a member good: its rating, its mean reward since the last replacement, or its solve rate (a
+    teacher's: the rate at which it stumps) over the opponents it met."""
+    selection: Literal["truncation", "tournament", "sharing"] = "truncation"
+    """How parents are chosen: any of the best, the best of three, or the best with crowds of similar ones marked
+    down."""
+    rule: Literal["ours", "paper"] = "ours"
+    """Who dies: "ours" the lowest rating's mean once it is old enough, its child starting at its role's mean;
+    "paper" the lowest bound, newborns included, its child starting from the prior."""
+    operators: Annotated[
+        tuple[Annotated[str, Field(min_length=1)], ...],
+        Field(min_length=1, examples=[["dare", "my.py:NAME"]]),
+        BeforeValidator(_as_tuple),
+        tyro.conf.arg(metavar="NAME,FILE.py:NAME"),
+    ] = (
+        "spectral",
+        "slot_noise",
+        "component_mask",
+        "full_noise",
+        "dare",
+        "layer_wise",
+        "svd_subspace",
+        "extrapolation",
+    )
+    """What makes a child of its parents, each as likely as the next: names, or FILE.py:NAME for one of your own."""
+    inject: bool = False
+    """Put a fresh member in the place of one that dies when its role has become too much alike."""
+
+
+class RlConfig(Section):
+    """How members learn."""
+
+    update: Literal["reinforce", "none"] = "reinforce"
+    """What changes weights from step to step: the rewards, or nothing, which leaves them to evolution alone."""
+
+
+class Config(Section):
+    """All settings of a run."""
+
+    verifier: VerifierConfig = VerifierConfig()
+    engine: EngineConfig = EngineConfig()
+    population: PopulationConfig = PopulationConfig()
+    match: MatchConfig = MatchConfig()
+    evolution: EvolutionConfig = EvolutionConfig()
+    rl: RlConfig = RlConfig()
+
+    @model_validator(mode="after")
+    def _agree(self) -> "Config":
+        self._matches_can_be_made()
+        for role, count in (("teachers", self.population.teachers), ("students", self.population.students)):
+            if self.evolution.every and count > 1 and self.evolution.elites >= count:
+                raise ConfigError(
+                    f"evolution.elites = {self.evolution.elites} spares all of population.{role} = {count}",
+                    "use fewer elites, or turn evolution off with evolution.every = 0",
+                )
+        if self.rl.update == "none":
+            if self.evolution.every == 0:
+                raise ConfigError(
+                    'with rl.update = "none" and evolution.every = 0 nothing would ever change',
+                    "let one of the two work",
+                )
+            if self.population.teachers == self.population.students == 1:
+                raise ConfigError(
+                    'rl.update = "none" leaves everything to evolution, which replaces nobody in a role of one',
+                    "set population.teachers or population.students to 2 or more",
+                )
+            if "fisher" in self.evolution.operators:
+                raise ConfigError(
+                    'the operator "fisher" in evolution.operators weighs by the optimiser\'s moments, and with '
+                    'rl.update = "none" there are none',
+                    "leave one of the two out",
+                )
+        return self
+
+    def _matches_can_be_made(self) -> None:
+        teachers = [f"t{index}" for index in range(self.population.teachers)]
+        students = [f"s{index}" for index in range(self.population.students)]
+        panel = self.match.panel or 1
+        if panel > len(students):
+            raise ConfigError(
+                f"match.panel = {panel} wants more students than population.students = {len(students)}",
+                f"use a panel of at most {len(students)}, or more students",
+            )
+        apart = self.match.kept_apart
+        for seats, seated in ((teachers, [t for t, _ in apart]), (students, [s for _, s in apart])):
+            for seat in sorted(set(seated) - set(seats)):
+                raise ConfigError(
+                    f"match.exclude names {shown(seat)}, and there is no such seat",
+                    f"the seats are {seats[0]} to {seats[-1]}" if len(seats) > 1 else f"the only one is {seats[0]}",
+                )
+        for seat in students if apart else ():
+            if all((teacher, seat) in apart for teacher in teachers):
+                raise ConfigError(f"match.exclude leaves nobody for {seat} to play", "leave it an opponent")
+        for seat in teachers if apart else ():
+            left = sum((seat, student) not in apart for student in students)
+            if left == 0:
+                raise ConfigError(f"match.exclude leaves nobody for {seat} to play", "leave it an opponent")
+            if left < panel:
+                raise ConfigError(
+                    f"match.panel = {panel} wants more students than match.exclude leaves to {seat}",
+                    f"use a panel of at most {left}, or exclude fewer pairs",
+                )
