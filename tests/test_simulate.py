@@ -124,3 +124,16 @@ def test_the_command_answers_people_and_scripts(capsys):
     assert "worst quarter" in capsys.readouterr().out
     assert main(["simulate", "ratings", "--seeds", "0"]) == 2
     assert "--seeds cannot be 0" in capsys.readouterr().err
+
+
+def test_a_lineage_can_be_drawn(capsys):
+    assert main(["simulate", "lineage", "--births", "3"]) == 0
+    tree = capsys.readouterr().out
+    assert tree.count(" +\n") + tree.count(" +  ") == 6, "one dead in each role at each of three events"
+    assert "step 30" in tree
+    assert main(["simulate", "lineage", "--births", "1", "--dot", "--evolution.operators", "dare"]) == 0
+    graph = capsys.readouterr().out
+    assert graph.startswith("digraph lineage {")
+    assert graph.count('label="dare"') == 4, "two children of two parents"
+    assert main(["simulate", "lineage", "--evolution.every", "0"]) == 2
+    assert "no births" in capsys.readouterr().err

@@ -221,6 +221,25 @@ class SimulateRatings(Command):
         show(report, as_json=self.json)
 
 
+@dataclass(frozen=True, kw_only=True)
+class SimulateLineage(Command):
+    """Who descends from whom in a race with known skills and no model, as a tree."""
+
+    births: int = 5
+    """Events, one every --evolution.every steps."""
+    seed: int = 0
+    """Which race."""
+    dot: bool = False
+    """Print it for Graphviz instead, with both parents of every child."""
+
+    def run(self) -> None:
+        from redqueen import simulate
+        from redqueen.evolution.lineage import dot, draw
+
+        population = simulate.lineage(positive("--births", self.births), self.seed, self.settings)
+        print(dot(population) if self.dot else draw(population))
+
+
 COMMANDS: dict[str, type[Command]] = {
     "doctor": Doctor,
     "verify": Verify,
@@ -236,6 +255,7 @@ COMMANDS: dict[str, type[Command]] = {
     "bench members": BenchMembers,
     "bench operators": BenchOperators,
     "simulate ratings": SimulateRatings,
+    "simulate lineage": SimulateLineage,
 }
 
 

@@ -31,6 +31,8 @@ from redqueen.settings import Config, EvolutionConfig
 if TYPE_CHECKING:
     from rich.console import Console
 
+ATTEMPTS = 64
+"""Of a match, unless told otherwise."""
 ATTEMPTS_PER_TASK = 8
 SKILL_SPREAD = SIGMA / 2
 CHILD_SPREAD = BETA / 2
@@ -236,9 +238,8 @@ def _births(
     race = _start(seed, settings)
     evolution: EvolutionConfig = settings.evolution.model_copy(update={"rule": rule})
     deaths = _Deaths([], [], [])
-    for _ in range(births * evolution.every):
-        _round(race, attempts, settings)
-        events = replacement.plan(race.population, race.step, evolution, race.board, _BREEDERS, seed)
+    for _ in range(births):
+        events = _interval(race, attempts, settings, evolution, seed)
         for event in events:
             role = race.population.of(event.role)
             skills = sorted(race.skills[each.id] for each in role)
@@ -248,12 +249,43 @@ def _births(
             if race.step > evolution.every:
                 born = race.population.member(event.dead).birth.step
                 deaths.newborn.append(born == race.step - evolution.every)
-        for event in events:
-            inherited = [race.skills[parent] for parent in event.parents]
-            middle = statistics.fmean(inherited) if inheritance == "mean" else max(inherited)
-            race.skills[event.child.id] = race.rng.gauss(middle, CHILD_SPREAD)
-        race.population = replacement.apply(race.population, events)
+        _replace(race, events, inheritance)
     return deaths
+
+
+def lineage(births: int, seed: int, settings: Config) -> Population:
+    """The population, with its dead, of a race with births: what there is to draw of a real one."""
+    if settings.evolution.every == 0:
+        raise InputError("evolution.every = 0 leaves no births to simulate", "set it to 1 or more")
+    from redqueen.evolution.variation import find
+
+    operators = [find(name) for name in settings.evolution.operators]
+    race = _start(seed, settings)
+    for _ in range(births):
+        _replace(race, _interval(race, ATTEMPTS, settings, settings.evolution, seed, operators), "mean")
+    return race.population
+
+
+def _interval(
+    race: _Race,
+    attempts: int,
+    settings: Config,
+    evolution: EvolutionConfig,
+    seed: int,
+    operators: Sequence[replacement.Breeder] = _BREEDERS,
+) -> list[replacement.Event]:
+    """The rounds from one replacement to the next, and the plan of that."""
+    for _ in range(evolution.every):
+        _round(race, attempts, settings)
+    return replacement.plan(race.population, race.step, evolution, race.board, operators, seed)
+
+
+def _replace(race: _Race, events: Sequence[replacement.Event], inheritance: Inheritance) -> None:
+    for event in events:
+        inherited = [race.skills[parent] for parent in event.parents]
+        middle = statistics.fmean(inherited) if inheritance == "mean" else max(inherited)
+        race.skills[event.child.id] = race.rng.gauss(middle, CHILD_SPREAD)
+    race.population = replacement.apply(race.population, events)
 
 
 def _round(race: _Race, attempts: int, settings: Config) -> None:
