@@ -1,8 +1,10 @@
 """Schedules: everybody plays, equally often, never with an excluded seat, and as the matchmaker's weights say."""
 
 import math
+import re
 from collections import Counter
 from itertools import product
+from pathlib import Path
 from random import Random
 from statistics import NormalDist
 
@@ -197,3 +199,16 @@ def chi_square_bound(freedom: int, p: float) -> float:
     """Wilson and Hilferty's approximation of the value exceeded with probability p."""
     z = NormalDist().inv_cdf(1 - p)
     return freedom * (1 - 2 / (9 * freedom) + z * math.sqrt(2 / (9 * freedom))) ** 3
+
+
+def test_the_matchmaker_in_the_docs_works_as_it_stands(monkeypatch):
+    page = (Path(__file__).parents[2] / "docs" / "extending.md").read_text()
+    [block] = re.findall(r"```python\n(\"\"\"curious.*?)```", page, re.DOTALL)
+    module: dict = {}
+    exec(compile(block, "curious.py", "exec"), module)
+    monkeypatch.setitem(MATCHMAKERS, "curious", Maker(module["choose"], 1))
+    population = rated(3, 5)
+    matches = schedule(population, "curious", Board(), Random(0))
+    check(matches, 3, 5, 1)
+    [first] = matches[0].students
+    assert population.member(first).rating.sigma == max(each.rating.sigma for each in population.students)
