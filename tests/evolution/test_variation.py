@@ -691,3 +691,8 @@ def test_an_operator_is_one_public_function_in_one_small_file(name):
         if isinstance(node, ast.FunctionDef | ast.ClassDef) and not node.name.startswith("_")
     }
     assert public - SHARED == {name}
+
+
+def test_della_of_silent_slots_is_silent_however_much_it_drops():
+    parents = [silenced(each) for each in couple()]
+    assert all(not b_O_R.any() for _, b_O_R in breed("della", parents, drop=0.9, spread=0.2).factors.values())

@@ -4,6 +4,7 @@ A board is a value, like the population. It counts tasks and attempts, not rates
 meetings add up.
 """
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
 from functools import cached_property
@@ -112,7 +113,8 @@ class Board:
 
     @cached_property
     def _met(self) -> dict[tuple[MemberId, MemberId], int]:
-        return {pair: tally.matches for pair, tally in self.pairs().items()}
+        matches = {(meeting.step, meeting.match): (meeting.teacher, meeting.student) for meeting in self.meetings}
+        return Counter(matches.values())
 
     def matrix(self, teachers: Sequence[MemberId], students: Sequence[MemberId]) -> list[list[Tally]]:
         """A row for each teacher, a column for each student."""

@@ -8,17 +8,19 @@ from collections.abc import Sequence
 from torch import Tensor
 
 from redqueen.evolution.variation.adapter import Adapter
-from redqueen.evolution.variation.dense import merged
+from redqueen.evolution.variation.dense import Slot, merged
 from redqueen.evolution.variation.draws import Draws
 
 
 def dare(parents: Sequence[Adapter], draws: Draws, *, drop: float = 0.7) -> Adapter:
     """The mean of both Delta W after entries were dropped with this chance and the rest rescaled."""
-    return merged(
-        parents, draws, lambda one, other: (sparse(one.delta(), draws, drop) + sparse(other.delta(), draws, drop)) / 2
-    )
+
+    def merge(one: Slot, other: Slot) -> Tensor:
+        return sparse(one.delta(), draws, drop).add_(sparse(other.delta(), draws, drop)).div_(2)
+
+    return merged(parents, draws, merge)
 
 
 def sparse(delta_O_I: Tensor, draws: Draws, drop: float) -> Tensor:
     """Equal to `delta_O_I` in expectation."""
-    return delta_O_I * draws.coins(1 - drop, *delta_O_I.shape) / (1 - drop)
+    return (delta_O_I * draws.coins(1 - drop, *delta_O_I.shape)).div_(1 - drop)

@@ -25,8 +25,9 @@ def della(parents: Sequence[Adapter], draws: Draws, *, drop: float = 0.7, spread
 
 def pruned(delta_O_I: Tensor, draws: Draws, drop: float, spread: float) -> Tensor:
     """Equal to `delta_O_I` in expectation."""
-    keep_O_I = _rank(delta_O_I).mul_(spread).add_(1 - drop - spread / 2)
-    return (draws.uniform(*delta_O_I.shape) < keep_O_I) * delta_O_I / keep_O_I
+    # A chance of nothing, or of less, would divide by it.
+    keep_O_I = _rank(delta_O_I).mul_(spread).add_(1 - drop - spread / 2).clamp_min_(1e-3)
+    return (delta_O_I * (draws.uniform(*delta_O_I.shape) < keep_O_I)).div_(keep_O_I)
 
 
 def _rank(delta_O_I: Tensor) -> Tensor:

@@ -77,12 +77,10 @@ def threshold(values: Tensor, share: float, draws: Draws, most: int = 1 << 20) -
 def elected(one_O_I: Tensor, other_O_I: Tensor) -> Tensor:
     """The mean of what agrees in sign with the sum of both: TIES's election and disjoint mean."""
     sign_O_I = (one_O_I + other_O_I).sign_()
-    total_O_I, voices_O_I = torch.zeros_like(one_O_I), torch.zeros_like(one_O_I)
-    for part_O_I in (one_O_I, other_O_I):
-        agrees_O_I = part_O_I * sign_O_I > 0
-        total_O_I += part_O_I * agrees_O_I
-        voices_O_I += agrees_O_I
-    return total_O_I.div_(voices_O_I.clamp_min_(1))
+    # What agrees with the sign is positive once it is multiplied by it.
+    one_O_I, other_O_I = ((part_O_I * sign_O_I).clamp_min_(0) for part_O_I in (one_O_I, other_O_I))
+    voices_O_I = (one_O_I > 0).to(torch.uint8) + (other_O_I > 0)
+    return one_O_I.add_(other_O_I).mul_(sign_O_I).div_(voices_O_I.clamp_min_(1))
 
 
 def _slot(stack: Stack, index: int) -> Slot:
