@@ -1,6 +1,7 @@
 """The simulation: its parts are right, and the method's two claims about ratings hold in it."""
 
 import json
+from dataclasses import replace
 from random import Random
 
 import pytest
@@ -9,6 +10,8 @@ from redqueen import simulate
 from redqueen.cli import main
 from redqueen.config import load
 from redqueen.errors import ConfigError, InputError
+from redqueen.evolution.replacement import Event
+from redqueen.population.members import Member, Role
 from redqueen.settings import Config
 from redqueen.simulate import kendall
 
@@ -85,15 +88,17 @@ def test_the_same_seeds_give_the_same_races():
     ],
 )
 def test_other_settings_are_raced_too(settings):
-    assert simulate.ratings(3, 4, 2, 4, 20, 3, load(None, settings)).seconds > 0
+    assert simulate.ratings(3, 4, 2, 4, 24, 3, load(None, settings)).seconds > 0
 
 
 def test_what_cannot_be_simulated_is_refused():
     for sizes in ((1, 8, 4), (8, 1, 4), (8, 8, 1)):
         with pytest.raises(InputError):
             simulate.ratings(*sizes, 2, 8, 2, Config())
-    with pytest.raises(InputError, match="too few members die"):
+    with pytest.raises(InputError, match="--births 2"):
         simulate.ratings(2, 2, 2, 2, 8, 1, Config())
+    with pytest.raises(InputError, match="a multiple of 8"):
+        simulate.ratings(2, 2, 2, 2, 7, 2, Config())
     with pytest.raises(InputError, match="every"):
         simulate.ratings(2, 2, 2, 2, 8, 2, load(None, {"evolution.every": "0"}))
     with pytest.raises(ConfigError, match="sharing"):
@@ -137,3 +142,15 @@ def test_a_lineage_can_be_drawn(capsys):
     assert graph.count('label="dare"') == 4, "two children of two parents"
     assert main(["simulate", "lineage", "--evolution.every", "0"]) == 2
     assert "no births" in capsys.readouterr().err
+
+
+def test_a_child_takes_after_both_parents_or_after_the_better_one(monkeypatch):
+    monkeypatch.setattr(simulate, "CHILD_SPREAD", 0.0)
+    race = simulate._start(0, Config())
+    race.skills |= {"s1": 20.0, "s2": 30.0}
+    child = Member("s0.1", Role.STUDENT, "s0")
+    event = Event(10, Role.STUDENT, "s0", "s0", child, "dare", ("s1", "s2"), 0)
+    for inheritance, skill in (("mean", 25.0), ("best", 30.0)):
+        again = replace(race, skills=dict(race.skills))
+        simulate._replace(again, [event], inheritance)
+        assert again.skills["s0.1"] == skill

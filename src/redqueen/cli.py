@@ -175,7 +175,7 @@ class Diversity(Command):
     folders: Annotated[tuple[Path, ...], tyro.conf.arg(metavar="FOLDER FOLDER...", help_behavior_hint="")]
     """PEFT folders of one base, two or more."""
     base: Annotated[str | None, tyro.conf.arg(metavar="NAME")] = None
-    """Also compare what they say on a few bundled prompts, with this base, as in --engine.base."""
+    """Also compare what they say on a few bundled prompts, with this base, as in --engine.base (minutes on a CPU)."""
     json: bool = False
     """Print one line of JSON."""
 
@@ -189,7 +189,10 @@ class Diversity(Command):
 
 @dataclass(frozen=True, kw_only=True)
 class SimulateRatings(Command):
-    """Whether ratings find out who is good, and evolution drops the right ones: races with known skills, no model."""
+    """Whether ratings find out who is good, and evolution drops the right ones: races with known skills, no model.
+
+    Births are raced under our rules and the paper's, whatever match.rule and evolution.rule say.
+    """
 
     teachers: int = 8
     """How many, instead of --population.teachers."""
@@ -237,7 +240,7 @@ class SimulateLineage(Command):
         from redqueen.evolution.lineage import dot, draw
 
         population = simulate.lineage(positive("--births", self.births), self.seed, self.settings)
-        print(dot(population) if self.dot else draw(population))
+        print(dot(population) if self.dot else f"{draw(population)}\n+ has been replaced")
 
 
 COMMANDS: dict[str, type[Command]] = {

@@ -4,6 +4,7 @@ A field's docstring is its help text on the command line.
 """
 
 import re
+from random import Random
 from typing import Annotated, Any, Literal
 
 import tyro
@@ -195,6 +196,11 @@ class Config(Section):
                     'rl.update = "none" leaves everything to evolution, which replaces nobody in a role of one',
                     "set population.teachers or population.students to 2 or more",
                 )
+            if set(self.evolution.operators) == {"copy_parent"}:
+                raise ConfigError(
+                    'with rl.update = "none" and copies alone nothing would ever change',
+                    "add an operator that makes something new, such as full_noise",
+                )
             if "fisher" in self.evolution.operators:
                 raise ConfigError(
                     'the operator "fisher" in evolution.operators weighs by the optimiser\'s moments, and with '
@@ -231,3 +237,15 @@ class Config(Section):
                     f"match.panel = {panel} wants more students than match.exclude leaves to {seat}",
                     f"use a panel of at most {left}, or exclude fewer pairs",
                 )
+        if apart:
+            self._try_schedules(apart)
+
+    def _try_schedules(self, apart: frozenset[tuple[str, str]]) -> None:
+        """A schedule that cannot be made, or seldom, must not end a run in the middle."""
+        from redqueen.population.board import Board
+        from redqueen.population.matchmaking import schedule
+        from redqueen.population.members import founders
+
+        population = founders(self.population.teachers, self.population.students)
+        for seed in range(10):
+            schedule(population, self.match.maker, Board(), Random(seed), self.match.panel, apart)

@@ -147,6 +147,12 @@ def ratings(
     started = time.perf_counter()
     if min(teachers, students) < 2:
         raise InputError("one member of a role has no order", "simulate 2 teachers and 2 students or more")
+    if attempts % ATTEMPTS_PER_TASK:
+        raise InputError(
+            f"--attempts cannot be {attempts}", f"use a multiple of {ATTEMPTS_PER_TASK}, a task's attempts"
+        )
+    if births < 2:
+        raise InputError("one event has no newborns to judge by", "use --births 2 or more")
     if seeds < 2:
         raise InputError("one seed gives no interval", "use --seeds 2 or more")
     if settings.evolution.every == 0:
@@ -237,6 +243,7 @@ def _births(
 ) -> _Deaths:
     race = _start(seed, settings)
     evolution: EvolutionConfig = settings.evolution.model_copy(update={"rule": rule})
+    settings = settings.model_copy(update={"match": settings.match.model_copy(update={"rule": rule})})
     deaths = _Deaths([], [], [])
     for _ in range(births):
         events = _interval(race, attempts, settings, evolution, seed)
@@ -257,9 +264,9 @@ def lineage(births: int, seed: int, settings: Config) -> Population:
     """The population, with its dead, of a race with births: what there is to draw of a real one."""
     if settings.evolution.every == 0:
         raise InputError("evolution.every = 0 leaves no births to simulate", "set it to 1 or more")
-    from redqueen.evolution.variation import find
+    from redqueen.evolution.variation import resolve
 
-    operators = [find(name) for name in settings.evolution.operators]
+    operators = list(resolve(settings.evolution.operators).values())
     race = _start(seed, settings)
     for _ in range(births):
         _replace(race, _interval(race, ATTEMPTS, settings, settings.evolution, seed, operators), "mean")

@@ -112,8 +112,11 @@ def test_an_operator_of_at_most_forty_lines_is_loaded_from_a_file_outside_the_pa
         (("dare", "ada"), "name 2 parents"),
         (("spectral sgima=1", "ada"), "it takes sigma"),
         (("spectral sigma=often", "ada"), "use a number"),
-        (("dare drop=1", "ada", "bob"), "from 0 to below 1"),
-        (("spectral sigma=-1", "ada"), "of 0 or more"),
+        (("dare drop=1", "ada", "bob"), "from 0 to 0.99"),
+        (("spectral sigma=-1", "ada"), "from 0 to 2"),
+        (("input_noise alpha=-1", "ada"), "of 0 or more"),
+        (("extrapolation least=2", "ada", "bob"), "larger one"),
+        (("della drop=0.9 spread=0.4", "ada", "bob"), "stay within"),
         (("nowhere.py:op", "ada"), "there is no file"),
         (("fisher", "ada", "bob"), "optimisers"),
         (("spectral", "eve"), "cannot be read"),
@@ -140,3 +143,54 @@ def test_a_file_that_defines_no_operator_is_refused_in_one_line(capsys, parents,
     (tmp_path / "bad.py").write_text(text)
     line = refusal(capsys, "breed", f"{tmp_path / 'bad.py'}:op", parents[0], "--to", tmp_path / "child")
     assert says in line
+
+
+BROKEN = """
+from redqueen.evolution.variation.operator import Kind, Operator
+
+
+def raises(parents, draws, *, times: int = 2):
+    for _ in range(times):
+        raise ValueError("boom")
+
+
+def nothing(parents, draws):
+    return None
+
+
+raising = Operator("raises", Kind.MUTATION, raises, "a test")
+empty = Operator("nothing", Kind.MUTATION, nothing, "a test")
+taken = Operator("dare", Kind.MUTATION, nothing, "a test")
+"""
+
+
+@pytest.mark.parametrize(
+    ("operator", "says"),
+    [
+        ("raising", "the operator raises failed: ValueError: boom"),
+        ("raising times=1", "ValueError: boom"),
+        ("raising times=1.5", "use a whole number"),
+        ("empty", "gave no Adapter"),
+    ],
+)
+def test_what_an_operator_of_ones_own_does_wrong_is_its_own_fault(capsys, parents, tmp_path, operator, says):
+    (tmp_path / "own.py").write_text(BROKEN)
+    line = refusal(capsys, "breed", f"{tmp_path / 'own.py'}:{operator}", parents[0], "--to", tmp_path / "child")
+    assert says in line
+    assert not (tmp_path / "child").exists()
+
+
+def test_two_operators_of_one_name_are_refused(capsys, tmp_path):
+    (tmp_path / "own.py").write_text(BROKEN)
+    own = tmp_path / "own.py"
+    assert "two operators named dare" in refusal(capsys, "operators", "--evolution.operators", f"{own}:taken")
+    assert "two operators named raises" in refusal(
+        capsys, "operators", "--evolution.operators", f"{own}:raising,{own}:raising"
+    )
+
+
+def test_parents_that_name_different_bases_are_refused(capsys, parents, tmp_path):
+    config = parents[1] / peft.CONFIG
+    config.write_text(config.read_text().replace('"tiny"', '"other"'))
+    for words in (("breed", "dare", *parents, "--to", tmp_path / "child"), ("diversity", *parents)):
+        assert "made for the base tiny" in refusal(capsys, *words)

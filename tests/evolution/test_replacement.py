@@ -53,7 +53,7 @@ def test_events_come_every_so_many_steps(step, every, is_due):
 
 
 @pytest.mark.parametrize(
-    ("size", "share", "deaths"), [(1, 0.9, 0), (2, 0.1, 1), (4, 0.25, 1), (8, 0.25, 2), (7, 0.3, 2)]
+    ("size", "share", "deaths"), [(1, 0.9, 0), (2, 0.1, 1), (4, 0.25, 1), (8, 0.25, 2), (7, 0.3, 2), (100, 0.29, 29)]
 )
 def test_a_share_of_each_role_dies_but_one_at_least(size, share, deaths):
     events = planned(founders(size, 4), share=share)
@@ -180,7 +180,8 @@ def test_sharing_decides_who_dies_too():
 
 def test_only_what_was_played_since_the_last_event_counts():
     population = founders(1, 2)
-    old = played(population, match("t0", "s0", 8), match("t0", "s1", 1))
+    first = played(population, match("t0", "s0", 8), match("t0", "s1", 1)).meetings
+    old = Board(tuple(replace(meeting, step=10) for meeting in first))
     new = Board(
         tuple(
             replace(meeting, step=11)

@@ -112,3 +112,12 @@ def test_a_test_of_nothing_is_refused():
 
     with tiny.engine("llama", members=1) as opened, pytest.raises(InputError, match="test nothing"):
         asyncio.run(measure(opened, "m0", None, [], even_tokens(opened), seeds=0))
+
+
+def test_a_child_within_the_parents_own_spread_is_back():
+    from redqueen.evolution.retention import _report
+
+    played = [{"p": 0.6 + 0.1 * (-1) ** update, "near": 0.56, "far": 0.5} for update in range(6)]
+    found = _report("p", {"near": ("near", 0), "far": ("far", 0)}, played)
+    assert found.level == pytest.approx(0.6)
+    assert {row.operator: row.back for row in found.rows} == {"near": 1, "far": 0}

@@ -42,36 +42,35 @@ def rings(*values: float) -> list[bool]:
     [
         ((1, 1, 1, 1), "...."),
         ((1, 2, 4, 6, 8), "....."),
-        ((1, 8, 5, 4.6, 4.4, 2), "....!!"),
-        ((1, 8, 4, 5, 4, 8), "..!.!."),
-        ((1, 1.49, 1), "..."),
-        ((1, 1.5, 1.26, 1.24), "...!"),
-        ((1, 2, 1), "..!"),
-        ((4, 3, 2.4), "..!"),
+        ((1, 8, 5, 3.6, 2.5, 2), ".....!"),
+        ((1, 8, 2, 5, 2, 8), "..!.!."),
+        ((1, 2.3, 1), "..."),
+        ((1, 2.4, 2.41, 2.39), "...!"),
+        ((4, 3, 2.3), "..!"),
     ],
-    ids=[
-        "all equal for ever", "growing", "a slow fall", "rising again", "never apart", "just apart", "a pair", "resumed"
-    ],
+    ids=["all equal for ever", "growing", "a slow fall", "rising again", "never apart", "just apart", "resumed"],
 )  # fmt: skip
-def test_the_effective_size_rings_when_half_of_what_it_gained_is_lost(values, expected):
+def test_the_effective_size_rings_below_its_floor_once_it_has_been_above(values, expected):
     assert "".join(".!"[ring] for ring in rings(*values)) == expected
+
+
+def test_the_floor_goes_with_the_number_of_members():
+    watch, alarms = Watch(3).see(snapshot(0, Spread(2, 2.0, 0.5)))
+    assert not alarms
+    assert not watch.see(snapshot(1, Spread(2, 1.21, 0.5)))[1]
+    assert watch.see(snapshot(1, Spread(2, 1.19, 0.5)))[1]
 
 
 def test_an_alarm_says_who_what_and_how_much():
     [alarm] = sizes(1, 8, 2)[-1]
-    assert (alarm.step, alarm.subject, alarm.measure, alarm.value, alarm.floor) == (
-        2,
-        "student",
-        "effective_size",
-        2,
-        4.5,
-    )
-    assert alarm.says == "the effective size of the students fell from 8.00 to 2.00"
+    assert (alarm.step, alarm.subject, alarm.measure, alarm.value) == (2, "student", "effective_size", 2)
+    assert alarm.floor == pytest.approx(2.4)
+    assert alarm.says == "the effective size of the students is 2.00, below 2.40, and was 8.00"
     assert json.loads(json.dumps(alarm.as_record())) == alarm.as_record()
 
 
 def test_a_fall_of_the_mean_distance_rings_but_is_no_collapse():
-    alarms = rung(Watch(3), [snapshot(0, spread(1, 0.8)), snapshot(1, spread(1, 0.41)), snapshot(2, spread(1, 0.39))])
+    alarms = rung(Watch(3), [snapshot(0, spread(1, 0.8)), snapshot(1, spread(1, 0.26)), snapshot(2, spread(1, 0.24))])
     assert [[alarm.measure for alarm in each] for each in alarms] == [[], [], ["weight_distance"]]
     assert collapsed(alarms[2]) == frozenset()
 

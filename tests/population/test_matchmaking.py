@@ -20,6 +20,7 @@ from redqueen.population.members import Population, founders
 from redqueen.population.play import KindOutcome, Outcome, play
 from redqueen.population.ratings import Rating, expected
 from redqueen.population.results import TaskScore
+from redqueen.settings import Config, MatchConfig, PopulationConfig
 
 SHAPES = list(product(range(1, 10), repeat=2))
 
@@ -212,3 +213,29 @@ def test_the_matchmaker_in_the_docs_works_as_it_stands(monkeypatch):
     check(matches, 3, 5, 1)
     [first] = matches[0].students
     assert population.member(first).rating.sigma == max(each.rating.sigma for each in population.students)
+
+
+def test_any_teacher_may_come_first():
+    first = {schedule(founders(4, 4), "pfsp", Board(), Random(seed))[0].teacher for seed in range(60)}
+    assert first == {"t0", "t1", "t2", "t3"}
+
+
+@pytest.mark.parametrize(
+    ("teachers", "students", "apart"),
+    [
+        (4, 8, [("t0", f"s{index}") for index in range(1, 8)]),
+        (4, 4, [(f"t{teacher}", f"s{student}") for teacher in (0, 1) for student in (1, 2, 3)]),
+    ],
+)
+def test_a_schedule_that_can_never_be_made_is_refused_with_the_settings(teachers, students, apart):
+    with pytest.raises(ConfigError, match="everybody plays"):
+        Config(
+            population=PopulationConfig(teachers=teachers, students=students),
+            match=MatchConfig(exclude=tuple(f"{teacher}:{student}" for teacher, student in apart)),
+        )
+
+
+def test_teachers_that_share_one_opponent_are_scheduled_every_time():
+    apart = {(f"t{teacher}", "s1") for teacher in range(8)}
+    for seed in range(30):
+        check(schedule(founders(16, 2), "pfsp", Board(), Random(seed), None, apart), 16, 2, 1)

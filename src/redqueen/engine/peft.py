@@ -9,7 +9,7 @@ import math
 import re
 import secrets
 import shutil
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -58,6 +58,17 @@ def save(
     """
     where = {"base_model_name_or_path": base_name, "target_modules": _targets(state.factors, set(modules))}
     _write(state, folder, where, dtype)
+
+
+def same_base(folders: Sequence[Path]) -> None:
+    """Refuse adapters that say that they were made for different bases."""
+    names = [_config(Path(folder)).get("base_model_name_or_path") for folder in folders]
+    for folder, name in zip(folders, names, strict=True):
+        if name != names[0]:
+            raise InputError(
+                f"{folders[0]} was made for the base {names[0]}, {folder} for {name}",
+                f"use adapters of one base, or mend base_model_name_or_path in {CONFIG} if they are the same",
+            )
 
 
 def save_like(state: MemberState, folder: Path, parent: Path) -> None:

@@ -23,9 +23,9 @@ class Operators(Command):
     """Print one line of JSON."""
 
     def run(self) -> None:
-        from redqueen.evolution.variation import OPERATORS, find
+        from redqueen.evolution.variation import OPERATORS, resolve
 
-        used = {find(name).name: find(name) for name in self.settings.evolution.operators}
+        used = resolve(self.settings.evolution.operators)
         rows = [_row(operator, operator.name in used) for operator in (OPERATORS | used).values()]
         show(_Listing(rows), as_json=self.json)
 
@@ -63,11 +63,13 @@ class Breed(Command):
                 "use another operator",
             )
         states = [peft.load(folder) for folder in self.parents]
+        peft.same_base(self.parents)
         made = child(operator, states, seed=self.seed, device=place(self.settings.engine)[0])
-        peft.save_like(made, self.to, self.parents[0])
         norm, cosines = portrait(made, states)
+        peft.save_like(made, self.to, self.parents[0])
         if self.json:
-            print_json({"child": str(self.to), "operator": operator.name, "norm": norm, "cosines": list(cosines)})
+            made_of = {"parents": [str(folder) for folder in self.parents], "seed": self.seed}
+            print_json({"child": str(self.to), "operator": operator.name, **made_of, "norm": norm, "cosines": cosines})
             return
         print(printable(f"{operator.name} made {self.to}: {operator.about[:1].lower()}{operator.about[1:]}"))
         near = ", ".join(f"{cosine:.3f} to {folder}" for cosine, folder in zip(cosines, self.parents, strict=True))

@@ -151,7 +151,7 @@ def _doomed(
         spared |= {
             id for id, each in members.items() if each.birth.step > 0 and each.age(step) < MIN_AGE * settings.every
         }
-    count = max(1, math.floor(settings.share * len(members)))
+    count = max(1, math.floor(settings.share * len(members) + 1e-9))
     return [id for id in reversed(ranked(survival)) if id not in spared][:count]
 
 

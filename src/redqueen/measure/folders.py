@@ -79,6 +79,7 @@ class Comparison:
 def compare(folders: Sequence[Path], base: str | None, settings: EngineConfig) -> Comparison:
     """The adapters in these folders; with a base also what they say on it."""
     states = [peft.load(folder) for folder in folders]
+    peft.same_base(folders)
     for folder, state in zip(folders[1:], states[1:], strict=True):
         if differ := difference(states[0], state):
             raise InputError(

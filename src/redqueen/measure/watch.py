@@ -1,7 +1,7 @@
 """The guard against collapse: what was reached, and an alarm when a population or a teacher has lost most of it.
 
-All members start equal, so that a role without variety is no news at the start: an alarm is a fall from the highest
-value so far. A teacher is judged by a fixed floor, since nothing keeps a varied one from writing varied tasks at once.
+All members start equal, so that a role below its floor is no news until it has been above. A teacher is judged at once,
+since nothing keeps a varied one from writing varied tasks from the start.
 An alarm rings at every snapshot until it has passed, so that whoever acts on it needs no memory of it.
 """
 
@@ -13,28 +13,15 @@ from typing import Any
 from redqueen.measure.diversity import ENOUGH_TASKS, Diversity, Variety
 from redqueen.population.members import MemberId, Role
 
-
-@dataclass(frozen=True, slots=True)
-class _Fall:
-    """When a figure of a role has fallen."""
-
-    name: str
-    start: float
-    """Its value when all members are equal."""
-    enough: float
-    """Until the highest has come this far, the members are still on their way apart."""
-
-
-KEPT = 0.5
-"""A figure has fallen when less than this part is left of what it had gained over its start."""
+KEPT = 0.2
+"""Of what an effective size can gain over 1: below it eight members amount to fewer than 2.4, as they do when most are
+children of one. Members that learn the same lesson grow alike too, but not that far."""
 EFFECTIVE_SIZE = "effective_size"
 WEIGHT_DISTANCE = "weight_distance"
-_FALLS = {
-    EFFECTIVE_SIZE: _Fall("the effective size", 1.0, 1.5),
-    WEIGHT_DISTANCE: _Fall("the mean distance between weights", 0.0, 0.25),
-}
-"""Not the distance between functions: it has no upper bound, so one member that went astray would leave a highest value
-that no sound population comes back to."""
+DISTANCE_FLOOR = 0.25
+"""Of the mean distance between weights: a cosine of 0.75."""
+_WATCHED = {EFFECTIVE_SIZE: "the effective size", WEIGHT_DISTANCE: "the mean distance between weights"}
+"""Not the distance between functions, which has no scale of its own."""
 KINDS_SHARE = 1 / 3
 """Of the entropy that equally frequent kinds would have: with three kinds 0.53 bits, as when one makes up 91 %."""
 DESCRIPTORS_FLOOR = 1.0
@@ -74,13 +61,13 @@ class Watch:
         alarms: list[Alarm] = []
         for role, spread in snapshot.roles.items():
             reached = highest.setdefault(role, {})
-            for measure, fall in _FALLS.items():
+            floors = {EFFECTIVE_SIZE: 1 + KEPT * (spread.members - 1), WEIGHT_DISTANCE: DISTANCE_FLOOR}
+            for measure, name in _WATCHED.items():
                 value: float = getattr(spread, measure)
                 reached[measure] = top = max(value, reached.get(measure, value))
-                floor = fall.start + KEPT * (top - fall.start)
-                if top >= fall.enough and value < floor:
-                    says = f"{fall.name} of the {role}s fell from {top:.2f} to {value:.2f}"
-                    alarms.append(Alarm(snapshot.step, str(role), measure, value, floor, says))
+                if value < floors[measure] <= top:
+                    says = f"{name} of the {role}s is {value:.2f}, below {floors[measure]:.2f}, and was {top:.2f}"
+                    alarms.append(Alarm(snapshot.step, str(role), measure, value, floors[measure], says))
         for teacher, variety in snapshot.teachers.items():
             alarms += self._teacher(snapshot.step, teacher, variety)
         return Watch(self.kinds, highest), alarms

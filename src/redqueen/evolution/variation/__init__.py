@@ -81,6 +81,16 @@ def find(text: str) -> Operator:
     return found.given(dict(reversed(values.items()))) if values else found
 
 
+def resolve(texts: Sequence[str]) -> dict[str, Operator]:
+    """Operators by name, as a race needs them: a name must say which one made a child."""
+    found: dict[str, Operator] = {}
+    for operator in map(find, texts):
+        if operator.name in found or (operator.use is Use.OWN and operator.name in OPERATORS):
+            raise ConfigError(f"there are two operators named {operator.name}", "give each a name of its own")
+        found[operator.name] = operator
+    return found
+
+
 def _named(name: str) -> Operator:
     if name in OPERATORS:
         return OPERATORS[name]
@@ -112,7 +122,13 @@ def child(
             f"name {operator.parents} {'parent' if operator.parents == 1 else 'parents'}",
         )
     device = device or torch.device("cpu")
-    return unstacked(operator(stacked(parents, device), Draws(seed, device)))
+    made = unstacked(operator(stacked(parents, device), Draws(seed, device)))
+    if _shapes(made) != _shapes(parents[0]):
+        raise ConfigError(
+            f"the operator {operator.name} made a child of another shape than its parents",
+            "mend it where it is defined",
+        )
+    return made
 
 
 def portrait(made: MemberState, parents: Sequence[MemberState]) -> tuple[float, tuple[float, ...]]:
@@ -129,6 +145,10 @@ def portrait(made: MemberState, parents: Sequence[MemberState]) -> tuple[float, 
     ]
     mean = sum(norms) / len(norms)
     return (norm / mean if mean else 0.0), tuple(cosines)
+
+
+def _shapes(state: MemberState) -> dict[str, tuple[torch.Size, torch.Size]]:
+    return {name: (a_R_I.shape, b_O_R.shape) for name, (a_R_I, b_O_R) in state.factors.items()}
 
 
 def _from_file(path: Path, name: str) -> Operator:
@@ -153,4 +173,4 @@ def _from_file(path: Path, name: str) -> Operator:
     return found
 
 
-__all__ = ["OPERATORS", "Adapter", "Draws", "Kind", "Operator", "Stack", "Use", "child", "find", "portrait"]
+__all__ = ["OPERATORS", "Adapter", "Draws", "Kind", "Operator", "Stack", "Use", "child", "find", "portrait", "resolve"]

@@ -16,6 +16,8 @@ from redqueen.errors import Fault, InputError
 
 ROW_NORM = 1 / math.sqrt(3)
 """Of a row of A in a fresh member, whose entries are uniform within +-1 / sqrt(inputs)."""
+_DECAY = 0.999
+"""Of AdamW's second moments, as recipes have it unless they say otherwise."""
 _STACK_NUMBERS = {"cpu": 1 << 22, "cuda": 1 << 28}
 """Numbers in a stack at most: on a CPU what its caches can still help with, on CUDA what fits beside the rest."""
 
@@ -28,7 +30,8 @@ class Stack:
     a_S_R_I: Tensor
     b_S_O_R: Tensor
     moments: tuple[Tensor, Tensor] | None = None
-    """The optimiser's second moments of both factors; None for a member that was never trained."""
+    """The optimiser's second moments of both factors, as large as if it had run for ever; None for a member that was
+    never trained."""
 
     def __len__(self) -> int:
         return len(self.names)
@@ -84,11 +87,12 @@ def stacked(states: Sequence[MemberState], device: torch.device) -> list[Adapter
     shapes = {name: (a_R_I.shape, b_O_R.shape) for name, (a_R_I, b_O_R) in first.factors.items()}
     for state in states:
         theirs = {name: (a_R_I.shape, b_O_R.shape) for name, (a_R_I, b_O_R) in state.factors.items()}
-        if (state.rank, state.alpha, theirs) != (first.rank, first.alpha, shapes):
-            raise InputError(
-                "the parents do not adapt the same modules with the same rank and alpha",
-                "use adapters that were made for one base with the same settings",
-            )
+        if (state.rank, state.alpha) != (first.rank, first.alpha):
+            differ = f"rank {first.rank} and alpha {first.alpha:g}, the other {state.rank} and {state.alpha:g}"
+            raise InputError(f"one parent has {differ}", "use adapters that were made with the same settings")
+        if theirs != shapes:
+            odd = min(name for name in theirs.keys() | shapes.keys() if theirs.get(name) != shapes.get(name))
+            raise InputError(f"the parents do not adapt {odd} alike", "use adapters that were made for one base")
         if not all(bool(tensor.isfinite().all()) for pair in state.factors.values() for tensor in pair):
             raise InputError("a parent's weights hold what is not a finite number", "use an adapter that is sound")
     batches = list(_batches(shapes, _STACK_NUMBERS[device.type]))
@@ -126,6 +130,8 @@ def _stack(state: MemberState, batches: Iterable[tuple[str, ...]], device: torch
         moments = None
         if state.optimiser is not None:
             squares = [state.optimiser.exp_avg_sq[name] for name in names]
-            moments = gather(a for a, _ in squares), gather(b for _, b in squares)
+            # Moments start at zero: without this the older of two parents would seem to have learnt more.
+            grown = 1 - _DECAY ** max(1, state.optimiser.step)
+            moments = gather(a / grown for a, _ in squares), gather(b / grown for _, b in squares)
         stacks.append(Stack(names, gather(a for a, _ in factors), gather(b for _, b in factors), moments))
     return Adapter(state.rank, state.alpha, tuple(stacks))

@@ -23,4 +23,4 @@ def dare(parents: Sequence[Adapter], draws: Draws, *, drop: float = 0.7) -> Adap
 
 def sparse(delta_O_I: Tensor, draws: Draws, drop: float) -> Tensor:
     """Equal to `delta_O_I` in expectation."""
-    return (delta_O_I * draws.coins(1 - drop, *delta_O_I.shape)).div_(1 - drop)
+    return (delta_O_I * draws.coins(1 - drop, *delta_O_I.shape)).div_(draws.coin(1 - drop))

@@ -9,13 +9,22 @@ from math import sqrt
 
 from torch import Tensor
 
+from redqueen.errors import ConfigError
 from redqueen.evolution.variation.adapter import Adapter
 from redqueen.evolution.variation.dense import elected, merged
 from redqueen.evolution.variation.draws import Draws
 
+_LEAST = 1e-3
+"""Entries that are kept with a smaller chance would be scaled up beyond use."""
+
 
 def della(parents: Sequence[Adapter], draws: Draws, *, drop: float = 0.7, spread: float = 0.2) -> Adapter:
     """Entries dropped with a chance that falls with their rank in the row, within drop +- spread / 2; signs elected."""
+    if not spread / 2 <= drop <= 1 - spread / 2 - _LEAST:
+        raise ConfigError(
+            f"della cannot drop {drop:g} +- {spread / 2:g} of the entries",
+            "use drop and spread that stay within 0 and 1",
+        )
 
     def kept(delta_O_I: Tensor) -> Tensor:
         return pruned(delta_O_I, draws, drop, spread)
@@ -25,8 +34,7 @@ def della(parents: Sequence[Adapter], draws: Draws, *, drop: float = 0.7, spread
 
 def pruned(delta_O_I: Tensor, draws: Draws, drop: float, spread: float) -> Tensor:
     """Equal to `delta_O_I` in expectation."""
-    # A chance of nothing, or of less, would divide by it.
-    keep_O_I = _rank(delta_O_I).mul_(spread).add_(1 - drop - spread / 2).clamp_min_(1e-3)
+    keep_O_I = _rank(delta_O_I).mul_(spread).add_(1 - drop - spread / 2)
     return (delta_O_I * (draws.uniform(*delta_O_I.shape) < keep_O_I)).div_(keep_O_I)
 
 

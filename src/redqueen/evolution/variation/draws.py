@@ -38,9 +38,14 @@ class Draws:
             drawn = self._filled(shape, np.float32, lambda numbers, out: numbers.random(dtype=np.float32, out=out))
         return drawn.mul_(high - low).add_(low)
 
+    @staticmethod
+    def coin(chance: float) -> float:
+        """The chance that `coins` gives when asked for this one: a multiple of 1 / 65536."""
+        return round(chance * _CHANCES) / _CHANCES
+
     def coins(self, chance: float, *shape: int) -> Tensor:
-        """True with this chance, which counts in steps of 1 / 65536."""
-        below = round(chance * _CHANCES)
+        """True with this chance, as `coin` says it."""
+        below = self.coin(chance) * _CHANCES
         if self._torch is not None:
             return torch.rand(shape, generator=self._torch, device=self.device) * _CHANCES < below
 

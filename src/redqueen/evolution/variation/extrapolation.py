@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+from redqueen.errors import ConfigError
 from redqueen.evolution.variation.adapter import Adapter
 from redqueen.evolution.variation.draws import Draws
 from redqueen.evolution.variation.linear import weighted
@@ -9,4 +10,6 @@ from redqueen.evolution.variation.linear import weighted
 
 def extrapolation(parents: Sequence[Adapter], draws: Draws, *, least: float = 1.0, most: float = 1.5) -> Adapter:
     """worse + eta (better - worse), eta ~ U(least, most)."""
+    if least > most:
+        raise ConfigError(f"extrapolation cannot draw from {least:g} to {most:g}", "let most be the larger one")
     return weighted(parents, draws.number(least, most))

@@ -1,8 +1,8 @@
 """Fisher merging: each entry from the parent that has learnt more about it.
 
 How much one has learnt is what its optimiser remembers: the second moments of its gradients, which stand for the
-diagonal of the Fisher information. They are those of A and B; an entry of Delta W takes the product of its row's mean
-in B and its column's mean in A.
+diagonal of the Fisher information. They are those of A and B; an entry of Delta W takes the geometric mean of its row's
+mean in B and its column's mean in A.
 """
 
 from collections.abc import Sequence
@@ -21,6 +21,7 @@ def fisher(parents: Sequence[Adapter], draws: Draws) -> Adapter:
     def merge(one: Slot, other: Slot) -> Tensor:
         (row_O, column_I), (other_row_O, other_column_I) = _information(one), _information(other)
         odds_O_I = (row_O - other_row_O)[:, None] + (column_I - other_column_I)[None, :]
+        odds_O_I /= 2
         # Nobody knows anything, or each knows what the other does not: half and half.
         share_O_I = odds_O_I.nan_to_num_(0.0).sigmoid_()
         return torch.lerp(other.delta(), one.delta(), share_O_I)

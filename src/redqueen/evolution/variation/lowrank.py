@@ -14,8 +14,8 @@ from torch import Tensor
 from redqueen.evolution.variation.adapter import ROW_NORM, Stack
 
 _CHUNK = 2048
-_WORST = 1e-5
-"""Columns that are closer than this to depending on each other go to Householder's QR."""
+_EASY, _HARD = 1e3, 1e6
+"""Condition numbers: up to the first products in float32 are exact enough, beyond the second only Householder's QR."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,16 +31,18 @@ def orthonormal(x_S_N_K: Tensor) -> tuple[Tensor, Tensor]:
     """QR: columns that are orthonormal in float32, and the triangle that gives `x` back.
 
     Two rounds of Cholesky on the columns' products, the first in double precision: products are what a processor
-    does best. Where the columns all but depend on each other it is Householder's QR, many times slower.
+    does best. Where the columns all but depend on each other it is Householder's QR, several times slower.
     """
     if x_S_N_K.shape[1] < x_S_N_K.shape[2]:
         return torch.linalg.qr(x_S_N_K)
-    first_S_K_K, ok_S = _triangle(_gram(x_S_N_K))
-    q_S_N_K = x_S_N_K @ _inverse(first_S_K_K).float()
-    second_S_K_K, _ = _triangle((q_S_N_K.mT @ q_S_N_K).double())
-    q_S_N_K = q_S_N_K @ _inverse(second_S_K_K).float()
+    first_S_K_K, inverse_S_K_K, condition_S = _triangle(_gram(x_S_N_K))
+    q_S_N_K = x_S_N_K @ inverse_S_K_K.float()
+    for at in ((condition_S > _EASY) & (condition_S <= _HARD)).nonzero().flatten().tolist():
+        q_S_N_K[at] = (x_S_N_K[at].double() @ inverse_S_K_K[at]).float()
+    second_S_K_K, inverse_S_K_K, again_S = _triangle((q_S_N_K.mT @ q_S_N_K).double())
+    q_S_N_K = q_S_N_K @ inverse_S_K_K.float()
     r_S_K_K = (second_S_K_K @ first_S_K_K).float()
-    hard_S = (~ok_S).nonzero().flatten()
+    hard_S = ((condition_S > _HARD) | (again_S > _EASY)).nonzero().flatten()
     if len(hard_S):
         q_S_N_K[hard_S], r_S_K_K[hard_S] = torch.linalg.qr(x_S_N_K[hard_S])
     return q_S_N_K, r_S_K_K
@@ -84,14 +86,24 @@ def refactored(like: Stack, child: Spectrum) -> Stack:
 
 def inner(one: Stack, other: Stack) -> Tensor:
     """The inner product of two B @ A, slot by slot [S]."""
-    bb_S_R_R = one.b_S_O_R.mT @ other.b_S_O_R
-    aa_S_R_R = one.a_S_R_I @ other.a_S_R_I.mT
-    return (bb_S_R_R.double() * aa_S_R_R.double()).sum(dim=(1, 2))
+    (a_S_R_I, a_S), (b_S_O_R, b_S), (c_S_R_I, c_S), (d_S_O_R, d_S) = map(
+        _scaled, (one.a_S_R_I, one.b_S_O_R, other.a_S_R_I, other.b_S_O_R)
+    )
+    products_S_R_R = (b_S_O_R.mT @ d_S_O_R).double() * (a_S_R_I @ c_S_R_I.mT).double()
+    return products_S_R_R.sum(dim=(1, 2)) * a_S * b_S * c_S * d_S
 
 
 def norm(stack: Stack) -> Tensor:
     """The Frobenius norm of B @ A, slot by slot [S]."""
     return inner(stack, stack).clamp_min(0).sqrt()
+
+
+def _scaled(x_S_N_K: Tensor) -> tuple[Tensor, Tensor]:
+    """Divided by its largest entry, which is the second: products of the first cannot overflow or vanish."""
+    low_S, high_S = (bound.double() for bound in torch.aminmax(x_S_N_K.flatten(1), dim=1))
+    largest_S = torch.maximum(high_S, -low_S)
+    largest_S = torch.where(largest_S > 0, largest_S, 1.0)
+    return x_S_N_K / largest_S.to(x_S_N_K.dtype)[:, None, None], largest_S
 
 
 def _times(b_S_O_R: Tensor, weight: Tensor | float) -> Tensor:
@@ -115,16 +127,13 @@ def _gram(x_S_N_K: Tensor) -> Tensor:
     return total_S_K_K
 
 
-def _triangle(gram_S_K_K: Tensor) -> tuple[Tensor, Tensor]:
-    """The upper Cholesky factor, and for which slots it can be trusted."""
-    size = gram_S_K_K.shape[1]
+def _triangle(gram_S_K_K: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    """The upper Cholesky factor, its inverse, and its condition number, infinite where there is no factor."""
+    eye_K_K = torch.eye(gram_S_K_K.shape[1]).to(gram_S_K_K)
     lower_S_K_K, info_S = torch.linalg.cholesky_ex(gram_S_K_K)
-    diagonal_S_K = lower_S_K_K.diagonal(dim1=1, dim2=2)
-    ok_S = (info_S == 0) & (diagonal_S_K.amin(dim=1) > _WORST * diagonal_S_K.amax(dim=1))
-    upper_S_K_K = torch.where(ok_S[:, None, None], lower_S_K_K.mT, torch.eye(size).to(gram_S_K_K))
-    return upper_S_K_K, ok_S
-
-
-def _inverse(upper_S_K_K: Tensor) -> Tensor:
-    eye_K_K = torch.eye(upper_S_K_K.shape[1]).to(upper_S_K_K)
-    return torch.linalg.solve_triangular(upper_S_K_K, eye_K_K, upper=True)
+    upper_S_K_K = torch.where((info_S == 0)[:, None, None], lower_S_K_K.mT, eye_K_K)
+    inverse_S_K_K = torch.linalg.solve_triangular(upper_S_K_K, eye_K_K, upper=True)
+    condition_S = torch.linalg.matrix_norm(upper_S_K_K) * torch.linalg.matrix_norm(inverse_S_K_K)
+    # Frobenius norms: K for an orthonormal matrix.
+    condition_S = condition_S / gram_S_K_K.shape[1]
+    return upper_S_K_K, inverse_S_K_K, torch.where((info_S == 0) & condition_S.isfinite(), condition_S, torch.inf)

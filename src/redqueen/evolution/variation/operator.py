@@ -9,15 +9,15 @@ from typing import TYPE_CHECKING
 import torch
 
 from redqueen.engine.products import quick_products
-from redqueen.errors import ConfigError
+from redqueen.errors import ConfigError, RedQueenError
+from redqueen.evolution.variation.adapter import Adapter
 
 if TYPE_CHECKING:
-    from redqueen.evolution.variation.adapter import Adapter
     from redqueen.evolution.variation.draws import Draws
 
 Range = tuple[float, float]
-_SHARES = frozenset({"density", "drop", "share", "spread", "way"})
-"""Names of values that are parts of a whole."""
+_MOST = {"density": 1.0, "drop": 0.99, "share": 1.0, "sigma": 2.0, "spread": 0.99, "way": 1.0}
+"""The largest that makes sense, for values that go by these names; the least is 0."""
 
 
 class Kind(StrEnum):
@@ -60,7 +60,18 @@ class Operator:
 
     def __call__(self, parents: "Sequence[Adapter]", draws: "Draws") -> "Adapter":
         with quick_products(draws.device, torch.float32), torch.no_grad():
-            return self.make(parents, draws, **self.values)
+            try:
+                made = self.make(parents, draws, **self.values)
+            except RedQueenError:
+                raise
+            except Exception as error:
+                if self.use is not Use.OWN:
+                    raise
+                why = f"{type(error).__name__}: {error}"
+                raise ConfigError(f"the operator {self.name} failed: {why}", "mend it where it is defined") from error
+        if not isinstance(made, Adapter):
+            raise ConfigError(f"the operator {self.name} gave no Adapter", "mend it where it is defined")
+        return made
 
     def given(self, values: Mapping[str, float]) -> "Operator":
         """The same operator with other values, and a name that says so."""
@@ -70,9 +81,14 @@ class Operator:
                 f"the operator {self.name} takes no {name}", f"it takes {known}" if known else "it takes nothing"
             )
         for name, value in values.items():
-            if value < 0 or (name in _SHARES and value >= 1):
-                bounds = "from 0 to below 1" if name in _SHARES else "of 0 or more"
+            most = _MOST.get(name, float("inf"))
+            if not 0 <= value <= most:
+                bounds = f"from 0 to {most:g}" if name in _MOST else "of 0 or more"
                 raise ConfigError(f"the operator {self.name} cannot take {name}={value:g}", f"use a number {bounds}")
+        whole = {name for name, default in self.defaults.items() if type(default) is int}
+        for name in whole & {name for name, value in values.items() if value != int(value)}:
+            raise ConfigError(f"the operator {self.name} cannot take {name}={values[name]:g}", "use a whole number")
+        values = {name: int(value) if name in whole else value for name, value in values.items()}
         name = " ".join([self.name, *(f"{name}={value:g}" for name, value in values.items())])
         return replace(self, name=name, values={**self.values, **values})
 

@@ -22,7 +22,7 @@ Way = Mapping[MemberId, int]
 Wanted = Sequence[Collection[MemberId]]
 """For each of these places whom it may get."""
 
-SHUFFLES = 100
+SHUFFLES = 2000
 """Orders of the teachers that are tried before a schedule counts as impossible."""
 
 
