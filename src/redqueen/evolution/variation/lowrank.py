@@ -14,6 +14,8 @@ from torch import Tensor
 from redqueen.evolution.variation.adapter import ROW_NORM, Stack
 
 _CHUNK = 2048
+_SMALL, _LARGE = 1e-8, 1e8
+"""Entries within these can be multiplied and summed in float32 without thought."""
 _EASY, _HARD = 1e3, 1e6
 """Condition numbers: up to the first products in float32 are exact enough, beyond the second only Householder's QR."""
 
@@ -99,10 +101,12 @@ def norm(stack: Stack) -> Tensor:
 
 
 def _scaled(x_S_N_K: Tensor) -> tuple[Tensor, Tensor]:
-    """Divided by its largest entry, which is the second: products of the first cannot overflow or vanish."""
+    """Divided by what the second says, its largest entry, where products of it could overflow or vanish."""
     low_S, high_S = (bound.double() for bound in torch.aminmax(x_S_N_K.flatten(1), dim=1))
     largest_S = torch.maximum(high_S, -low_S)
-    largest_S = torch.where(largest_S > 0, largest_S, 1.0)
+    largest_S = torch.where(((largest_S > 0) & (largest_S < _SMALL)) | (largest_S > _LARGE), largest_S, 1.0)
+    if bool((largest_S == 1).all()):
+        return x_S_N_K, largest_S
     return x_S_N_K / largest_S.to(x_S_N_K.dtype)[:, None, None], largest_S
 
 
