@@ -66,7 +66,7 @@ def test_growth_is_not_flat(grown: dict[str, float]) -> None:
     assert not soak._flat([sample(), sample(), sample(**grown), sample(**grown)])
 
 
-FEW = ["bench", "operators", "--repeats", "2", "--rank", "4", "--engine.device", "cpu"]
+FEW = ["bench", "operators", "--shape", "tiny", "--repeats", "2", "--rank", "4", "--engine.device", "cpu"]
 OWN = """
 from redqueen.evolution.variation import Kind, Operator
 SAME = Operator("same", Kind.MUTATION, lambda parents, draws: parents[0].map(lambda stack: stack), "here")
