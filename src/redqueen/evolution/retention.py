@@ -15,6 +15,7 @@ import torch
 
 from redqueen.engine.protocol import Engine, MemberId
 from redqueen.errors import InputError
+from redqueen.evolution.replacement import FRESH
 from redqueen.evolution.variation import OPERATORS, Operator, child
 from redqueen.keys import key, numbers
 
@@ -22,7 +23,6 @@ if TYPE_CHECKING:
     from rich.console import Console
 
 CONTROLS = ("copy_parent", "linear_0_5")
-FRESH = "fresh"
 UPDATES = 20
 WINDOW = 3
 """Updates whose mean reward counts as a child's reward: single ones are noise."""
