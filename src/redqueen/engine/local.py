@@ -22,6 +22,7 @@ from redqueen.engine.body import adaptable, groups, llama_family, open_body
 from redqueen.engine.lora import Routing
 from redqueen.engine.products import quick_products
 from redqueen.engine.protocol import (
+    Done,
     MemberId,
     MemberState,
     Recipe,
@@ -46,6 +47,7 @@ class _Asked:
     what: str
     items: list[Any]
     recipe: Recipe | None
+    done: Done | None
     answer: asyncio.Future
 
 
@@ -122,8 +124,8 @@ class LocalEngine:
         """`llama` or `general`: which code runs this base."""
         return self.body.path
 
-    async def sample(self, requests: Sequence[SampleRequest]) -> list[Sample]:
-        return await self._ask("sample", requests)
+    async def sample(self, requests: Sequence[SampleRequest], done: Done | None = None) -> list[Sample]:
+        return await self._ask("sample", requests, done=done)
 
     async def score(self, requests: Sequence[ScoreRequest]) -> list[Score]:
         return await self._ask("score", requests)
@@ -153,9 +155,9 @@ class LocalEngine:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def _sample(self, requests: list[SampleRequest]) -> list[Sample]:
+    def _sample(self, requests: list[SampleRequest], done: Done) -> list[Sample]:
         with quick_products(self.device, self.dtype):
-            return self.sampler.run(requests)
+            return self.sampler.run(requests, done)
 
     def _score(self, requests: list[ScoreRequest]) -> list[Score]:
         with quick_products(self.device, self.dtype):
@@ -165,10 +167,12 @@ class LocalEngine:
         with quick_products(self.device, self.dtype):
             return self.trainer.update(batch, recipe)
 
-    async def _ask(self, what: str, items: Sequence[Any], recipe: Recipe | None = None) -> Any:
+    async def _ask(
+        self, what: str, items: Sequence[Any], recipe: Recipe | None = None, done: Done | None = None
+    ) -> Any:
         loop = asyncio.get_running_loop()
         self._open()
-        asked = _Asked(what, list(items), recipe, loop.create_future())
+        asked = _Asked(what, list(items), recipe, done, loop.create_future())
         with self._lock:
             if self._server is not None and (self._server.done() or self._server.get_loop().is_closed()):
                 # Whoever asked in a loop that has ended waits for no answer any more.
@@ -220,9 +224,12 @@ class LocalEngine:
                 stats = await loop.run_in_executor(self._thread, self._update, items, recipe)
                 split = [{m: stats[m] for m in dict.fromkeys(t.member for t in asked.items)} for asked in turn]
             else:
-                work: Any = self._sample if turn[0].what == "sample" else self._score
-                answers = await loop.run_in_executor(self._thread, work, items)
-                split, at = [], 0
+                if turn[0].what == "sample":
+                    answers = await loop.run_in_executor(self._thread, self._sample, items, _heard(turn, loop))
+                else:
+                    answers = await loop.run_in_executor(self._thread, self._score, items)
+                at = 0
+                split: list[Any] = []
                 for asked in turn:
                     split.append(answers[at : at + len(asked.items)])
                     at += len(asked.items)
@@ -270,6 +277,21 @@ class LocalEngine:
                 f"its logits differ by {error:.2g}",
                 "use another base",
             )
+
+
+def _heard(turn: Sequence[_Asked], loop: asyncio.AbstractEventLoop) -> Done:
+    """Passes samples on from the engine's thread to whoever asked for them, each once: a batch that ran out of memory
+    begins anew."""
+    places = [(asked.done, place) for asked in turn for place in range(len(asked.items))]
+    told: set[int] = set()
+
+    def hear(at: int, sample: Sample) -> None:
+        done, place = places[at]
+        if done is not None and at not in told:
+            told.add(at)
+            loop.call_soon_threadsafe(done, place, sample)
+
+    return hear
 
 
 def _probe(base: Base) -> torch.Tensor:

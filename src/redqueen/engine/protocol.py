@@ -4,7 +4,7 @@ An engine holds one frozen base and any number of members, and is blind to what 
 ids, advantages are data. Whatever it is asked in one call is answered in one batch, in the order of the requests.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Protocol
@@ -56,6 +56,10 @@ class Sample:
     stop: Stop
     text: str
     """For people and parsers: without special tokens, and cut off before the stop string."""
+
+
+Done = Callable[[int, Sample], None]
+"""Called in the event loop with a request's place and its sample; each place once."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -161,8 +165,9 @@ class MemberState:
 class Engine(Protocol):
     """One base with its members; `member=None` is the bare base."""
 
-    async def sample(self, requests: Sequence[SampleRequest]) -> list[Sample]:
-        """Any mix of members, lengths, temperatures and limits in one batch."""
+    async def sample(self, requests: Sequence[SampleRequest], done: Done | None = None) -> list[Sample]:
+        """Any mix of members, lengths, temperatures and limits in one batch. `done` hears of each sample as soon as it
+        ends, in whatever order they do, so that it can be worked on while others still grow."""
         ...
 
     async def update(self, batch: Sequence[Trajectory], recipe: Recipe) -> dict[MemberId, UpdateStats]:

@@ -22,7 +22,7 @@ from redqueen.engine.attention import Prefill
 from redqueen.engine.base import Base
 from redqueen.engine.cache import SCRATCH, Cache
 from redqueen.engine.lora import TILE, Routing, Tiles
-from redqueen.engine.protocol import Sample, SampleRequest, Stop
+from redqueen.engine.protocol import Done, Sample, SampleRequest, Stop
 from redqueen.engine.steps import NOBODY, Plain, Steps
 from redqueen.engine.stops import Pieces, StopMatcher, cut
 from redqueen.engine.trainer import out_of_memory
@@ -75,9 +75,10 @@ class Sampler:
     def cache(self) -> Cache | None:
         return self.steps.cache
 
-    def run(self, requests: Sequence[SampleRequest]) -> list[Sample]:
+    def run(self, requests: Sequence[SampleRequest], done: Done | None = None) -> list[Sample]:
+        """`done` is called on this thread; after a lack of memory once more for the same places."""
         while True:
-            call = _Call(self, requests)
+            call = _Call(self, requests, done)
             try:
                 with torch.no_grad():
                     return call.run()
@@ -106,7 +107,9 @@ class Sampler:
 class _Call:
     """One call of `sample`, from its requests to its samples."""
 
-    def __init__(self, sampler: Sampler, requests: Sequence[SampleRequest]) -> None:
+    def __init__(self, sampler: Sampler, requests: Sequence[SampleRequest], done: Done | None) -> None:
+        self.done = done
+        self.samples: dict[int, Sample] = {}
         self.sampler, self.steps, self.bank, self.base = sampler, sampler.steps, sampler.steps.bank, sampler.base
         self.cuda = self.bank.device.type == "cuda"
         self.captured = self.steps.fused
@@ -193,7 +196,7 @@ class _Call:
                 break
             while flying and (len(flying) > lag or launch is None):
                 self._collect(flying.popleft())
-        return self._samples()
+        return [self.samples[at] for at in range(len(self.completions))]
 
     # Filling rows.
 
@@ -368,6 +371,8 @@ class _Call:
                 completion.stop = Stop.LENGTH
             if completion.stop is not None and completion.seat != NOBODY:
                 self._leave(completion)
+            if completion.stop is not None:
+                self._finish(completion)
 
     def _matches(self, completion: _Completion, token: int) -> bool:
         assert completion.matcher is not None and self.pieces is not None
@@ -387,16 +392,15 @@ class _Call:
         self.cache.give(completion.start, completion.capacity)
         self.changed = True
 
-    def _samples(self) -> list[Sample]:
-        tokens = [self.token_C_T[c.at, : c.length].tolist() for c in self.completions]
-        tokenizer = self.base.tokenizer
-        texts = [""] * len(tokens) if tokenizer is None else [self.base.decode(ids) for ids in tokens]
-        samples = []
-        for completion, ids, text in zip(self.completions, tokens, texts, strict=True):
-            assert completion.stop is not None
-            logprobs = tuple(self.logprob_C_T[completion.at, : completion.length].tolist())
-            samples.append(Sample(tuple(ids), logprobs, completion.stop, cut(text, completion.request.stop)))
-        return samples
+    def _finish(self, completion: _Completion) -> None:
+        assert completion.stop is not None
+        tokens = tuple(self.token_C_T[completion.at, : completion.length].tolist())
+        logprobs = tuple(self.logprob_C_T[completion.at, : completion.length].tolist())
+        text = "" if self.base.tokenizer is None else self.base.decode(tokens)
+        sample = Sample(tokens, logprobs, completion.stop, cut(text, completion.request.stop))
+        self.samples[completion.at] = sample
+        if self.done is not None:
+            self.done(completion.at, sample)
 
 
 def _bucket(rows: int, most: int) -> int:
