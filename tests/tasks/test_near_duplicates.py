@@ -180,7 +180,36 @@ def test_identity_is_the_content():
         CodeTask("code_f", task.program, task.inputs, task.outputs, 1, "another"),
     ]
     assert len({task.id, *(other.id for other in others)}) == 7
-    assert all(other.near_key == task.near_key for other in others)
+
+
+def test_a_pair_is_near_another_by_its_program_alone():
+    task = CodeTask("code_o", "def f(x):\n    return x", ("1",), ("1",))
+    assert task.near_key == CodeTask("code_o", "def f(y):\n    return y", ("2",), ("2",)).near_key == task.ast_key
+
+
+def test_a_code_f_task_is_near_another_by_its_program_and_its_inputs_in_any_order():
+    def task(inputs: tuple[str, ...], message: str = "", name: str = "x") -> CodeTask:
+        return CodeTask("code_f", f"def f({name}):\n    return {name}", inputs, inputs, len(inputs) // 2, message)
+
+    near = task(("1", "2", "3", "4")).near_key
+    assert near == task(("3", "1", "4", "2"), "another hint", "y").near_key
+    assert near != task(("1", "2", "3", "5")).near_key
+    assert near != task(("1", "2", "3, 4")).near_key
+    assert near != CodeTask("code_o", "def f(x):\n    return x", ("1",), ("1",)).near_key
+
+
+@pytest.mark.parametrize(
+    "other",
+    ["LIMIT = 11", "LIMIT = -3"],
+)
+def test_the_shape_is_blind_to_constants(other):
+    def shape(program: str) -> str:
+        return CodeTask("code_o", program, ("1",), ("1",)).shape_key
+
+    assert key(BASE) != key(BASE.replace("LIMIT = 10", other))
+    assert shape(BASE) == shape(BASE.replace("LIMIT = 10", other))
+    assert shape(BASE) != shape(BASE.replace("LIMIT = 10", "LIMIT = 'x'"))
+    assert shape(BASE) != shape(BASE.replace("item * 2", "item + 2"))
 
 
 @pytest.mark.parametrize("task", SEEDS, ids=lambda task: task.id[:8])

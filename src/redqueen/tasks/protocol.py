@@ -71,6 +71,16 @@ class Reason(StrEnum):
     CONSTANT = "constant"
     """Every input gives the same output."""
 
+    # The program is sound, but not wanted.
+    HELD_OUT = "held_out"
+    """It is, or has in it, a program that is kept for evaluation."""
+    DENIED = "denied"
+    """One of the user's patterns matches."""
+    TOO_COMPLEX = "too_complex"
+    """It is over one of the user's caps."""
+    DUPLICATE = "duplicate"
+    """An earlier task has the same program, up to names and layout."""
+
 
 class Form(StrEnum):
     """How much a prompt says: `short` for small bases that know the format, `long` for instruction-tuned ones."""
@@ -114,15 +124,47 @@ class Task:
         text = json.dumps(self.record(), sort_keys=True, ensure_ascii=True, separators=(",", ":"))
         return hashlib.sha256(text.encode("ascii")).hexdigest()
 
-    @property
+    @cached_property
     def near_key(self) -> str:
         """Equal for tasks that differ in nothing that matters."""
         return self.id
 
     @property
+    def body_key(self) -> str:
+        """Equal for tasks about the same thing, of whatever kind: a code task's program. References never repeat it."""
+        return self.near_key
+
+    @cached_property
+    def shape_key(self) -> str:
+        """Equal for tasks that look new and are not, such as programs that differ in their constants alone."""
+        return self.near_key
+
+    @property
+    def part_keys(self) -> frozenset[str]:
+        """The keys that a held-out set would have of it, or of something in it."""
+        return frozenset({self.near_key})
+
+    @cached_property
     def descriptor(self) -> str:
         """What type of problem it is, in one of a few dozen words: for counting how varied tasks are."""
         return self.kind
+
+    @property
+    def answer_chars(self) -> int:
+        """How long the answer is that a student has to find; 0, which is never too long, where there is no telling."""
+        return 0
+
+    @property
+    def original(self) -> bool:
+        """Whether it holds something of its teacher's own that later proposals may start from."""
+        return True
+
+    @property
+    def texts(self) -> tuple[str, ...]:
+        """Everything in it that is text, for the user's patterns."""
+        values = [value for name, value in self.record().items() if name != "kind"]
+        parts = [part for value in values for part in (value if isinstance(value, list | tuple) else [value])]
+        return tuple(part for part in parts if isinstance(part, str))
 
     def record(self) -> dict[str, Any]:
         """The content as plain JSON values."""

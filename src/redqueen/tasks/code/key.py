@@ -2,8 +2,10 @@
 
 Renaming variables, parameters, helpers, classes or their attributes, comments, layout, docstrings, annotations and
 the names that imports get leave the key alone; a constant, an operator, a call or the order of statements changes it.
-Names are numbered in the order of their first use, scope by scope, so renaming is told from reuse. `f` keeps its
-name, and so does whatever the program does not define itself.
+Names are numbered in the order of their first use, scope by scope, so renaming is told from reuse. The entry point is
+written as `f` whatever its name, and what the program does not define itself keeps its own.
+
+Two looser keys beside it: `shape_key` is blind to constants, and `part_keys` finds a program inside another.
 """
 
 import ast
@@ -16,11 +18,37 @@ _Comprehension = ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp
 _DROPPED_FIELDS = frozenset({"annotation", "ctx", "kind", "returns", "simple", "type_comment", "type_params"})
 _DROPPED_NODES = (ast.Import, ast.ImportFrom, ast.Global, ast.Nonlocal)
 """They bind names, and the names say so."""
+_PART_WORDS = 60
+"""What a function other than the entry point must come to before it counts: `return n % 11 == 0` is anybody's."""
 
 
-def program_key(tree: ast.Module) -> str:
-    """The key of a program whose tree `read_program` accepted (so its depth is bounded)."""
-    return hashlib.sha256("\n".join(_Writer(tree).words).encode("utf-8")).hexdigest()
+def program_key(tree: ast.Module, entry: str = "f") -> str:
+    """The key of a program whose tree `parse_source` accepted (so its depth is bounded)."""
+    return _hash(_Writer(tree, entry).words)
+
+
+def shape_key(tree: ast.Module) -> str:
+    """Shared by programs that differ in their constants as well: those keep only their types."""
+    return _hash(_Writer(tree, blank=True).words)
+
+
+def part_keys(tree: ast.Module, entry: str = "f") -> frozenset[str]:
+    """The program's key, and that of each of its functions as a program of its own.
+
+    A copy is so found under another name, beside unused helpers, and inside a program that only calls it.
+    """
+    imports = [statement for statement in tree.body if isinstance(statement, ast.Import | ast.ImportFrom)]
+    keys = {program_key(tree, entry)}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            words = _Writer(ast.Module([*imports, node], []), node.name).words
+            if node.name == entry or len(words) >= _PART_WORDS:
+                keys.add(_hash(words))
+    return frozenset(keys)
+
+
+def _hash(words: Sequence[str]) -> str:
+    return hashlib.sha256("\n".join(words).encode("utf-8")).hexdigest()
 
 
 @dataclass
@@ -59,8 +87,10 @@ class _Scope:
 class _Writer:
     """Writes a tree as a list of words."""
 
-    def __init__(self, tree: ast.Module) -> None:
+    def __init__(self, tree: ast.Module, entry: str = "f", *, blank: bool = False) -> None:
         self.words: list[str] = []
+        self._entry = entry
+        self._blank = blank
         self._scopes = 0
         self._attributes = dict.fromkeys(_own_attributes(tree), -1)
         """The attribute names that the program defines, and their numbers."""
@@ -76,6 +106,10 @@ class _Writer:
 
     def _node(self, node: ast.AST, scope: _Scope) -> None:
         match node:
+            case ast.Constant() if self._blank:
+                self.words.append(type(node.value).__name__)
+            case ast.UnaryOp(op=ast.USub(), operand=ast.Constant()) if self._blank:
+                self._node(node.operand, scope)
             case ast.Constant():
                 # hex, since Python refuses to write very long integers in decimal
                 text = hex(node.value) if type(node.value) is int else ascii(node.value)
@@ -125,8 +159,10 @@ class _Writer:
 
     def _name(self, name: str, scope: _Scope) -> None:
         owner = scope.owner(name)
-        if owner is None or (name == "f" and owner.parent is None):
+        if owner is None:
             self.words.append(name)
+        elif name == self._entry and owner.parent is None:
+            self.words.append("f")
         elif name in owner.imports:
             self.words.append("import " + owner.imports[name])
         elif owner.is_class:

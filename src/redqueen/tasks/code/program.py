@@ -89,7 +89,7 @@ def parse_source(text: str) -> ast.Module | Rejection:
         return Rejection(Reason.SYNTAX, f"line {error.lineno}" if error.lineno else "")
     except (ValueError, RecursionError, MemoryError) as error:
         return Rejection(Reason.SYNTAX, type(error).__name__)
-    if _tree_depth(tree) > MAX_DEPTH:
+    if tree_depth(tree) > MAX_DEPTH:
         return Rejection(Reason.TOO_DEEP, f"a syntax tree deeper than {MAX_DEPTH}")
     return tree
 
@@ -112,7 +112,8 @@ def parameters(tree: ast.Module) -> list[str]:
     return [] if entry is None else [a.arg for a in (*entry.args.posonlyargs, *entry.args.args)]
 
 
-def _tree_depth(tree: ast.AST) -> int:
+def tree_depth(tree: ast.AST) -> int:
+    """Nodes on the longest path down the tree, operators and contexts included."""
     level, depth = [tree], 0
     while level:
         level = [child for node in level for child in ast.iter_child_nodes(node)]

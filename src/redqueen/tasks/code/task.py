@@ -1,12 +1,13 @@
 """The data of the code family, shared by its kinds."""
 
 import ast
+import hashlib
 from dataclasses import dataclass
 from functools import cached_property
 
 from redqueen.errors import Fault
 from redqueen.tasks.code.descriptor import descriptor
-from redqueen.tasks.code.key import program_key
+from redqueen.tasks.code.key import part_keys, program_key, shape_key
 from redqueen.tasks.code.program import parse_source
 from redqueen.tasks.protocol import Draft, Rejection, Task
 from redqueen.verifier import Limits
@@ -47,13 +48,41 @@ class CodeTask(Task):
         """Shared by programs that differ in names, comments and layout only."""
         return program_key(self._tree())
 
-    @property
+    @cached_property
     def near_key(self) -> str:
-        return self.ast_key
+        """The program's key, whatever the input; for code_f, whose program is another task's, the inputs count too."""
+        if not self.shown:
+            return self.ast_key
+        return hashlib.sha256("\n".join([self.ast_key, *sorted(self.inputs)]).encode("utf-8")).hexdigest()
 
     @property
+    def body_key(self) -> str:
+        return self.ast_key
+
+    @cached_property
+    def shape_key(self) -> str:
+        """Blind to the constants of a program that the teacher wrote; a code_f task's was given to it."""
+        return self.near_key if self.shown else shape_key(self._tree())
+
+    @property
+    def part_keys(self) -> frozenset[str]:
+        return part_keys(self._tree())
+
+    @cached_property
     def descriptor(self) -> str:
         return descriptor(self._tree())
+
+    @property
+    def answer_chars(self) -> int:
+        """Of the output or the input that is asked for; of the hidden outputs, which a code_f answer must give."""
+        if self.kind == "code_i":
+            return len(self.inputs[0])
+        return sum(map(len, self.outputs[self.shown :]))
+
+    @property
+    def original(self) -> bool:
+        """A code_f task has another one's program."""
+        return not self.shown
 
     def _tree(self) -> ast.Module:
         tree = parse_source(self.program)

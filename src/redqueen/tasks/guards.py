@@ -1,0 +1,221 @@
+"""What is refused though it is sound, what does not count as hard though nobody solves it, and what a person looks at.
+
+A reward for difficulty alone drifts to tasks that are hard and teach nothing: endless answers, one program with ever
+new constants, riddles that nobody solves. `Guards.screen` refuses; `mark_trivial` lets a task stand and says that its
+difficulty earns nothing. Every refusal has its reason, in our words, for the records.
+"""
+
+import re
+from collections import defaultdict
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from statistics import median
+from typing import Literal, Protocol
+
+from redqueen.errors import ConfigError
+from redqueen.keys import Part, key
+from redqueen.tasks.archive import Archive, Entry, Trivial
+from redqueen.tasks.protocol import Reason, Rejection, Task
+from redqueen.verifier import Job, Limits, Result, Status, Verifier
+
+WINDOW = 20
+"""Steps that count as recent, as far as the archive goes back."""
+LONG_ANSWER = 4
+"""An answer is long when it is longer than this many median answers of its kind, ..."""
+LONG_ANSWER_CHARS = 40
+"""... and than this."""
+ENOUGH_ANSWERS = 16
+"""Recent tasks of a kind that make a median."""
+ENOUGH_UNSOLVED = 8
+"""Recent tasks of a kind and type that must all have stayed unsolved."""
+_TASKS_PER_JOB = 64
+_DENY = """\
+import re
+
+PATTERNS = [re.compile(text, flags) for text, flags in {patterns}]
+
+
+def f(*texts):
+    found = (number for number, pattern in enumerate(PATTERNS, 1) if any(map(pattern.search, texts)))
+    return next(found, 0)
+"""
+
+Duplicates = Literal["near", "same", "allow"]
+
+
+class Figures(Protocol):
+    """What caps are about; `measure.complexity.Complexity` has it."""
+
+    @property
+    def lines(self) -> int: ...
+
+    @property
+    def depth(self) -> int: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Caps:
+    """The most that a program may be, where the user wants less than the family allows."""
+
+    figures: Callable[[Task], Figures | None]
+    """Measures a task; None for one without a program, which no cap is about."""
+    lines: int | None = None
+    depth: int | None = None
+
+    def refuse(self, task: Task) -> Rejection | None:
+        """Why the task is over a cap."""
+        measured = self.figures(task)
+        if measured is None:
+            return None
+        if self.lines is not None and measured.lines > self.lines:
+            return Rejection(Reason.TOO_COMPLEX, f"{measured.lines} lines, more than {self.lines}")
+        if self.depth is not None and measured.depth > self.depth:
+            return Rejection(Reason.TOO_COMPLEX, f"a syntax tree of depth {measured.depth}, more than {self.depth}")
+        return None
+
+
+@dataclass(frozen=True, slots=True)
+class Guards:
+    """What a valid task must not be."""
+
+    held_out: frozenset[str] = frozenset()
+    """Keys of programs that are kept for evaluation (`library.read_held_out`)."""
+    deny: tuple[re.Pattern[str], ...] = ()
+    """The user's patterns (`read_patterns`); a task has no text that one of them finds something in."""
+    caps: Caps | None = None
+    duplicates: Duplicates = "near"
+    """"allow" refuses no duplicates. "near" and "same" refuse the same ones: see `mark_trivial` for the difference."""
+
+    async def screen(
+        self, results: Sequence[Task | Rejection], archive: Archive, verifier: Verifier
+    ) -> list[Task | Rejection]:
+        """A step's tasks in the order of their places, those that are not wanted rejected. Of several that are the
+        same the first stays."""
+        denied = await self._denied([result for result in results if isinstance(result, Task)], verifier)
+        screened: list[Task | Rejection] = []
+        taken: set[tuple[str, str]] = set()
+        for result in results:
+            if isinstance(result, Task):
+                result = self._refuse(result, denied.get(result.id), archive, taken) or result
+            if isinstance(result, Task):
+                taken.add((result.kind, result.near_key))
+            screened.append(result)
+        return screened
+
+    def _refuse(
+        self, task: Task, denied: Rejection | None, archive: Archive, taken: set[tuple[str, str]]
+    ) -> Rejection | None:
+        if self.held_out and not self.held_out.isdisjoint(task.part_keys):
+            return Rejection(Reason.HELD_OUT, "a program of the held-out set, up to names and layout")
+        if denied is not None:
+            return denied
+        over = self.caps and self.caps.refuse(task)
+        if over is not None:
+            return over
+        if self.duplicates != "allow":
+            if (task.kind, task.near_key) in taken:
+                return Rejection(Reason.DUPLICATE, "another proposal of this step is the same")
+            if archive.seen(task):
+                return Rejection(Reason.DUPLICATE, "an earlier task or a seed is the same")
+        return None
+
+    async def _denied(self, tasks: Sequence[Task], verifier: Verifier) -> dict[str, Rejection]:
+        """The tasks, by identity, that a pattern finds something in.
+
+        `re` can backtrack for longer than anybody waits, and the texts are a model's: so the search runs where time is
+        limited. A task whose search does not end is refused too.
+        """
+        if not self.deny:
+            return {}
+        source = _DENY.format(patterns=[(pattern.pattern, pattern.flags) for pattern in self.deny])
+        calls = {task.id: ", ".join(map(ascii, task.texts)) for task in tasks}
+        ids = list(calls)
+        batches = [ids[at : at + _TASKS_PER_JOB] for at in range(0, len(ids), _TASKS_PER_JOB)]
+        results = await _search(source, calls, batches, Limits(cpu_s=1.0), verifier)
+        alone = [[each] for each in ids if results[each].status is not Status.OK]  # one took its neighbours with it
+        results |= await _search(source, calls, alone, Limits(), verifier)
+        found = {each: self._found(result) for each, result in results.items()}
+        return {each: rejection for each, rejection in found.items() if rejection is not None}
+
+    def _found(self, result: Result) -> Rejection | None:
+        if result.status is not Status.OK or result.value is None:
+            return Rejection(Reason.DENIED, f"the patterns could not be tried on it: {result.status}")
+        number = int(result.value)
+        if not number:
+            return None
+        return Rejection(Reason.DENIED, f"pattern {number}: {ascii(self.deny[number - 1].pattern)[1:-1]}")
+
+
+async def _search(
+    source: str, calls: dict[str, str], batches: Sequence[Sequence[str]], limits: Limits, verifier: Verifier
+) -> dict[str, Result]:
+    jobs = [Job.calls(source, [calls[each] for each in batch], twice=False, limits=limits) for batch in batches]
+    outcomes = await verifier.run(jobs)
+    return {
+        each: result
+        for batch, outcome in zip(batches, outcomes, strict=True)
+        for each, result in zip(batch, outcome.results, strict=True)
+    }
+
+
+def read_patterns(texts: Sequence[str]) -> tuple[re.Pattern[str], ...]:
+    """The user's patterns, in Python's syntax."""
+    patterns: list[re.Pattern[str]] = []
+    for number, text in enumerate(texts, 1):
+        try:
+            patterns.append(re.compile(text))
+        except (re.error, OverflowError, RecursionError) as error:
+            what = f"guard.deny: pattern {number}, {text!r}, is no regular expression: {error}"
+            raise ConfigError(what, "mend it or leave it out") from error
+    return tuple(patterns)
+
+
+def mark_trivial(entries: Sequence[Entry], archive: Archive, duplicates: Duplicates) -> list[Entry]:
+    """A step's entries in the order of their places, and of each why its difficulty does not count, if so.
+
+    They are compared with the recent ones of the archive, which does not have them yet; near-duplicates also with each
+    other, and only if `duplicates` is "near".
+    """
+    recent = [entry for entry in archive if entry.step > archive.newest - WINDOW]
+    medians = _median_answers(recent)
+    hopeless = _hopeless(recent)
+    shapes = {_shape(entry) for entry in recent} if duplicates == "near" else set()
+    marked: list[Entry] = []
+    for entry in entries:
+        task = entry.task
+        trivial = None
+        if task.answer_chars > max(LONG_ANSWER * medians.get(task.kind, float("inf")), LONG_ANSWER_CHARS):
+            trivial = Trivial.LONG_ANSWER
+        elif duplicates == "near" and _shape(entry) in shapes:
+            trivial = Trivial.NEAR_DUPLICATE
+        elif not entry.solved and (task.kind, task.descriptor) in hopeless:
+            trivial = Trivial.NEVER_SOLVED
+        marked.append(replace(entry, trivial=trivial))
+        if duplicates == "near":
+            shapes.add(_shape(entry))
+    return marked
+
+
+def _shape(entry: Entry) -> tuple[str, str, str]:
+    return entry.teacher, entry.task.kind, entry.task.shape_key
+
+
+def _median_answers(recent: Sequence[Entry]) -> dict[str, float]:
+    """By kind, where there are enough."""
+    chars: defaultdict[str, list[int]] = defaultdict(list)
+    for entry in recent:
+        chars[entry.task.kind].append(entry.task.answer_chars)
+    return {kind: median(each) for kind, each in chars.items() if len(each) >= ENOUGH_ANSWERS}
+
+
+def _hopeless(recent: Sequence[Entry]) -> set[tuple[str, str]]:
+    """The kinds and types of which nobody solved any."""
+    solved: defaultdict[tuple[str, str], list[int]] = defaultdict(list)
+    for entry in recent:
+        solved[entry.task.kind, entry.task.descriptor].append(entry.solved)
+    return {each for each, counts in solved.items() if len(counts) >= ENOUGH_UNSOLVED and not any(counts)}
+
+
+def set_aside(every: int, run_seed: Part, step: int, place: int) -> bool:
+    """Whether a person should look at this task: about one in `every`, none for 0. No teacher can tell which."""
+    return every > 0 and key("oversight", run_seed, step, place) % every == 0
