@@ -16,6 +16,7 @@ from redqueen.tasks import (
     Form,
     Grade,
     Kind,
+    Prompt,
     Reason,
     Rejection,
     Task,
@@ -159,14 +160,21 @@ def test_a_prompt_ends_on_a_whole_word_and_is_the_same_for_the_same_numbers(case
     asked = [kind.propose_prompt(SEEDS, Random(seed)) for seed in (1, 1, 2)]
     assert asked[0] == asked[1] != asked[2]
     for prompt in (*asked, kind.propose_prompt([], Random(1)), kind.solve_prompt(case.task(verifier))):
-        assert [message["role"] for message in prompt.messages] == ["user"]
-        assert re.search(r"[a-z][.:]$|^```$", prompt.messages[-1]["content"].rpartition("\n")[2])
+        roles = [message["role"] for message in prompt.messages]
+        assert roles == (["user", "assistant"] * len(roles))[: len(roles)]
+        assert roles[-1] == "user"
+        assert form is Form.LONG or len(roles) == 1
+        assert re.search(r"[a-z)][.:]$|^```$", prompt.messages[-1]["content"].rpartition("\n")[2])
+
+
+def text_of(prompt: Prompt) -> str:
+    return "\n".join(message["content"] for message in prompt.messages)
 
 
 def test_the_short_form_is_much_shorter(case, verifier):
     task = case.task(verifier)
     for ask in (lambda kind: kind.solve_prompt(task), lambda kind: kind.propose_prompt(SEEDS[:1], Random(1))):
-        short, long = (ask(replace(case.kind, form=form)).messages[0]["content"] for form in Form)
+        short, long = (text_of(ask(replace(case.kind, form=form))) for form in Form)
         assert len(short) < len(long) / 2
 
 
@@ -174,7 +182,7 @@ def test_nothing_that_a_prompt_shows_gives_the_solution_away(case, verifier):
     task = case.task(verifier)
     assert isinstance(task, CodeTask)
     for form in Form:
-        content = replace(case.kind, form=form).solve_prompt(task).messages[0]["content"]
+        content = text_of(replace(case.kind, form=form).solve_prompt(task))
         hidden = {
             "code_o": task.outputs,
             "code_i": task.inputs,
@@ -207,7 +215,7 @@ def test_a_reference_is_shown_in_the_form_that_is_asked_for(name):
 def test_code_f_asks_about_the_program_that_its_context_names():
     kind = all_kinds()["code_f"]
     prompt = kind.propose_prompt(SEEDS, Random(5))
-    assert prompt.context["program"] in prompt.messages[0]["content"]
+    assert prompt.context["program"] in prompt.messages[-1]["content"]
     draft = kind.parse_proposal(INPUTS, prompt.context)
     assert isinstance(draft, CodeDraft)
     assert draft.program == prompt.context["program"]
@@ -259,8 +267,8 @@ def test_the_message_is_optional_and_shown(verifier):
     hinted = propose(kind, verifier, INPUTS + "\n" + fence("message", "Twice."), {"program": DOUBLE})
     assert isinstance(without, CodeTask) and isinstance(hinted, CodeTask)
     assert without.id != hinted.id
-    assert "Twice." in kind.solve_prompt(hinted).messages[0]["content"]
-    assert "message" not in kind.solve_prompt(without).messages[0]["content"]
+    assert "Twice." in kind.solve_prompt(hinted).messages[-1]["content"]
+    assert "message" not in kind.solve_prompt(without).messages[-1]["content"]
 
 
 def test_a_function_must_reproduce_the_shown_pairs_too(verifier):

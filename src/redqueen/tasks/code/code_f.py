@@ -14,12 +14,13 @@ from redqueen.errors import Fault
 from redqueen.tasks.code.blocks import read_answer
 from redqueen.tasks.code.program import read_program
 from redqueen.tasks.code.prompts import (
+    EXAMPLE,
     INPUT_CONTRACT,
     MESSAGE_CONTRACT,
     PROGRAM_CONTRACT,
-    PROGRAM_SHAPE,
     ask,
     fenced,
+    paragraphs,
     program_and_input,
 )
 from redqueen.tasks.code.running import Ran, gives, refused_by_compiler, room_for, run_drafts, same_text
@@ -31,6 +32,28 @@ from redqueen.verifier import Job, Limits, Outcome, Status, Verifier
 MIN_INPUTS = 4
 MAX_INPUTS = 12
 _ASKED_INPUTS = 8
+_EXAMPLE_PROPOSAL = """\
+```inputs
+['tea', 'coffee', 'milk', 'rum'], 4
+['a', 'bb', 'ccc'], 3
+['long', 'longer', 'x'], 2
+['one', 'two'], 5
+['sugar', 'salt', 'flour'], 4
+['kiwi'], 4
+['ant', 'bee', 'wasp', 'fly'], 3
+['', 'no'], 1
+```
+```message
+It picks words by their length, and says something about those that are left.
+```"""
+_EXAMPLE_QUESTION = """\
+```python
+f(['tea', 'coffee', 'milk', 'rum'], 4) == 'rum3'
+f(['one', 'two'], 5) == 'two2'
+f(['long', 'longer', 'x'], 2) == 'x1'
+f(['ant', 'bee', 'wasp', 'fly'], 3) == 'fly3'
+```"""
+_EXAMPLE_RULE = "Words longer than the second argument are left out; of the others the last is taken, and their number."
 
 
 @dataclass(frozen=True)
@@ -48,19 +71,24 @@ class CodeF:
         context = {"program": task.program}
         if self.form is Form.SHORT:
             return ask(shown, f"Write {_ASKED_INPUTS} inputs and a message.", context=context)
-        return ask(
+        first = paragraphs(
             f"Here is a Python program and an input for it. Write {_ASKED_INPUTS} different inputs for it (at least "
             f"{MIN_INPUTS}, at most {MAX_INPUTS}) and a message. Somebody else, who does not see the program, will be "
             "shown your message and about half of the inputs with what `f` returns for them, and has to write a "
             "function that does the same on all of them.",
-            shown,
+            program_and_input(EXAMPLE),
             INPUT_CONTRACT,
             "Together the inputs should show every side of what the program does, and their outputs must not all be "
             f"the same. The message ({MESSAGE_CONTRACT}) hints at what the program does without giving it away.",
             "You may think first. Then end your answer with exactly two fenced blocks, the inputs, each on a line of "
-            "its own, and the message:",
-            fenced("inputs", "...\n...") + "\n" + fenced("message", "..."),
+            "its own, and the message.",
+        )
+        return ask(
+            "Do the same for this program.",
+            shown,
+            "End your answer with the two fenced blocks, ```inputs and ```message.",
             context=context,
+            after=[(first, _EXAMPLE_PROPOSAL)],
         )
 
     def parse_proposal(self, text: str, context: Mapping[str, str]) -> CodeDraft | Rejection:
@@ -93,15 +121,15 @@ class CodeF:
         message = fenced("message", task.message) if task.message else ""
         if self.form is Form.SHORT:
             return ask(f"{message}\n{examples}".strip(), "Write the program.")
-        return ask(
+        asked = (
             "Write a Python function `f` that does what these examples show. It will also be tried on other inputs, so "
-            "find the rule behind the examples.",
-            f"A hint from the one who chose them:\n\n{message}" if message else "",
-            examples,
-            PROGRAM_CONTRACT,
-            "You may think first. Then end your answer with exactly one fenced block that holds the whole program:",
-            fenced("python", PROGRAM_SHAPE),
+            "find the rule behind the examples."
         )
+        ending = "You may think first. Then end your answer with exactly one fenced block that holds the whole program."
+        example = paragraphs(asked, _EXAMPLE_QUESTION, PROGRAM_CONTRACT, ending)
+        answer = paragraphs(_EXAMPLE_RULE, fenced("python", EXAMPLE.program))
+        hint = f"A hint from the one who chose them:\n\n{message}" if message else ""
+        return ask(asked, hint, examples, ending, after=[(example, answer)])
 
     async def grade(self, attempts: Sequence[Attempt[CodeTask]], verifier: Verifier) -> list[Verdict]:
         answers = [CUT_ATTEMPT if attempt.cut else _read(attempt.text) for attempt in attempts]

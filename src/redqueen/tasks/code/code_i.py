@@ -10,7 +10,16 @@ from random import Random
 
 from redqueen.tasks.code.blocks import call_arguments, read_answer
 from redqueen.tasks.code.pairs import parse_pair, validate_pairs
-from redqueen.tasks.code.prompts import INPUT_CONTRACT, ask, draw, fenced, propose_pair
+from redqueen.tasks.code.prompts import (
+    EXAMPLE,
+    EXAMPLE_SEARCH,
+    INPUT_CONTRACT,
+    ask,
+    draw,
+    fenced,
+    paragraphs,
+    propose_pair,
+)
 from redqueen.tasks.code.running import gives, read_inputs, room_for
 from redqueen.tasks.code.seeds import SEEDS
 from redqueen.tasks.code.task import DEFAULT_LIMITS, CodeDraft, CodeTask
@@ -43,17 +52,16 @@ class CodeI:
         return await validate_pairs(drafts, self.limits, verifier)
 
     def solve_prompt(self, task: CodeTask) -> Prompt:
-        shown = fenced("python", task.program) + "\n" + fenced("output", task.outputs[0])
         if self.form is Form.SHORT:
-            return ask(shown, "Write an input.")
-        return ask(
+            return ask(_shown(task), "Write an input.")
+        asked = (
             "Find an input for which `f` returns this output. Any that does will count. Work it out by reading; "
             "nothing can be run.",
-            shown,
-            INPUT_CONTRACT,
-            "You may think first. Then end your answer with exactly one fenced block that holds the input:",
-            fenced("input", "..."),
+            f"{INPUT_CONTRACT} Think first. Then end your answer with exactly one fenced block that holds the input.",
         )
+        example = paragraphs(asked[0], _shown(EXAMPLE), asked[1])
+        answer = paragraphs(EXAMPLE_SEARCH, fenced("input", EXAMPLE.inputs[0]))
+        return ask(asked[0], _shown(task), asked[1], after=[(example, answer)])
 
     async def grade(self, attempts: Sequence[Attempt[CodeTask]], verifier: Verifier) -> list[Verdict]:
         answers = [CUT_ATTEMPT if attempt.cut else _read(attempt.text) for attempt in attempts]
@@ -71,6 +79,10 @@ class CodeI:
             answer if isinstance(answer, Verdict) else _judge(attempt.task, inputs[answer], results)
             for attempt, answer in zip(attempts, answers, strict=True)
         ]
+
+
+def _shown(task: CodeTask) -> str:
+    return fenced("python", task.program) + "\n" + fenced("output", task.outputs[0])
 
 
 def _read(text: str) -> str | Verdict:

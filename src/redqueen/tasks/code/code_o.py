@@ -10,7 +10,16 @@ from random import Random
 
 from redqueen.tasks.code.blocks import read_answer
 from redqueen.tasks.code.pairs import parse_pair, validate_pairs
-from redqueen.tasks.code.prompts import ask, draw, fenced, program_and_input, propose_pair
+from redqueen.tasks.code.prompts import (
+    EXAMPLE,
+    EXAMPLE_THOUGHT,
+    ask,
+    draw,
+    fenced,
+    paragraphs,
+    program_and_input,
+    propose_pair,
+)
 from redqueen.tasks.code.running import read_literals, same_text
 from redqueen.tasks.code.seeds import SEEDS
 from redqueen.tasks.code.task import DEFAULT_LIMITS, CodeDraft, CodeTask
@@ -44,13 +53,14 @@ class CodeO:
     def solve_prompt(self, task: CodeTask) -> Prompt:
         if self.form is Form.SHORT:
             return ask(program_and_input(task), "Write the output.")
-        return ask(
+        asked = (
             "What does `f` return when it is called with this input? Work it out by reading; nothing can be run.",
-            program_and_input(task),
-            "You may think first. Then end your answer with exactly one fenced block that holds the returned value as "
-            "a Python literal, the way `repr` writes it (strings in quotes; 1, 1.0 and True are different values):",
-            fenced("output", "..."),
+            "Think first. Then end your answer with exactly one fenced block that holds the returned value as a Python "
+            "literal, the way `repr` writes it (strings in quotes; 1, 1.0 and True are different values).",
         )
+        example = paragraphs(asked[0], program_and_input(EXAMPLE), asked[1])
+        answer = paragraphs(EXAMPLE_THOUGHT, fenced("output", EXAMPLE.outputs[0]))
+        return ask(asked[0], program_and_input(task), asked[1], after=[(example, answer)])
 
     async def grade(self, attempts: Sequence[Attempt[CodeTask]], verifier: Verifier) -> list[Verdict]:
         answers = [CUT_ATTEMPT if attempt.cut else _read(attempt.text) for attempt in attempts]
