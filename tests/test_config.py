@@ -109,7 +109,7 @@ def test_override_text_becomes_a_value_of_the_fields_type(key, text, value):
         ('[verifier]\nminumum = "full"\n', "did you mean verifier.minimum?"),
         ('minimum = "full"\n', "did you mean verifier.minimum?"),
         ('[verifer]\nminimum = "full"\n', "did you mean verifier?"),
-        ("[zzz]\nq = 1\n", "the settings are verifier.tier, verifier.minimum"),
+        ("[zzz]\nq = 1\n", "the settings are run.seed, run.steps"),
         ('[verifier]\nminimum = "ful"\n', """verifier.minimum cannot be "ful"; use 'full' or 'seccomp'"""),
         ("[verifier]\nworkers = 0\n", "verifier.workers cannot be 0; use 1 or more"),
         ("[verifier]\nworkers = 9999\n", "verifier.workers cannot be 9999; use 1024 or less"),
@@ -358,3 +358,26 @@ def test_no_override_does_anything_but_load_or_be_refused(key, text):
             load(None, [(name, text)])
         except ConfigError as error:
             assert str(error).isprintable()
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("[tasks]\nprompts = 1\nproposals = 4\n", "4 texts, too few for a teacher to learn from; make them 8 or more"),
+        ('[tasks]\nattempts = 1\n[rl]\nestimator = "rloo"\n', "nothing to compare; use 2 or more"),
+        ('[tasks]\nkinds = ["code_x"]\n', "no such kind; the kinds are code_o, code_i, code_f"),
+        ("[tasks]\nmix = [1.0]\n", "tasks.mix has 1 numbers for 3 kinds"),
+        ("[population]\nsingle = true\n", "use `--arm single`"),
+        ('[guard]\ndeny = ["("]\n', "guard.deny cannot hold"),
+    ],
+)
+def test_a_race_that_could_not_be_run_or_learn_is_refused(tmp_path, text, told):
+    assert told in refusal(written(tmp_path, text))
+
+
+def test_a_pattern_on_the_command_line_is_taken_whole():
+    assert load(None, [("guard.deny", "x{1,3}")]).guard.deny == ("x{1,3}",)
+
+
+def test_numbers_of_a_list_may_be_written_on_the_command_line():
+    assert load(None, [("tasks.mix", "2, 1,0.5")]).tasks.mix == (2.0, 1.0, 0.5)

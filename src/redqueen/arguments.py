@@ -110,14 +110,17 @@ def _split(command: type, name: str, words: Sequence[str]) -> tuple[list[str], l
 
 def _count(command: type, name: str, positional: Sequence[str]) -> None:
     needed = [field for field in dataclasses.fields(command) if field.default is dataclasses.MISSING]
-    if len(positional) < len(needed):
+    least = sum(field.metadata.get("least", 1) for field in needed)
+    if len(positional) < least:
         raise InputError(f"{name} needs {needed[len(positional)].name.upper()}", _see(name))
-    if len(positional) > len(needed) and not (needed and _takes_rest(needed[-1])):
-        raise InputError(f"unexpected argument {positional[len(needed)]}", _see(name))
+    most = sum(field.metadata.get("most", float("inf") if _takes_rest(field) else 1) for field in needed)
+    if len(positional) > most:
+        raise InputError(f"unexpected argument {positional[int(most)]}", _see(name))
 
 
 def _takes_rest(field: dataclasses.Field[Any]) -> bool:
-    """Whether an argument takes one word or more: `tuple[Path, ...]`. Only the last one of a command may."""
+    """Whether an argument takes several words: `tuple[Path, ...]`. Only the last one of a command may. Their least and
+    most numbers stand in the field's metadata, 1 and no end otherwise."""
     hint = get_args(field.type)[0] if get_origin(field.type) is Annotated else field.type
     return get_origin(hint) is tuple
 
@@ -125,10 +128,16 @@ def _takes_rest(field: dataclasses.Field[Any]) -> bool:
 def _options(command: type) -> dict[str, bool]:
     """The options of a command, and whether each takes a value. A field without a default is positional."""
     return {
-        f"--{field.name.replace('_', '-')}": field.type is not bool
+        f"--{_option_name(field)}": field.type is not bool
         for field in dataclasses.fields(command)
         if field.default is not dataclasses.MISSING and not isinstance(field.default, Config)
     }
+
+
+def _option_name(field: dataclasses.Field[Any]) -> str:
+    """As tyro calls it: by its own name, or by the one that it is given there."""
+    given = [getattr(each, "name", None) for each in getattr(field.type, "__metadata__", ())]
+    return next((name for name in given if name), field.name.replace("_", "-"))
 
 
 def _one_line(box: str) -> str:

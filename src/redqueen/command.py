@@ -35,6 +35,11 @@ class Command(ABC):
     """Settings from a file or a preset; the options below win over it."""
     settings: Annotated[tyro.conf.FlagConversionOff[Config], tyro.conf.arg(name="")] = DEFAULTS
 
+    @property
+    def source(self) -> str | None:
+        """Where the settings come from, before the options that win over it."""
+        return self.config
+
     @abstractmethod
     def run(self) -> None: ...
 

@@ -40,8 +40,9 @@ def open_verifier(settings: VerifierConfig) -> "LocalVerifier":
     )
 
 
-def open_engine(settings: EngineConfig, members: Sequence[str]) -> "LocalEngine":
-    """The base with these members, as the settings ask for it. Close it, or use it in a `with` statement."""
+def open_engine(settings: EngineConfig, members: Sequence[str], seed: int = 0) -> "LocalEngine":
+    """The base with these members, as the settings ask for it. Close it, or use it in a `with` statement. `seed` draws
+    the A factors that fresh members share."""
     from redqueen.engine.base import load as load_base
     from redqueen.engine.local import LocalEngine
 
@@ -53,6 +54,7 @@ def open_engine(settings: EngineConfig, members: Sequence[str]) -> "LocalEngine"
         alpha=settings.alpha,
         target_modules=settings.target_modules,
         rows=settings.rows,
+        seed=seed,
     )
 
 
@@ -142,6 +144,8 @@ def _from_text(field: FieldInfo, text: str) -> Any:
     """The value that `text` means for this field, or the text itself for validation to refuse."""
     if text.lower() == "none" and field.default is None:
         return None
+    if isinstance(field.json_schema_extra, dict) and field.json_schema_extra.get("whole"):
+        return [text] if text else []
     if _is_list(field):
         return [part.strip() for part in text.split(",")] if text.strip() else []
     try:

@@ -13,6 +13,10 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_valida
 from redqueen.errors import ConfigError
 from redqueen.toml import shown
 
+MIN_ROWS = 8
+"""Texts with an advantage that a member's step takes: with fewer it would follow a handful of samples, and Adam makes
+it as long as any other."""
+
 
 class Section(BaseModel):
     """What every part of the settings has in common."""
@@ -54,6 +58,21 @@ def _as_tuple(value: Any) -> Any:
     return tuple(value) if isinstance(value, list) else value
 
 
+def _as_numbers(value: Any) -> Any:
+    # On the command line they come as text.
+    if isinstance(value, list):
+        return tuple(float(each) if _is_number(each) else each for each in value)
+    return value
+
+
+def _is_number(value: Any) -> bool:
+    try:
+        float(value)
+    except (TypeError, ValueError):
+        return False
+    return not isinstance(value, bool)
+
+
 class EngineConfig(Section):
     """The base, and the shape of its members' adapters."""
 
@@ -78,6 +97,23 @@ class EngineConfig(Section):
     """What the base computes in: bfloat16 on CUDA and float32 on the CPU, or exactly this one."""
 
 
+class RunConfig(Section):
+    """How long a run is, and what of it is kept."""
+
+    seed: int = Field(default=0, ge=0, lt=2**63)
+    """Where all of its random numbers come from."""
+    steps: int = Field(default=200, ge=1, le=10_000_000)
+    """How many; a finished run goes on when this is raised."""
+    checkpoint_every: int = Field(default=10, ge=1, le=1_000_000)
+    """Steps from one checkpoint to the next: what a killed run does again at most."""
+    keep_last: int = Field(default=2, ge=1, le=1_000_000)
+    """Checkpoints that are kept, the newest ones."""
+    keep_every: int = Field(default=0, ge=0, le=1_000_000)
+    """Also keep those of every so many steps, to fork from or to look at; 0 keeps none of them."""
+    measure_every: int = Field(default=10, ge=1, le=1_000_000)
+    """Steps from one look at the costlier measures to the next: how far apart members and tasks are."""
+
+
 class PopulationConfig(Section):
     """Who races."""
 
@@ -85,6 +121,97 @@ class PopulationConfig(Section):
     """Members that propose tasks."""
     students: int = Field(default=4, ge=1, le=1024)
     """Members that solve them."""
+    single: bool = False
+    """One adapter in both roles, unrated, as in Absolute Zero; with one teacher and one student."""
+
+
+KINDS = ("code_o", "code_i", "code_f")
+
+
+class TasksConfig(Section):
+    """What teachers are asked for, and how much of it."""
+
+    kinds: Annotated[
+        tuple[Annotated[str, Field(min_length=1)], ...],
+        Field(min_length=1, examples=[["code_o", "code_i"]]),
+        BeforeValidator(_as_tuple),
+        tyro.conf.arg(metavar="KIND,KIND"),
+    ] = KINDS
+    """Predict the output, find an input, write the function."""
+    mix: Annotated[
+        tuple[Annotated[float, Field(gt=0, allow_inf_nan=False)], ...],
+        Field(examples=[[2, 1, 1]]),
+        BeforeValidator(_as_numbers),
+        tyro.conf.arg(metavar="2,1,1"),
+    ] = ()
+    """How often each kind is asked for, one number for each; equally often when left out."""
+    form: Literal["long", "short"] = "long"
+    """How much prompts say: "long" for instruction-tuned bases, "short" for small ones that were trained on it."""
+    prompts: int = Field(default=6, ge=1, le=65536)
+    """What a teacher is asked in a match, over all kinds."""
+    proposals: int = Field(default=4, ge=1, le=1024)
+    """Proposals for each of these: they are compared with each other."""
+    attempts: int = Field(default=8, ge=1, le=1024)
+    """Of a student on each task."""
+    proposal_tokens: int = Field(default=512, ge=1, le=1_000_000)
+    """The longest proposal."""
+    attempt_tokens: int = Field(default=512, ge=1, le=1_000_000)
+    """The longest attempt; a longer one is cut and malformed."""
+    seeds: str | None = Field(default=None, min_length=1)
+    """What teachers begin from: a .jsonl file of programs with inputs, or the name of a base that comes with the
+    package for its own; the family's when left out."""
+
+
+class GuardConfig(Section):
+    """What is refused, what does not count, and who does not learn."""
+
+    held_out: Annotated[
+        tuple[Annotated[str, Field(min_length=1)], ...],
+        Field(examples=[["humaneval.jsonl"]]),
+        BeforeValidator(_as_tuple),
+        tyro.conf.arg(metavar="FILE,FILE"),
+    ] = ()
+    """Files of programs (.py, .jsonl) that no task may have, up to names and layout: what you evaluate on."""
+    deny: Annotated[
+        tuple[Annotated[str, Field(min_length=1)], ...],
+        Field(examples=[["while +True"]], json_schema_extra={"whole": True}),
+        BeforeValidator(_as_tuple),
+        tyro.conf.arg(metavar="REGEX"),
+    ] = ()
+    """Regular expressions that no program may match; on the command line one, several in a file."""
+    max_lines: int | None = Field(default=None, ge=1)
+    """Longer programs are refused; any length within the family's limit when left out."""
+    max_depth: int | None = Field(default=None, ge=1)
+    """Programs with a deeper syntax tree are refused."""
+    duplicates: Literal["near", "same", "allow"] = "near"
+    """"same" refuses programs that an earlier task has, up to names and layout; "near" also does not count as hard what
+    differs from a teacher's recent tasks in constants alone; "allow" does neither."""
+    entropy_floor: float = Field(default=0.005, ge=0, allow_inf_nan=False)
+    """Nats a token: a member that falls below is not updated, and reported; 0 turns it off."""
+    valid_floor: float = Field(default=0.02, ge=0, lt=1, allow_inf_nan=False)
+    """The share of a member's texts that are sound: one that falls below, having been above, is not updated; 0 turns it
+    off."""
+
+
+class OversightConfig(Section):
+    """What a person should look at."""
+
+    every: int = Field(default=0, ge=0, le=1_000_000)
+    """Set aside about one in so many tasks (`redqueen tasks RUN --oversight`); 0 sets none aside."""
+
+
+class TrackConfig(Section):
+    """Where else figures go."""
+
+    to: Annotated[
+        tuple[Literal["trackio", "wandb", "tensorboard"], ...],
+        Field(examples=[["tensorboard"]]),
+        BeforeValidator(_as_tuple),
+        tyro.conf.arg(metavar="NAME,NAME"),
+    ] = ()
+    """"trackio", "wandb", "tensorboard"; all stay on this machine unless their own settings say otherwise."""
+    project: str = Field(default="redqueen", min_length=1)
+    """What the run is filed under there."""
 
 
 class MatchConfig(Section):
@@ -164,20 +291,45 @@ class RlConfig(Section):
 
     update: Literal["reinforce", "none"] = "reinforce"
     """What changes weights from step to step: the rewards, or nothing, which leaves them to evolution alone."""
+    estimator: Literal["reinforce++", "trr++", "grpo", "rloo", "dr_grpo"] = "reinforce++"
+    """How rewards become advantages."""
+    reward: Literal["paper", "azr", "learnability"] = "paper"
+    """What a task that is solved at a rate r pays its teacher: "paper" 1 - r, and nothing if nobody solves it; "azr"
+    the same; "learnability" 4 r (1 - r)."""
+    lr: float = Field(default=1e-4, gt=0, allow_inf_nan=False)
+    """AdamW's learning rate."""
+    warmup: int = Field(default=5, ge=0, le=1_000_000)
+    """Steps in which it rises to that."""
+    kl: float = Field(default=0.0, ge=0, allow_inf_nan=False)
+    """How much a member is held to the bare base; 0 leaves it free."""
+    temperature: float = Field(default=1.0, ge=0.01, le=100, allow_inf_nan=False)
+    """Of all sampling."""
+    frozen: Literal["nobody", "teachers", "students"] = "nobody"
+    """Who stays as it began, neither trained nor replaced: a control."""
+    shuffle: bool = False
+    """Deal out each member's rewards among its texts at random: a control in which nothing can be learnt."""
 
 
 class Config(Section):
     """All settings of a run."""
 
+    run: RunConfig = RunConfig()
     verifier: VerifierConfig = VerifierConfig()
     engine: EngineConfig = EngineConfig()
     population: PopulationConfig = PopulationConfig()
+    tasks: TasksConfig = TasksConfig()
     match: MatchConfig = MatchConfig()
     evolution: EvolutionConfig = EvolutionConfig()
     rl: RlConfig = RlConfig()
+    guard: GuardConfig = GuardConfig()
+    oversight: OversightConfig = OversightConfig()
+    track: TrackConfig = TrackConfig()
 
     @model_validator(mode="after")
     def _agree(self) -> "Config":
+        self._kinds_are_known()
+        self._single_is_alone()
+        self._something_is_learnt()
         self._matches_can_be_made()
         for role, count in (("teachers", self.population.teachers), ("students", self.population.students)):
             if self.evolution.every and count > 1 and self.evolution.elites >= count:
@@ -208,6 +360,65 @@ class Config(Section):
                     "leave one of the two out",
                 )
         return self
+
+    def _kinds_are_known(self) -> None:
+        for kind in self.tasks.kinds:
+            if kind not in KINDS:
+                self._kind_is_known(kind)
+        if len(set(self.tasks.kinds)) < len(self.tasks.kinds):
+            raise ConfigError("tasks.kinds names a kind twice", "say how often each is wanted with tasks.mix")
+        if self.tasks.mix and len(self.tasks.mix) != len(self.tasks.kinds):
+            raise ConfigError(
+                f"tasks.mix has {len(self.tasks.mix)} numbers for {len(self.tasks.kinds)} kinds",
+                "give one for each of tasks.kinds, or leave it out",
+            )
+        for number, pattern in enumerate(self.guard.deny):
+            try:
+                re.compile(pattern)
+            except re.error as error:
+                raise ConfigError(
+                    f"guard.deny cannot hold {shown(pattern, quote=True)}: {error}",
+                    f"mend the expression at place {number}",
+                ) from None
+
+    def _kind_is_known(self, kind: str) -> None:
+        # Only here: whoever asks for help should not wait for the verifier.
+        from redqueen.tasks import all_kinds
+
+        if kind not in all_kinds():
+            raise ConfigError(
+                f"tasks.kinds names {shown(kind)}, and there is no such kind",
+                f"the kinds are {', '.join(all_kinds())}",
+            )
+
+    def _single_is_alone(self) -> None:
+        if not self.population.single:
+            return
+        mend = "use `--arm single`, which sets what belongs to it"
+        if self.population.teachers != 1 or self.population.students != 1:
+            raise ConfigError("population.single is one adapter in both roles: one teacher and one student", mend)
+        if self.evolution.every:
+            raise ConfigError("population.single leaves nobody to evolve, and evolution.every is not 0", mend)
+        if self.rl.frozen != "nobody":
+            raise ConfigError(f'population.single is both, and rl.frozen = "{self.rl.frozen}" would stop both', mend)
+
+    def _something_is_learnt(self) -> None:
+        """A group of one has nothing to be compared with, and a handful of texts makes no step (`rl.batch`)."""
+        if self.rl.update == "none":
+            return
+        alone = [name for name in ("proposals", "attempts") if getattr(self.tasks, name) == 1]
+        if alone and self.rl.estimator in ("grpo", "rloo", "dr_grpo"):
+            raise ConfigError(
+                f'tasks.{alone[0]} = 1 leaves rl.estimator = "{self.rl.estimator}" nothing to compare',
+                'use 2 or more, or "reinforce++"',
+            )
+        matches = max(self.population.teachers, -(-self.population.students // (self.match.panel or 1)))
+        texts = self.tasks.prompts * self.tasks.proposals * (matches // self.population.teachers)
+        if texts < MIN_ROWS and self.rl.frozen != "teachers":
+            raise ConfigError(
+                f"tasks.prompts and tasks.proposals make {texts} texts, too few for a teacher to learn from",
+                f"make them {MIN_ROWS} or more, or freeze the teachers with rl.frozen",
+            )
 
     def _matches_can_be_made(self) -> None:
         teachers = [f"t{index}" for index in range(self.population.teachers)]
