@@ -1,0 +1,61 @@
+"""Usages add up, and a counted verifier is the same verifier."""
+
+import asyncio
+from collections.abc import Sequence
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from redqueen.measure.account import Counted, Usage
+from redqueen.verifier import Job, Outcome
+
+usages = st.builds(Usage, *[st.integers(0, 10**12)] * 3)
+
+
+class Silent:
+    """A verifier that runs nothing."""
+
+    async def run(self, jobs: Sequence[Job]) -> list[Outcome]:
+        return [Outcome((), job.source, 0.0) for job in jobs]
+
+
+class Broken:
+    async def run(self, jobs: Sequence[Job]) -> list[Outcome]:
+        raise ConnectionError
+
+
+def test_usages_add_field_by_field():
+    assert Usage(1, 20, 300) + Usage(4, 50, 600) == Usage(5, 70, 900)
+
+
+@given(st.lists(usages), st.randoms())
+def test_the_order_of_adding_does_not_matter(given, random):
+    shuffled = random.sample(given, len(given))
+    assert sum(given, Usage()) == sum(shuffled, Usage())
+
+
+def test_a_job_that_runs_twice_counts_twice():
+    counted = Counted(Silent())
+    jobs = [Job.calls("a", ["1"]), Job.calls("b", ["1"], twice=False), Job.literals(["1", "2"])]
+    outcomes = asyncio.run(counted.run(jobs))
+    assert [outcome.tier for outcome in outcomes] == ["a", "b", ""]
+    assert counted.runs == 2 + 1 + 1
+    asyncio.run(counted.run(jobs[:1]))
+    assert counted.runs == 6
+
+
+def test_two_counts_on_one_verifier_are_apart():
+    verifier = Silent()
+    first, second = Counted(verifier), Counted(verifier)
+    asyncio.run(first.run([Job.calls("a", ["1"])]))
+    assert (first.runs, second.runs) == (2, 0)
+
+
+def test_runs_that_nobody_got_an_answer_from_are_used_all_the_same():
+    counted = Counted(Broken())
+    try:
+        asyncio.run(counted.run([Job.calls("a", ["1"])]))
+    except ConnectionError:
+        assert counted.runs == 2
+    else:
+        raise AssertionError("the failure was swallowed")
