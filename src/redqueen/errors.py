@@ -34,6 +34,10 @@ class InputError(UserError):
     """A file or an argument that cannot be used."""
 
 
+class RunError(UserError):
+    """A run directory that cannot be used."""
+
+
 class IsolationError(UserError):
     """This machine cannot isolate untrusted programs as strongly as was asked."""
 

@@ -11,6 +11,7 @@ import secrets
 import shutil
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import torch
@@ -71,9 +72,15 @@ def same_base(folders: Sequence[Path]) -> None:
             )
 
 
-def save_like(state: MemberState, folder: Path, parent: Path) -> None:
-    """The same for a member that adapts the modules that the PEFT folder `parent` adapts, on the same base."""
+def save_like(state: MemberState, folder: Path, parent: Path, bases: Mapping[str, str] = MappingProxyType({})) -> None:
+    """The same for a member that adapts the modules that the PEFT folder `parent` adapts, on the same base.
+
+    `bases` says where bases are whose names nobody else knows: PEFT would look for them on the hub.
+    """
     theirs = _config(Path(parent))
+    base = theirs.get("base_model_name_or_path")
+    if isinstance(base, str) and base in bases:
+        theirs["base_model_name_or_path"] = bases[base]
     _write(state, folder, {field: theirs[field] for field in _WHERE if field in theirs}, None)
 
 

@@ -1,0 +1,4 @@
+"""The run directory: what a race records, what it saves, and how it goes on after anything.
+
+RUN/config.toml   RUN/lock   RUN/records.sqlite   RUN/checkpoints/step-000120/
+"""

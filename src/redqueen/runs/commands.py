@@ -1,0 +1,151 @@
+"""`redqueen tasks`, `redqueen export` and `redqueen compare`: what can be had from runs, finished or under way."""
+
+import re
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import tyro
+
+from redqueen.command import Command, positive, print_json, printable, show
+from redqueen.errors import InputError
+
+if TYPE_CHECKING:
+    from redqueen.runs.browse import Filters
+
+SHOWN = 20
+"""Rows of a listing, unless told otherwise."""
+_PLACE = re.compile("([0-9]{1,12}):([0-9]{1,12})", re.ASCII)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Tasks(Command):
+    """Browse a run's tasks, or write them to a file: the newest first, those that every filter fits."""
+
+    folder: Annotated[Path, tyro.conf.arg(metavar="RUN")]
+    """The run, finished or under way."""
+    kind: str | None = None
+    """Only tasks of this kind."""
+    teacher: Annotated[str | None, tyro.conf.arg(metavar="ID")] = None
+    """Only those of this member."""
+    since: Annotated[int | None, tyro.conf.arg(metavar="STEP")] = None
+    """From this step on."""
+    until: Annotated[int | None, tyro.conf.arg(metavar="STEP")] = None
+    """Up to this step."""
+    solved_min: Annotated[float | None, tyro.conf.arg(metavar="RATE")] = None
+    """Solved in at least this share of the attempts, 0 to 1."""
+    solved_max: Annotated[float | None, tyro.conf.arg(metavar="RATE")] = None
+    """Solved in at most this share of the attempts."""
+    oversight: bool = False
+    """Only those that were set aside for a person to look at."""
+    rejected: bool = False
+    """Instead: the proposals that were rejected, with the reasons."""
+    limit: Annotated[int | None, tyro.conf.arg(metavar="N")] = None
+    """At most so many; 20 when left out, and with --to all."""
+    show: Annotated[str | None, tyro.conf.arg(metavar="STEP:PLACE")] = None
+    """Instead: one proposal whole, with all attempts and verdicts."""
+    to: Annotated[Path | None, tyro.conf.arg(metavar="FILE.jsonl|FILE.parquet")] = None
+    """Write them to this file, the oldest first."""
+    json: bool = False
+    """Print one line of JSON."""
+
+    def run(self) -> None:
+        from redqueen.runs import browse
+        from redqueen.runs.store import Store
+
+        filters = self._filters()
+        limit = None if self.limit is None else positive("--limit", self.limit)
+        place = None if self.show is None else _place(self.show)
+        if place is not None and self.to is not None:
+            raise InputError("--show and --to exclude each other", "--show is for one proposal, --to for many")
+        with Store.read(self.folder) as store:
+            if place is not None:
+                show(browse.one(store, *place), as_json=self.json)
+            elif self.to is None:
+                show(browse.listing(store, filters, limit or SHOWN), as_json=self.json)
+            else:
+                from redqueen.runs.table_files import write
+
+                rows = write(self.to, filters.row_type, browse.rows(store, filters, limit, newest_first=False))
+                if self.json:
+                    print_json({"file": str(self.to), "rows": rows})
+                else:
+                    print(printable(f"{rows:,} {'rejections' if self.rejected else 'tasks'} are in {self.to}"))
+
+    def _filters(self) -> "Filters":
+        from redqueen.runs.browse import Filters
+
+        for option, rate in (("--solved-min", self.solved_min), ("--solved-max", self.solved_max)):
+            if rate is None:
+                continue
+            if not 0 <= rate <= 1:
+                raise InputError(f"{option} cannot be {rate}", "use a share from 0 to 1")
+            if self.rejected:
+                raise InputError(f"{option} is of no use with --rejected", "nobody attempts what was rejected")
+        if self.rejected and self.oversight:
+            raise InputError("--oversight is of no use with --rejected", "only tasks are set aside")
+        return Filters(
+            kind=self.kind,
+            teacher=self.teacher,
+            since=self.since,
+            until=self.until,
+            min_rate=self.solved_min,
+            max_rate=self.solved_max,
+            oversight=self.oversight,
+            rejected=self.rejected,
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Export(Command):
+    """Take a member out of a run: as a PEFT folder, or merged into a copy of its base."""
+
+    folder: Annotated[Path, tyro.conf.arg(metavar="RUN")]
+    """The run, finished or under way."""
+    member: Annotated[str | None, tyro.conf.arg(metavar="ID")] = None
+    """Which one, such as s0.2."""
+    to: Annotated[Path | None, tyro.conf.arg(metavar="FOLDER")] = None
+    """Where it goes; the folder must not be there yet."""
+    step: Annotated[int | None, tyro.conf.arg(metavar="N")] = None
+    """As it was after this step, of which there must be a checkpoint; the newest whole one when left out."""
+    merged: bool = False
+    """Write the whole base with the member added to its weights, a model that needs no PEFT."""
+
+    def run(self) -> None:
+        if self.member is None:
+            raise InputError("export needs to know which member", "add --member ID")
+        if self.to is None:
+            raise InputError("export needs to know where the member goes", "add --to FOLDER")
+        from redqueen.runs import export
+
+        checkpoint, notes = export.find(self.folder, self.step)
+        for note in notes:
+            print(printable(note))
+        if self.merged:
+            export.merged(self.folder, checkpoint, self.member, self.to)
+        else:
+            export.adapter(checkpoint, self.member, self.to)
+        what = "merged into its base, " if self.merged else ""
+        print(printable(f"{self.member}, {what}as it was after step {export.step_of(checkpoint)}, is in {self.to}"))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Compare(Command):
+    """Runs side by side: those that differ in nothing but their seed are one arm, with intervals over its seeds."""
+
+    folders: Annotated[tuple[Path, ...], tyro.conf.arg(metavar="RUN RUN...", help_behavior_hint="")]
+    """The runs; the arm of the first is what the others are compared with."""
+    json: bool = False
+    """Print one line of JSON."""
+
+    def run(self) -> None:
+        from redqueen.runs.compare import compare
+
+        show(compare(self.folders), as_json=self.json)
+
+
+def _place(text: str) -> tuple[int, int]:
+    match = _PLACE.fullmatch(text)
+    if match is None:
+        raise InputError(f"--show cannot be {text}", "write STEP:PLACE as the listing does, such as 12:3")
+    return int(match[1]), int(match[2])

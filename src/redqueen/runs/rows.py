@@ -1,0 +1,160 @@
+"""What a run records: one frozen row for every table of `records.sqlite`, and all rows of a step together.
+
+A row's fields are its table's columns, in the same order. A step and a place name a proposal for ever, whether it
+became a task or a rejection. What a match came to is `population.board.Meeting`.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from redqueen.population.board import Meeting
+
+
+@dataclass(frozen=True, slots=True)
+class TaskRow:
+    """A proposal that became a task."""
+
+    step: int
+    place: int
+    """Its number among the step's proposals, from 0."""
+    match: int
+    teacher: str
+    kind: str
+    group_: int
+    """The prompt it was sampled from: the proposals of one prompt share it."""
+    id: str
+    near_key: str
+    descriptor: str
+    record: Mapping[str, Any]
+    """The task itself, as its family writes it down."""
+    text: str
+    """The teacher's completion."""
+    solved: int
+    attempts: int
+    """By the whole panel."""
+    reward: float
+    depth: int
+    cyclomatic: int
+    lines: int
+    variables: int
+    answer_chars: int
+    behaviour: str | None = None
+    """What its program does on fixed inputs, as a hash; None where those say nothing about it."""
+    trivial: str | None = None
+    """Why its difficulty does not count; None when it does."""
+    oversight: bool = False
+    """Set aside for a person to look at."""
+
+    @property
+    def solve_rate(self) -> float | None:
+        """None without an attempt."""
+        return self.solved / self.attempts if self.attempts else None
+
+
+@dataclass(frozen=True, slots=True)
+class RejectionRow:
+    """A proposal that did not become a task."""
+
+    step: int
+    place: int
+    match: int
+    teacher: str
+    kind: str
+    group_: int
+    reason: str
+    detail: str
+    text: str
+    """The teacher's completion."""
+    reward: float
+
+
+@dataclass(frozen=True, slots=True)
+class AttemptRow:
+    """A student's attempt at a task, and its verdict."""
+
+    step: int
+    place: int
+    """The task's."""
+    student: str
+    number: int
+    """Among this student's attempts at the task, from 0."""
+    text: str
+    grade: str
+    reason: str | None
+    """Why it is malformed; None when it is not."""
+    status: str | None
+    """How the program ended; None when nothing was run."""
+    detail: str
+    reward: float
+    tokens: int
+
+
+@dataclass(frozen=True, slots=True)
+class EventRow:
+    """One replacement by evolution."""
+
+    step: int
+    role: str
+    seat: str
+    dead: str
+    child: str
+    operator: str | None
+    """None for a fresh member."""
+    parents: tuple[str, ...]
+    seed: str
+    """Where the operator's random numbers came from: 64 bits, more than an INTEGER column holds."""
+
+
+@dataclass(frozen=True, slots=True)
+class AlarmRow:
+    """Something that a person should know of."""
+
+    step: int
+    number: int
+    """Among the step's alarms, from 0."""
+    subject: str
+    measure: str
+    value: float | None
+    floor: float | None
+    says: str
+
+
+@dataclass(frozen=True, slots=True)
+class Metric:
+    """One figure of one step."""
+
+    step: int
+    subject: str
+    """`race`, a role, or a member's id."""
+    kind: str
+    """Empty: all kinds together."""
+    name: str
+    value: float
+    """May be infinite or no number at all, as the norm of a broken gradient is."""
+
+
+@dataclass(frozen=True, slots=True)
+class Timing:
+    """What a phase of a step took, by the wall clock: the one table that differs between equal runs."""
+
+    step: int
+    phase: str
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class StepRecord:
+    """Everything that a step leaves in the records."""
+
+    step: int
+    """From 1."""
+    matches: Sequence[Meeting] = ()
+    tasks: Sequence[TaskRow] = ()
+    rejections: Sequence[RejectionRow] = ()
+    attempts: Sequence[AttemptRow] = ()
+    events: Sequence[EventRow] = ()
+    alarms: Sequence[AlarmRow] = ()
+    metrics: Sequence[Metric] = ()
+    timings: Mapping[str, float] = field(default_factory=dict)
+    """Seconds by phase."""

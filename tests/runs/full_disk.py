@@ -1,0 +1,63 @@
+"""Run by test_disks.py in a mount namespace of its own, with a disk of its own that is far too small: argv[1]."""
+
+import os
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+from redqueen.errors import RunError
+from redqueen.runs import checkpoints
+from redqueen.runs.run import CHECKPOINTS, Run
+from redqueen.runs.store import Store
+from runs.making import BASE, all_same, members, record
+
+
+def fill(disk: Path) -> None:
+    file = os.open(disk / "ballast", os.O_WRONLY | os.O_CREAT)
+    size = 65536
+    while size:
+        try:
+            os.write(file, bytes(size))
+        except OSError:
+            size //= 2
+    os.close(file)
+
+
+def line(work) -> str:
+    try:
+        work()
+    except RunError as error:
+        return str(error)
+    raise AssertionError("there was room")
+
+
+disk = Path(sys.argv[1])
+folder = disk / "run"
+step_2 = record(2)
+step_2 = replace(step_2, tasks=[replace(task, text="x" * 20_000) for task in step_2.tasks])
+
+with Run.open(folder, "") as run:
+    run.store.write(record(1))
+    run.save(1, {"step": 1}, members(1), **BASE)
+    fill(disk)
+    print("records:", line(lambda: run.store.write(step_2)))
+    assert run.store.last_step() == 1
+    (disk / "ballast").unlink()
+    run.store.write(step_2)
+    fill(disk)
+    print("checkpoint:", line(lambda: run.save(2, {"step": 2}, members(2), **BASE)))
+    assert [each.name for each in (folder / CHECKPOINTS).iterdir()] == [checkpoints.name(1)]
+print("begin:", line(lambda: Run.open(disk / "other", "key = 'value'\n" * 5000)))
+with Store.read(folder) as store:
+    assert store.last_step() == 2, "what is full can be read"
+(disk / "ballast").unlink()
+with Run.open(folder, "") as run:
+    assert run.loaded is not None
+    assert run.loaded.step == 1
+    assert all_same(run.loaded.members, members(1))
+    run.store.write(step_2)
+    run.save(2, {"step": 2}, members(2), **BASE)
+with Run.open(folder, "") as run:
+    assert run.loaded is not None
+    assert run.loaded.step == 2
+print("done")

@@ -1,0 +1,520 @@
+"""`redqueen tasks`, `redqueen export` and `redqueen compare`, on small runs that are written here."""
+
+import dataclasses
+import json
+import math
+import re
+import shutil
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+
+import pytest
+import torch
+from engine import tiny
+from transformers import AutoModelForCausalLM
+
+from redqueen import arguments
+from redqueen.command import Command
+from redqueen.config import dump, load
+from redqueen.engine import peft
+from redqueen.errors import RedQueenError, UserError
+from redqueen.population.board import Meeting
+from redqueen.population.ratings import Result
+from redqueen.runs import checkpoints
+from redqueen.runs.commands import Compare, Export, Tasks
+from redqueen.runs.compare import arm_names
+from redqueen.runs.intervals import half_width, student_t
+from redqueen.runs.rows import AttemptRow, Metric, RejectionRow, StepRecord
+from redqueen.runs.store import Store
+from runs.making import record, task
+
+COMMANDS: dict[str, type[Command]] = {"tasks": Tasks, "export": Export, "compare": Compare}
+HOSTILE = "\x1b]0;owned\x07\x1b[2J\r[red]x[/red] :skull: \u202e\u2028\ud800"
+SHOWN = r"\x1b]0;owned\x07\x1b[2J\r[red]x[/red] :skull: \u202e\u2028\ud800"
+IDS = torch.tensor([[5, 17, 80, 3, 3, 44, 9, 61, 2, 30]])
+
+
+def call(*words: object) -> None:
+    name, rest = arguments.match([str(word) for word in words], COMMANDS)
+    command, overrides = arguments.parse(COMMANDS[name], name, rest)
+    dataclasses.replace(command, settings=load(None, overrides)).run()
+
+
+def printed(capsys, *words: object) -> str:
+    call(*words)
+    return capsys.readouterr().out
+
+
+def answer(capsys, *words: object) -> dict:
+    return json.loads(printed(capsys, *words, "--json"))
+
+
+def refusal(*words: object) -> str:
+    with pytest.raises(UserError) as caught:
+        call(*words)
+    assert "\n" not in str(caught.value)
+    return str(caught.value)
+
+
+def made(folder: Path, records: Sequence[StepRecord] = (), **overrides: str) -> Path:
+    """A run with these settings and these records."""
+    folder.mkdir(parents=True)
+    settings = load(None, [(key.replace("__", "."), value) for key, value in overrides.items()])
+    (folder / "config.toml").write_text(dump(settings))
+    with Store.create(folder) as store:
+        for each in records:
+            store.write(each)
+    return folder
+
+
+# tasks
+
+
+@pytest.fixture
+def run(tmp_path) -> Path:
+    """Five steps of six tasks and a rejection; the last task of step 4 is a hostile one."""
+    steps = [record(step) for step in range(1, 6)]
+    program = f"{HOSTILE}\ndef f(x):\n\treturn x"
+    bad = task(
+        4, 7, kind="code_f", solved=1, attempts=8, text=HOSTILE, oversight=True, trivial="long_answer",
+        record={"kind": "code_f", "program": program, "inputs": ["1", HOSTILE], "outputs": ["2", "3"], "message": ""},
+    )  # fmt: skip
+    attempts = [
+        AttemptRow(4, 7, "s1", 0, HOSTILE, "malformed", "no_answer", None, HOSTILE, -1.0, 9),
+        AttemptRow(4, 7, "s0", 0, "the answer\nis 5", "correct", None, "ok", "", 1.0, 7),
+    ]
+    refused = RejectionRow(4, 8, 0, "t1", "code_i", 2, "forbidden_import", "", f"{HOSTILE}\nimport os", -1.0)
+    steps[3] = dataclasses.replace(
+        steps[3],
+        tasks=[*steps[3].tasks, bad],
+        attempts=[*steps[3].attempts, *attempts],
+        rejections=[*steps[3].rejections, refused],
+    )
+    return made(tmp_path / "run", steps)
+
+
+def places(found: dict) -> list[str]:
+    [rows] = [rows for name, rows in found.items() if name in ("tasks", "rejections")]
+    return [f"{row['step']}:{row['place']}" for row in rows]
+
+
+def test_tasks_are_listed_newest_first_and_not_all_of_them(run, capsys):
+    lines = printed(capsys, "tasks", run).splitlines()
+    assert lines[0].split() == ["place", "kind", "teacher", "solved", "lines", "program"]
+    assert lines[2].split() == ["5:5", "code_f", "t1", "0.00", "2", "def", "f(x):", "return", "x"]
+    assert len([line for line in lines if re.match(r"\d+:\d+ ", line)]) == 20
+    assert lines[-1] == "the newest 20; --limit N lists more, --to FILE writes all"
+    assert max(len(line) for line in lines) <= 80
+    found = answer(capsys, "tasks", run, "--limit", 3)
+    assert (places(found), found["more"]) == (["5:5", "5:4", "5:3"], True)
+    assert not answer(capsys, "tasks", run, "--limit", 31)["more"]
+
+
+FILTERS: dict[str, tuple[list[object], Callable[[dict], bool]]] = {
+    "kind": (["--kind", "code_i"], lambda row: row["kind"] == "code_i"),
+    "teacher": (["--teacher", "t1"], lambda row: row["teacher"] == "t1"),
+    "since": (["--since", 4], lambda row: row["step"] >= 4),
+    "until": (["--until", 2], lambda row: row["step"] <= 2),
+    "solved at least": (["--solved-min", 0.5], lambda row: row["solve_rate"] >= 0.5),
+    "solved at most": (["--solved-max", "0.125"], lambda row: row["solve_rate"] <= 0.125),
+    "set aside": (["--oversight"], lambda row: row["oversight"]),
+    "two": (["--kind", "code_f", "--since", 3], lambda row: row["kind"] == "code_f" and row["step"] >= 3),
+}
+
+
+@pytest.mark.parametrize(("words", "fits"), FILTERS.values(), ids=FILTERS)
+def test_filters_keep_what_fits_them_and_nothing_else(words, fits, run, capsys):
+    everything = answer(capsys, "tasks", run, "--limit", 100)["tasks"]
+    found = answer(capsys, "tasks", run, "--limit", 100, *words)["tasks"]
+    assert found == [row for row in everything if fits(row)]
+    assert 0 < len(found) < len(everything)
+
+
+def test_a_listing_of_nothing_says_so(run, capsys):
+    assert printed(capsys, "tasks", run, "--kind", "code_x").startswith("nothing fits these filters")
+    assert answer(capsys, "tasks", run, "--kind", "code_x") == {"tasks": [], "more": False}
+
+
+def test_rejections_come_with_their_reasons_and_a_count_of_them(run, capsys):
+    text = printed(capsys, "tasks", run, "--rejected")
+    assert "6 rejected: syntax 5, forbidden_import 1" in text
+    assert re.search(r"^5:6 +code_o +t0 +syntax +line 1 *$", text, re.MULTILINE)
+    found = answer(capsys, "tasks", run, "--rejected", "--kind", "code_i")
+    assert (places(found), found["reasons"]) == (["4:8"], {"forbidden_import": 1})
+
+
+def test_a_task_is_shown_whole_with_all_attempts_and_verdicts(run, capsys):
+    text = printed(capsys, "tasks", run, "--show", "4:7")
+    lines = text.splitlines()
+    assert lines[0] == "code_f of step 4, place 7, by t1"
+    assert lines[1] == "solved 1 of 8; reward 0.1; does not count: long_answer; set aside for a person"
+    assert lines[lines.index("program:") :][:4] == ["program:", f"  {SHOWN}", "  def f(x):", "      return x"]
+    assert lines[lines.index("inputs:") :][:3] == ["inputs:", "  1", f"  {SHOWN}"]
+    assert lines[lines.index("outputs:") :][:3] == ["outputs:", "  2", "  3"]
+    at = lines.index("s0 attempt 0: correct (ok), reward 1, 7 tokens:")
+    assert lines[at : at + 3] == [lines[at], "  the answer", "  is 5"]
+    assert f"s1 attempt 0: malformed (no_answer, {SHOWN}), reward -1, 9 tokens:" in lines
+    found = answer(capsys, "tasks", run, "--show", "4:7")
+    assert found["task"]["record"]["inputs"] == ["1", HOSTILE]
+    assert [(each["student"], each["grade"]) for each in found["attempts"]] == [("s0", "correct"), ("s1", "malformed")]
+
+
+def test_a_rejection_is_shown_whole(run, capsys):
+    lines = printed(capsys, "tasks", run, "--show", "4:8").splitlines()
+    assert lines == [
+        "code_i of step 4, place 8, by t1", "rejected: forbidden_import; reward -1", "", "proposal:",
+        f"  {SHOWN}", "  import os",
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("words", [["--limit", "100"], ["--rejected"], ["--show", "4:7"], ["--show", "4:8"]])
+def test_nothing_that_a_model_wrote_reaches_the_terminal_as_it_is(words, run, capsys, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "200")
+    text = printed(capsys, "tasks", run, *words)
+    assert SHOWN in text
+    assert not set(re.findall(r"[^\x20-\x7e\n]", text)) - {"─", "…"}
+
+
+@pytest.mark.parametrize("words", [[], ["--rejected"], ["--kind", "code_f"], ["--limit", "4"]])
+def test_both_file_formats_hold_the_same_rows_oldest_first(words, run, tmp_path, capsys):
+    parquet = pytest.importorskip("pyarrow.parquet", reason="pyarrow is not installed (the parquet extra)")
+    for name in ("out.jsonl", "out.parquet"):
+        assert answer(capsys, "tasks", run, *words, "--to", tmp_path / name)["file"].endswith(name)
+    rows = [json.loads(line) for line in (tmp_path / "out.jsonl").read_text().splitlines()]
+    if "--limit" not in words:
+        listed = answer(capsys, "tasks", run, *words, "--limit", 100)
+        assert rows == list(reversed(listed.get("tasks") or listed["rejections"]))
+    assert [(row["step"], row["place"]) for row in rows] == sorted((row["step"], row["place"]) for row in rows)
+    table = parquet.read_table(tmp_path / "out.parquet").to_pylist()
+    assert len(table) == len(rows) and table[0].keys() == rows[0].keys()
+    for mine, theirs in zip(table, rows, strict=True):
+        for name, value in theirs.items():
+            if isinstance(value, dict):
+                assert json.loads(mine[name]) == value
+            elif isinstance(value, str):
+                assert mine[name] == value.encode("utf-8", "backslashreplace").decode()
+            else:
+                assert (mine[name], type(mine[name])) == (value, type(value))
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["out.jsonl", "out.parquet", "run"]
+
+
+def test_more_rows_than_a_group_are_written(run, tmp_path, capsys, monkeypatch):
+    parquet = pytest.importorskip("pyarrow.parquet", reason="pyarrow is not installed (the parquet extra)")
+    monkeypatch.setattr("redqueen.runs.table_files.AT_ONCE", 4)
+    assert answer(capsys, "tasks", run, "--to", tmp_path / "out.parquet")["rows"] == 31
+    file = parquet.ParquetFile(tmp_path / "out.parquet")
+    assert (file.metadata.num_rows, file.metadata.num_row_groups) == (31, 8)
+
+
+def test_an_empty_file_is_a_whole_file(run, tmp_path, capsys):
+    parquet = pytest.importorskip("pyarrow.parquet", reason="pyarrow is not installed (the parquet extra)")
+    assert answer(capsys, "tasks", run, "--kind", "code_x", "--to", tmp_path / "out.parquet")["rows"] == 0
+    assert parquet.read_table(tmp_path / "out.parquet").num_rows == 0
+
+
+def test_what_tasks_cannot_do_is_one_line(run, tmp_path, monkeypatch):
+    assert "is no run" in refusal("tasks", tmp_path)
+    assert "tasks needs FOLDER" in refusal("tasks")
+    assert "write STEP:PLACE" in refusal("tasks", run, "--show", "four")
+    assert "no proposal 4:99; the run has steps 1 to 5" in refusal("tasks", run, "--show", "4:99")
+    assert "--limit cannot be 0" in refusal("tasks", run, "--limit", 0)
+    assert "share from 0 to 1" in refusal("tasks", run, "--solved-min", 40)
+    assert "share from 0 to 1" in refusal("tasks", run, "--solved-max", "nan")
+    assert "nobody attempts" in refusal("tasks", run, "--rejected", "--solved-max", 1)
+    assert "only tasks are set aside" in refusal("tasks", run, "--rejected", "--oversight")
+    assert "exclude each other" in refusal("tasks", run, "--show", "4:7", "--to", tmp_path / "x.jsonl")
+    assert "ends in .jsonl or .parquet" in refusal("tasks", run, "--to", tmp_path / "x.csv")
+    assert "cannot be written" in refusal("tasks", run, "--to", tmp_path / "none" / "x.jsonl")
+    (tmp_path / "x.jsonl").write_text("mine")
+    assert "there already" in refusal("tasks", run, "--to", tmp_path / "x.jsonl")
+    assert (tmp_path / "x.jsonl").read_text() == "mine"
+    monkeypatch.setitem(__import__("sys").modules, "pyarrow", None)
+    assert "pip install 'redqueen[parquet]'" in refusal("tasks", run, "--to", tmp_path / "x.parquet")
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["run", "x.jsonl"]
+
+
+def test_a_run_under_way_can_be_browsed(run, capsys):
+    with Store.open(run) as writer:
+        writer.write(record(6))
+        assert places(answer(capsys, "tasks", run, "--limit", 1)) == ["6:5"]
+
+
+# export
+
+
+@pytest.fixture
+def trained(tmp_path) -> Path:
+    """A run with a tiny base on the disk and checkpoints of steps 10 and 20."""
+    tiny.model("llama").save_pretrained(tmp_path / "base")
+    folder = made(tmp_path / "run", [record(1)], engine__base=str(tmp_path / "base"))
+    with tiny.engine("llama", members=2) as opened:
+        modules = [name for name, _ in opened.base.model.named_modules()]
+        states = [opened.read("m0"), opened.read("m1")]
+    (folder / "checkpoints").mkdir()
+    for step in (10, 20):
+        members = {"t0.3": tiny.shaken(states[0], step), "s0": tiny.shaken(states[1], step + 1)}
+        checkpoints.save(folder / "checkpoints", step, {}, members, base_name="tiny", modules=modules)
+    return folder
+
+
+def test_a_member_leaves_a_run_as_it_was(trained, tmp_path, capsys):
+    out = tmp_path / "out"
+    assert printed(capsys, "export", trained, "--member", "s0", "--to", out) == (
+        f"s0, as it was after step 20, is in {out}\n"
+    )
+    theirs = trained / "checkpoints" / "step-000020" / "members" / "s0"
+    assert tiny.difference(peft.load(out), peft.load(theirs)) == 0
+    assert (out / peft.CONFIG).read_text() == (theirs / peft.CONFIG).read_text()
+    call("export", trained, "--member", "s0", "--step", 10, "--to", tmp_path / "earlier")
+    assert tiny.difference(peft.load(tmp_path / "earlier"), peft.load(out)) > 0
+
+
+def with_peft(base: Path, adapter: Path) -> torch.Tensor:
+    import peft as theirs
+
+    model = AutoModelForCausalLM.from_pretrained(base)
+    with torch.no_grad():
+        return theirs.PeftModel.from_pretrained(model, adapter).eval()(IDS).logits.float()
+
+
+@pytest.mark.parametrize(("dtype", "tolerance"), [(torch.float32, 2e-5), (torch.bfloat16, 0.1)])
+def test_a_merged_model_says_what_base_and_adapter_say(dtype, tolerance, trained, tmp_path):
+    base = tmp_path / "base"
+    shutil.rmtree(base)
+    tiny.model("llama").to(dtype).save_pretrained(base)
+    call("export", trained, "--member", "t0.3", "--merged", "--to", tmp_path / "merged")
+    call("export", trained, "--member", "t0.3", "--to", tmp_path / "adapter")
+    model = AutoModelForCausalLM.from_pretrained(tmp_path / "merged").eval()
+    assert model.dtype == dtype
+    with torch.no_grad():
+        merged = model(IDS).logits.float()
+        bare = AutoModelForCausalLM.from_pretrained(base).eval()(IDS).logits.float()
+    wanted = with_peft(base, tmp_path / "adapter")
+    scale = float(wanted.abs().max())
+    assert float((merged - wanted).abs().max()) < tolerance * scale
+    assert float((merged - bare).abs().max()) > 0.3 * scale, "the adapter does nothing"
+
+
+def test_a_merged_model_brings_its_tokenizer(trained, tmp_path):
+    from engine.test_bases import tokenizer
+
+    tokenizer().save_pretrained(tmp_path / "base")
+    call("export", trained, "--member", "s0", "--merged", "--to", tmp_path / "deep" / "merged")
+    assert (tmp_path / "deep" / "merged" / "tokenizer.json").is_file()
+    assert [path.name for path in (tmp_path / "deep").iterdir()] == ["merged"]
+
+
+def test_a_damaged_checkpoint_is_passed_over_and_said(trained, tmp_path, capsys):
+    weights = trained / "checkpoints" / "step-000020" / "members" / "s0" / peft.WEIGHTS
+    weights.write_bytes(weights.read_bytes()[:-1])
+    text = printed(capsys, "export", trained, "--member", "s0", "--to", tmp_path / "out")
+    assert text.startswith("step-000020 is damaged (members/s0/adapter_model.safetensors has changed) and was passed")
+    assert "after step 10" in text
+    assert "step 20 is damaged" in refusal("export", trained, "--member", "s0", "--to", tmp_path / "x", "--step", 20)
+
+
+def test_what_export_cannot_do_is_one_line(trained, tmp_path):
+    to = ["--to", tmp_path / "x"]
+    assert "no member s1 at step 20; the members are s0, t0.3" in refusal("export", trained, "--member", "s1", *to)
+    assert "no member ../s0" in refusal("export", trained, "--member", "../s0", *to)
+    assert "checkpoints are of steps 10, 20" in refusal("export", trained, "--member", "s0", "--step", 15, *to)
+    assert "add --member ID" in refusal("export", trained, *to)
+    assert "add --to FOLDER" in refusal("export", trained, "--member", "s0")
+    for more in ([], ["--merged"]):
+        assert "there already" in refusal("export", trained, "--member", "s0", "--to", tmp_path / "base", *more)
+    assert "is no run" in refusal("export", tmp_path, "--member", "s0", *to)
+    assert "no checkpoint yet" in refusal("export", made(tmp_path / "young", [record(1)]), "--member", "s0", *to)
+    shutil.rmtree(tmp_path / "base")
+    assert "there is no base" in refusal("export", trained, "--member", "s0", "--merged", *to)
+    assert not (tmp_path / "x").exists()
+
+
+# compare
+
+
+def raced(
+    folder: Path, seed: int, solved: Callable[[int], int], *, steps: int = 40, tokens: int = 1000, lines: float = 5.0,
+    more: Sequence[Metric] = (), **overrides: str,
+) -> Path:  # fmt: skip
+    """A run whose student solves so many of 100 attempts in each step."""
+    records = []
+    for step in range(1, steps + 1):
+        values: Mapping[tuple[str, str], float] = {
+            ("race", "sampled_tokens"): tokens, ("race", "trained_tokens"): tokens / 2, ("race", "verifier_runs"): 10,
+            ("teacher", "valid"): 0.5, ("race", "lines"): lines + step, ("race", "depth"): 4.0,
+            ("race", "cyclomatic"): 2.0, ("race", "variables"): 3.0, ("race", "coverage"): step,
+            ("race", "behaviours"): 2 * step, ("teacher", "entropy"): 0.5, ("student", "entropy"): 0.25,
+            ("t0", "mu"): 20.0 + seed, ("t1", "mu"): 24.0 + seed, ("s0", "mu"): 25.0,
+        }  # fmt: skip
+        meetings = [
+            Meeting(step, 0, "t0", "s0", "code_o", 5, 0, 100, 0, solved(step), 0.5, Result.DRAW, Result.DRAW),
+            Meeting(step, 0, "t0", "s0", "code_i", 5, 0, 100, 0, 20, 0.5, Result.DRAW, Result.DRAW),
+        ]
+        metrics = [Metric(step, subject, "", name, value) for (subject, name), value in values.items()]
+        metrics += [each for each in more if each.step == step]
+        records.append(StepRecord(step, meetings, metrics=metrics, timings={"solve": 2.0, "update": 1.0}))
+    settings = {"run__seed": str(seed), "run__steps": str(steps), "population__teachers": "2", **overrides}
+    return made(folder, records, **settings)
+
+
+def test_runs_that_differ_in_their_seed_alone_are_one_arm_with_an_interval_over_seeds(tmp_path, capsys):
+    a = [raced(tmp_path / f"wide-s{seed}", seed, lambda _, seed=seed: 40 + 10 * seed) for seed in range(3)]
+    found = answer(capsys, "compare", *a)
+    [arm] = found["arms"]
+    assert (arm["name"], arm["seeds"], arm["steps"], arm["adapters"]) == ("wide", [0, 1, 2], [40, 40, 40], 6)
+    rate = arm["measures"]["solve rate code_o"]
+    # The mean of 0.4, 0.5, 0.6; t of 2 degrees is 4.303, the standard error 0.1 / sqrt(3).
+    assert rate["mean"] == pytest.approx(0.5) and rate["half"] == pytest.approx(0.2484, abs=1e-4)
+    assert (rate["over"], rate["values"]) == ("seeds", pytest.approx([0.4, 0.5, 0.6]))
+    assert arm["measures"]["solve rate code_i"]["half"] == pytest.approx(0)
+    assert arm["measures"]["lines, first quarter"]["mean"] == pytest.approx(5 + 5.5)
+    assert arm["measures"]["lines, last quarter"]["mean"] == pytest.approx(5 + 35.5)
+    assert arm["measures"]["coverage"]["mean"] == 40 and arm["measures"]["behaviours"]["mean"] == 80
+    assert arm["measures"]["valid proposals"]["mean"] == 0.5
+    assert arm["measures"]["entropy of students"]["mean"] == 0.25
+    assert arm["measures"]["rating spread of teachers"]["mean"] == pytest.approx(2)
+    assert "rating spread of students" not in arm["measures"], "one student has no spread"
+    assert arm["compute"] == {"sampled_tokens": 40_000, "trained_tokens": 20_000, "verifier_runs": 400, "seconds": 120}
+    assert arm["compute_per_adapter"]["sampled_tokens"] == pytest.approx(40_000 / 6)
+    assert found["differences"] == [] and found["settings"] == {}
+
+
+def test_only_the_last_quarter_counts_for_what_is_reached(tmp_path, capsys):
+    run = raced(tmp_path / "a", 0, lambda step: 90 if step > 30 else 0)
+    [arm] = answer(capsys, "compare", run)["arms"]
+    assert arm["measures"]["solve rate code_o"]["mean"] == pytest.approx(0.9)
+
+
+def test_differences_are_taken_seed_by_seed(tmp_path, capsys):
+    """Seeds differ much, and each arm's interval is wide; pairs differ little, and theirs is narrow."""
+    a = [raced(tmp_path / f"ours-{seed}", seed, lambda _, seed=seed: 20 + 20 * seed) for seed in (0, 1, 2)]
+    b = [
+        raced(tmp_path / f"theirs-{seed}", seed, lambda _, seed=seed: 29 + 21 * seed, evolution__every="0")
+        for seed in (0, 1, 2, 3)
+    ]
+    found = answer(capsys, "compare", *b[:1], *a, *b[1:])
+    assert [arm["name"] for arm in found["arms"]] == ["theirs", "ours"]
+    [difference] = found["differences"]
+    assert (difference["arm"], difference["against"], difference["seeds"]) == ("ours", "theirs", [0, 1, 2])
+    rate = difference["measures"]["solve rate code_o"]
+    assert rate["values"] == pytest.approx([-0.09, -0.10, -0.11])
+    assert (rate["mean"], rate["half"]) == (pytest.approx(-0.1), pytest.approx(0.02484, abs=1e-4))
+    assert found["arms"][1]["measures"]["solve rate code_o"]["half"] > 10 * rate["half"]
+    assert found["settings"] == {"evolution.every": [0, 10]}
+    text = printed(capsys, "compare", *b, *a)
+    assert "Less theirs, seed by seed" in text and "-0.100 ±0.025" in text
+    assert "evolution.every: 0 | 10" in text
+    assert "± is half of the 95 % interval over seeds" in text
+
+
+def test_arms_without_a_common_seed_are_not_paired(tmp_path, capsys):
+    a = raced(tmp_path / "a", 0, lambda _: 50)
+    b = raced(tmp_path / "b", 1, lambda _: 50, evolution__every="0")
+    assert answer(capsys, "compare", a, b)["differences"] == []
+
+
+def test_one_seed_has_an_interval_over_blocks_that_is_marked_or_none(tmp_path, capsys):
+    run = raced(tmp_path / "long", 0, lambda step: 40 + (step - 1) // 2 % 5)
+    rate = answer(capsys, "compare", run)["arms"][0]["measures"]["solve rate code_o"]
+    # The last ten steps in five blocks of two: 0.40, 0.41, 0.42, 0.43, 0.44 in some order.
+    assert (rate["over"], rate["mean"]) == ("blocks", pytest.approx(0.42))
+    assert rate["half"] == pytest.approx(half_width([0.40, 0.41, 0.42, 0.43, 0.44]))
+    text = printed(capsys, "compare", run)
+    assert "0.420 ~0.020" in text and "one seed only: long; ~ is over blocks" in text
+    assert answer(capsys, "compare", run)["arms"][0]["measures"]["coverage"]["over"] is None
+    short = raced(tmp_path / "short", 0, lambda _: 40, steps=8)
+    assert answer(capsys, "compare", short)["arms"][0]["measures"]["solve rate code_o"]["half"] is None
+    assert "one seed only: short; too few steps for an interval" in printed(capsys, "compare", short)
+
+
+def test_unequal_compute_is_said(tmp_path, capsys):
+    a = raced(tmp_path / "a", 0, lambda _: 50)
+    near = raced(tmp_path / "near", 0, lambda _: 50, tokens=1040, evolution__every="0")
+    far = raced(tmp_path / "far", 0, lambda _: 50, tokens=2000, evolution__every="5")
+    assert not [note for note in answer(capsys, "compare", a, near)["notes"] if "compute" in note]
+    notes = [note for note in answer(capsys, "compare", a, far)["notes"] if "compute" in note]
+    assert notes == [
+        "not at equal compute: far has 2.00 times the sampled tokens of a (80,000 and 40,000)",
+        "not at equal compute: far has 2.00 times the trained tokens of a (40,000 and 20,000)",
+    ]
+    assert notes[0] in printed(capsys, "compare", a, far)
+
+
+def test_a_single_agent_is_one_adapter(tmp_path, capsys):
+    alone = {"population__single": "true", "population__teachers": "1", "population__students": "1"}
+    run = raced(tmp_path / "single", 0, lambda _: 50, **alone, evolution__every="0")
+    [arm] = answer(capsys, "compare", run)["arms"]
+    assert arm["adapters"] == 1 and arm["compute_per_adapter"] == arm["compute"]
+
+
+def test_how_a_run_is_kept_and_tracked_does_not_make_another_arm(tmp_path, capsys):
+    a = raced(tmp_path / "x-0", 0, lambda _: 50)
+    b = raced(tmp_path / "x-1", 1, lambda _: 50, run__keep_last="9", track__to="tensorboard", verifier__workers="1")
+    assert len(answer(capsys, "compare", a, b)["arms"]) == 1
+
+
+def test_values_that_are_not_finite_are_left_out(tmp_path, capsys):
+    broken = [Metric(step, "race", "", "reward", math.inf) for step in range(1, 41)]
+    run = raced(tmp_path / "a", 0, lambda _: 50, more=broken, lines=math.nan)
+    [arm] = answer(capsys, "compare", run)["arms"]
+    assert "lines, last quarter" not in arm["measures"] and "depth, last quarter" in arm["measures"]
+
+
+def test_an_unfinished_run_is_compared_and_said(tmp_path, capsys):
+    a = raced(tmp_path / "a", 0, lambda _: 50)
+    with Store.open(a) as store:
+        store.drop_after(17)
+    assert f"{a} is at step 17 of 40" in answer(capsys, "compare", a)["notes"]
+
+
+def test_what_compare_cannot_do_is_one_line(tmp_path):
+    a = raced(tmp_path / "a", 0, lambda _: 50)
+    assert "the same settings and the same seed, 0" in refusal("compare", a, a)
+    assert "is no run" in refusal("compare", a, tmp_path)
+    assert "has no step yet" in refusal("compare", made(tmp_path / "young"))
+    (a / "config.toml").unlink()
+    assert "there is no settings file" in refusal("compare", a)
+
+
+def test_a_comparison_of_two_arms_fits_80_columns(tmp_path, capsys):
+    a = [raced(tmp_path / f"4t4s-seed{seed}", seed, lambda _, seed=seed: 40 + seed) for seed in (0, 1)]
+    b = [raced(tmp_path / f"single-wide-seed{n}", n, lambda _: 30, evolution__every="0") for n in (0, 1)]
+    lines = printed(capsys, "compare", *a, *b).splitlines()
+    assert lines[0].split() == ["4t4s", "single-wide"]
+    table = lines[: next(at for at, line in enumerate(lines) if line.startswith("evolution"))]
+    assert max(map(len, table)) <= 80
+    [rate] = [line for line in table if line.startswith("solve rate code_o")][:1]
+    assert rate.split() == ["solve", "rate", "code_o", "0.405", "±0.064", "0.300", "±0.000"]
+
+
+NAMES = {
+    "what seeds have in common": ([["r/wide-s0", "r/wide-s1"], ["r/long_seed_1", "r/long_seed_2"]], ["wide", "long"]),
+    "seeds of two digits": ([["r/wide-s10", "r/wide-s11"], ["4t4s-1", "4t4s-10"]], ["wide", "4t4s"]),
+    "no mark before the seed": ([["r/pop8", "r/pop8b"]], ["pop8"]),
+    "a single run": ([["r/run7"], ["r/other-1"]], ["run7", "other-1"]),
+    "nothing in common": ([["r/anna", "r/bert"]], ["anna"]),
+    "the same twice": ([["r/x-1", "r/x-2"], ["r/x-3", "r/x-4"]], ["x-1", "x-3"]),
+    "the same folder name": ([["a/run"], ["b/run"]], ["a/run", "b/run"]),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("groups", "names"), NAMES.values(), ids=NAMES)
+def test_arms_are_called_by_their_folders(groups, names):
+    assert arm_names(groups) == names
+
+
+@pytest.mark.parametrize(
+    ("freedom", "t"),
+    [(1, 12.7062), (2, 4.3027), (3, 3.1824), (4, 2.7764), (5, 2.5706), (9, 2.2622), (10, 2.2281), (30, 2.0423),
+     (120, 1.9799), (1001, 1.9623)],
+)  # fmt: skip
+def test_students_t_is_that_of_the_tables(freedom, t):
+    assert student_t(freedom) == pytest.approx(t, abs=1e-4)
+
+
+def test_commands_raise_nothing_but_our_own_errors_for_odd_folders(tmp_path):
+    (tmp_path / "file").write_text("x")
+    for words in (["tasks"], ["compare"], ["export", "--member", "s0", "--to", tmp_path / "x"]):
+        for odd in (tmp_path / "none", tmp_path / "file", Path("/dev/null")):
+            with pytest.raises(RedQueenError):
+                call(words[0], odd, *words[1:])

@@ -1,0 +1,423 @@
+"""The records: what goes in comes out, filters are answered by index, and what the disk does is one line."""
+
+import math
+import sqlite3
+from dataclasses import astuple, replace
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from redqueen.errors import InputError, RunError
+from redqueen.population.board import Board, Meeting, restore
+from redqueen.population.ratings import Result
+from redqueen.runs import store as store_module
+from redqueen.runs.rows import AlarmRow, AttemptRow, EventRow, Metric, RejectionRow, StepRecord, TaskRow
+from redqueen.runs.store import RECORDS, VERSION, Store
+from runs.making import quick_folder, record, task
+
+anything = st.text(max_size=20)
+names = st.text("ts0123.", min_size=1, max_size=5)
+whole_numbers = st.integers(0, 2**62)
+numbers = st.floats(allow_nan=False)
+plain = st.recursive(
+    st.none() | st.booleans() | st.integers() | numbers | anything,
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(anything, inner, max_size=3),
+    max_leaves=5,
+)
+
+
+def rows_of(row: type, **fields) -> st.SearchStrategy:
+    return st.builds(row, step=st.just(1), **fields)
+
+
+TASKS = rows_of(
+    TaskRow,
+    place=st.integers(0, 50),
+    match=whole_numbers,
+    teacher=names,
+    kind=names,
+    group_=whole_numbers,
+    id=anything,
+    near_key=anything,
+    descriptor=anything,
+    record=st.dictionaries(anything, plain, max_size=3),
+    text=anything,
+    solved=whole_numbers,
+    attempts=whole_numbers,
+    reward=numbers,
+    depth=whole_numbers,
+    cyclomatic=whole_numbers,
+    lines=whole_numbers,
+    variables=whole_numbers,
+    answer_chars=whole_numbers,
+    trivial=st.none() | names,
+    oversight=st.booleans(),
+)
+ATTEMPTS = rows_of(
+    AttemptRow,
+    place=st.integers(0, 50),
+    student=names,
+    number=whole_numbers,
+    text=anything,
+    grade=names,
+    reason=st.none() | names,
+    status=st.none() | names,
+    detail=anything,
+    reward=numbers,
+    tokens=whole_numbers,
+)
+REJECTIONS = rows_of(
+    RejectionRow,
+    place=st.integers(0, 50),
+    match=whole_numbers,
+    teacher=names,
+    kind=names,
+    group_=whole_numbers,
+    reason=names,
+    detail=anything,
+    text=anything,
+    reward=numbers,
+)
+EVENTS = rows_of(
+    EventRow,
+    role=names,
+    seat=names,
+    dead=names,
+    child=names,
+    operator=st.none() | names,
+    parents=st.lists(names, max_size=2).map(tuple),
+    seed=st.integers(0, 2**64 - 1).map(str),
+)
+ALARMS = rows_of(
+    AlarmRow,
+    number=whole_numbers,
+    subject=names,
+    measure=names,
+    value=st.none() | numbers,
+    floor=st.none() | numbers,
+    says=anything,
+)
+METRICS = rows_of(Metric, subject=names, kind=names, name=names, value=numbers)
+MEETINGS = rows_of(
+    Meeting,
+    match=whole_numbers,
+    teacher=names,
+    student=names,
+    kind=names,
+    tasks=whole_numbers,
+    unsolved=whole_numbers,
+    attempts=whole_numbers,
+    unsolved_attempts=whole_numbers,
+    solved=whole_numbers,
+    foretold=numbers,
+    result=st.sampled_from(Result),
+    match_result=st.sampled_from(Result),
+    teacher_reward=st.none() | numbers,
+    student_reward=st.none() | numbers,
+)
+
+
+def some(rows: st.SearchStrategy, *key: str) -> st.SearchStrategy[list]:
+    return st.lists(rows, max_size=4, unique_by=lambda row: tuple(getattr(row, each) for each in key))
+
+
+@given(
+    some(MEETINGS, "match", "kind"),
+    some(TASKS, "place"),
+    some(REJECTIONS, "place"),
+    some(ATTEMPTS, "place", "student", "number"),
+    some(EVENTS, "seat"),
+    some(ALARMS, "number"),
+    some(METRICS, "subject", "kind", "name"),
+)
+@settings(max_examples=40, deadline=None)
+def test_rows_come_out_as_they_went_in(meetings, tasks, rejections, attempts, events, alarms, metrics):
+    with quick_folder() as folder, Store.create(folder) as store:
+        store.write(StepRecord(1, meetings, tasks, rejections, attempts, events, alarms, metrics, {"solve": 0.25}))
+        assert list(store.meetings()) == meetings
+        assert list(store.tasks()) == sorted(tasks, key=lambda row: row.place)
+        assert list(store.rejections()) == sorted(rejections, key=lambda row: row.place)
+        found = [row for place in range(51) for row in store.attempts(1, place)]
+        assert found == sorted(attempts, key=lambda row: (row.place, row.student, row.number))
+        assert list(store.events()) == events
+        assert list(store.alarms()) == sorted(alarms, key=lambda row: row.number)
+        assert list(store.metrics()) == sorted(metrics, key=lambda row: (row.subject, row.kind, row.name))
+        assert [astuple(row) for row in store.timings()] == [(1, "solve", 0.25)]
+
+
+@pytest.fixture
+def store(tmp_path):
+    with Store.create(tmp_path) as store:
+        yield store
+
+
+@pytest.mark.parametrize("text", ["\ud800", "a\udfffb", "\ud800\udfff", "\0", "a\0b"])
+def test_lone_surrogates_and_nuls_come_out_too(store, text):
+    """Models write what they like."""
+    [row] = record(1).rejections
+    store.write(StepRecord(1, rejections=[replace(row, text=text)]))
+    assert [each.text for each in store.rejections()] == [text]
+
+
+def test_types_come_back_too(store):
+    store.write(record(1))
+    assert next(store.meetings()).result is Result.STUDENT
+    assert next(store.tasks()).oversight is False
+    assert next(store.events()).parents == ("t1", "t0")
+
+
+def test_a_metric_that_is_no_number_stays_one_and_infinity_stays_infinite(store):
+    values = {"kl": math.nan, "ratio_max": math.inf, "loss": -math.inf}
+    store.write(StepRecord(1, metrics=[Metric(1, "t0", "", name, value) for name, value in values.items()]))
+    found = {each.name: each.value for each in store.metrics()}
+    assert math.isnan(found["kl"])
+    assert (found["ratio_max"], found["loss"]) == (math.inf, -math.inf)
+
+
+def test_the_board_is_restored_from_the_meetings(store):
+    for step in (1, 2):
+        store.write(record(step))
+    board = Board(tuple(store.meetings()))
+    assert restore(board.as_record()) == board
+    assert board.met("t0", "s0") == 2
+
+
+# Filters
+
+RATES = st.none() | st.sampled_from([0.0, 0.1, 0.25, 0.3, 0.5, 0.75, 1.0])
+ARCHIVE = [
+    task(
+        step,
+        place,
+        solved=(3 * step + place) % 11,
+        attempts=10 if place % 4 else 0,
+        trivial="long_answer" if place % 3 == 1 else None,
+        oversight=place % 5 == 0,
+    )
+    for step in range(1, 8)
+    for place in range(9)
+]
+
+
+@pytest.fixture(scope="module")
+def archive():
+    with quick_folder() as folder, Store.create(folder) as store:
+        for step in range(1, 8):
+            store.write(StepRecord(step, tasks=[row for row in ARCHIVE if row.step == step]))
+        yield store
+
+
+@given(
+    kind=st.none() | st.sampled_from(["code_o", "code_f", "nothing"]),
+    teacher=st.none() | st.sampled_from(["t0", "t1"]),
+    since=st.none() | st.integers(0, 8),
+    until=st.none() | st.integers(0, 8),
+    min_rate=RATES,
+    max_rate=RATES,
+    trivial=st.none() | st.booleans(),
+    oversight=st.none() | st.booleans(),
+    newest_first=st.booleans(),
+    limit=st.none() | st.integers(0, 5),
+)
+def test_filters_find_the_tasks_that_fit_all_of_them(archive, newest_first, limit, **asked):
+    def fits(row: TaskRow) -> bool:
+        rate = row.solve_rate
+        return (
+            asked["kind"] in (None, row.kind)
+            and asked["teacher"] in (None, row.teacher)
+            and (asked["since"] is None or row.step >= asked["since"])
+            and (asked["until"] is None or row.step <= asked["until"])
+            and (asked["min_rate"] is None or (rate is not None and rate >= asked["min_rate"]))
+            and (asked["max_rate"] is None or (rate is not None and rate <= asked["max_rate"]))
+            and asked["trivial"] in (None, row.trivial is not None)
+            and asked["oversight"] in (None, row.oversight)
+        )
+
+    fitting = [row for row in (reversed(ARCHIVE) if newest_first else ARCHIVE) if fits(row)]
+    assert list(archive.tasks(newest_first=newest_first, limit=limit, **asked)) == fitting[:limit]
+
+
+@pytest.mark.parametrize(
+    "index, ask",
+    [
+        ("browse_tasks", lambda store: store.tasks(kind="code_o", teacher="t0", trivial=False, newest_first=True)),
+        ("browse_tasks", lambda store: store.tasks(oversight=True, min_rate=0.1, since=3)),
+        ("browse_rejections", lambda store: store.rejections(reason="syntax", newest_first=True)),
+        ("browse_metrics", lambda store: store.metrics("mu", "t0", "")),
+        ("sqlite_autoindex_attempts_1", lambda store: iter(store.attempts(3, 1))),
+        ("(step=? AND place=?)", lambda store: iter([store.task(3, 1)])),
+    ],
+)
+def test_a_question_is_answered_by_an_index_and_without_sorting(archive, index, ask):
+    asked = []
+    archive._db.set_trace_callback(asked.append)
+    next(ask(archive), None)
+    archive._db.set_trace_callback(None)
+    [sql] = asked
+    plan = " ".join(step[3] for step in archive._db.execute(f"EXPLAIN QUERY PLAN {sql}"))
+    assert index in plan
+    assert "TEMP B-TREE" not in plan
+
+
+def test_a_proposal_is_found_by_its_step_and_place(store):
+    store.write(record(1))
+    assert store.task(1, 2) == task(1, 2)
+    assert store.task(1, 6) is None
+    rejection = store.rejection(1, 6)
+    assert rejection is not None
+    assert rejection.reason == "syntax"
+
+
+def test_rejections_are_filtered_and_their_reasons_counted(store):
+    for step in (1, 2, 3):
+        [one] = record(step).rejections
+        rows = [replace(one, place=place, reason=("syntax", "timeout", "syntax")[place]) for place in range(3)]
+        store.write(StepRecord(step, rejections=rows))
+    assert store.reasons() == {"syntax": 6, "timeout": 3}
+    assert store.reasons(since=3) == {"syntax": 2, "timeout": 1}
+    assert store.reasons(teacher="t9") == {}
+    assert [row.step for row in store.rejections(reason="timeout", newest_first=True, limit=2)] == [3, 2]
+
+
+def test_metrics_are_found_by_name_subject_and_kind(store):
+    for step in (1, 2):
+        store.write(record(step))
+    assert [each.step for each in store.metrics("mu")] == [1, 2]
+    assert [each.name for each in store.metrics(subject="race")] == ["reward", "reward"]
+    assert [each.value for each in store.metrics("reward", kind="")] == [0.5, 0.5]
+    assert list(store.metrics("reward", kind="code_o")) == []
+
+
+# Steps
+
+
+def test_a_step_is_there_whole_or_not_at_all(store):
+    store.write(record(1))
+    before = store.counts()
+    twice = record(2)
+    with pytest.raises(sqlite3.IntegrityError):
+        store.write(replace(twice, metrics=[*twice.metrics, twice.metrics[0]]))
+    assert store.counts() == before
+    assert store.last_step() == 1
+    store.write(twice)
+    assert store.last_step() == 2
+
+
+def test_dropping_leaves_what_was_there_after_that_step(store):
+    for step in (1, 2):
+        store.write(record(step))
+    before = (store.counts(), list(store.tasks()), list(store.metrics()), list(store.timings()))
+    store.write(record(3))
+    store.write(record(4))
+    store.journal_put(4, {"a": 1})
+    store.drop_after(2)
+    assert (store.counts(), list(store.tasks()), list(store.metrics()), list(store.timings())) == before
+    assert store.last_step() == 2
+    assert store.journal_get(["a"]) == {"a": 1}
+    store.drop_after(0)
+    assert set(store.counts().values()) == {0}
+    assert store.last_step() == 0
+
+
+def test_what_a_phase_took_can_be_told_later(store):
+    store.write(record(1))
+    store.add_timing(1, "checkpoint", 2.5)
+    assert {each.phase: each.seconds for each in store.timings()} == {"checkpoint": 2.5, "record": 0.01, "solve": 1.5}
+
+
+def test_facts_are_kept_and_changed_by_name(store):
+    store.set_facts({"device": "cpu", "base": "pico"})
+    store.set_facts({"device": "cuda"})
+    assert store.facts() == {"base": "pico", "device": "cuda"}
+
+
+def test_the_journal_gives_what_was_put_there_until_it_is_pruned(store):
+    entries = {f"key {index}": {"status": "timeout", "value": [index, None]} for index in range(1200)}
+    store.journal_put(1, entries)
+    store.journal_put(2, {"later": 0.1})
+    assert store.journal_get([*entries, "later", "never"]) == entries | {"later": 0.1}
+    store.journal_prune(1)
+    assert store.journal_get([*entries, "later"]) == {"later": 0.1}
+
+
+# Readers and files
+
+
+def test_a_reader_sees_steps_as_they_are_written_and_cannot_write(store):
+    with Store.read(store.folder) as reader:
+        assert reader.last_step() == 0
+        store.write(record(1))
+        assert reader.last_step() == 1
+        reading = reader.tasks()
+        next(reading)
+        store.write(record(2))
+        assert {row.step for row in reading} == {1}, "a reader that is at it sees one state"
+        assert reader.last_step() == 2
+        with pytest.raises(RunError, match="cannot be written to"):
+            reader.set_facts({"a": "b"})
+
+
+def test_what_is_no_run_cannot_be_read(tmp_path):
+    with pytest.raises(InputError, match="is no run"):
+        Store.read(tmp_path)
+    with pytest.raises(InputError, match="is no run"):
+        Store.read(tmp_path / "missing")
+    (tmp_path / RECORDS).touch()
+    with pytest.raises(RunError, match="does not hold the records of a run"):
+        Store.read(tmp_path)
+
+
+def test_records_are_not_written_over(store):
+    with pytest.raises(RunError, match="is there already"):
+        Store.create(store.folder)
+
+
+@pytest.mark.parametrize("way", [Store.open, Store.read])
+def test_records_of_a_newer_version_are_refused(tmp_path, way):
+    Store.create(tmp_path).close()
+    db = sqlite3.connect(tmp_path / RECORDS)
+    db.execute(f"PRAGMA user_version = {VERSION + 1}")
+    db.close()
+    with pytest.raises(RunError, match="newer Red Queen"):
+        way(tmp_path)
+
+
+@pytest.mark.parametrize("way", [Store.open, Store.read])
+def test_damaged_records_are_said_to_be(tmp_path, way):
+    with Store.create(tmp_path) as store:
+        store.write(record(1, tasks=200))
+    path = tmp_path / RECORDS
+    sound = path.read_bytes()
+    path.write_bytes(b"not a database, but long enough to be one" * 100)
+    with pytest.raises(RunError, match="is damaged"):
+        way(tmp_path)
+    path.write_bytes(sound[:4096] + bytes(len(sound) - 4096))
+    with pytest.raises(RunError, match="is damaged"), way(tmp_path) as store:
+        list(store.tasks())
+
+
+def test_records_that_another_program_locks_are_said_to_be(tmp_path, monkeypatch):
+    Store.create(tmp_path).close()
+    monkeypatch.setattr(store_module, "BUSY_SECONDS", 0.05)
+    other = sqlite3.connect(tmp_path / RECORDS, isolation_level=None)
+    with Store.open(tmp_path) as store:
+        other.execute("BEGIN IMMEDIATE")
+        with pytest.raises(RunError, match="locked by another program"):
+            store.write(record(1))
+        other.execute("ROLLBACK")
+        other.close()
+        store.write(record(1))
+        assert store.last_step() == 1
+
+
+def test_records_are_on_the_disk_before_write_returns(store):
+    """What synchronous = FULL (2) and a log are for: a checkpoint must not outlive its records."""
+    assert store._db.execute("PRAGMA synchronous").fetchone() == (2,)
+    assert store._db.execute("PRAGMA journal_mode").fetchone() == ("wal",)
+
+
+def test_a_closed_store_leaves_one_file(tmp_path):
+    with Store.create(tmp_path) as store:
+        store.write(record(1))
+    assert [each.name for each in tmp_path.iterdir()] == [RECORDS]
