@@ -17,11 +17,21 @@ from typing import TYPE_CHECKING, Annotated
 import tyro
 
 from redqueen import __version__, arguments
-from redqueen.bench.commands import BenchMembers, BenchOperators, BenchSample, BenchUpdate, BenchVerifier
+from redqueen.bench.commands import (
+    BenchMembers,
+    BenchOperators,
+    BenchSample,
+    BenchStep,
+    BenchUpdate,
+    BenchVerifier,
+)
 from redqueen.command import Command, console, positive, print_json, printable, show
 from redqueen.config import load, open_verifier
+from redqueen.engine.commands import BaseList, BasePull
 from redqueen.errors import Fault, InputError, RedQueenError
 from redqueen.evolution.commands import Breed, Operators
+from redqueen.runs.commands import Compare, Export, Tasks
+from redqueen.training.commands import RetentionTest, Train
 
 if TYPE_CHECKING:
     from redqueen.verifier import Job, Outcome
@@ -130,45 +140,6 @@ class Examples(Command):
 
 
 @dataclass(frozen=True, kw_only=True)
-class BaseList(Command):
-    """The bases that are known by name, and which of them are here."""
-
-    json: bool = False
-    """Print one line of JSON."""
-
-    def run(self) -> None:
-        from redqueen.engine import pull
-
-        bases = pull.listing()
-        if self.json:
-            print_json({"bases": [dataclasses.asdict(base) for base in bases]})
-            return
-        for base in bases:
-            print(f"{base.name}  {base.about}")
-            size = f"{base.bytes / 1e6:.0f} MB"
-            place = f"here, {size}: {base.where}" if base.present else f"`redqueen base pull {base.name}` ({size})"
-            print(f"  {printable(place)}")
-        print(
-            "A folder with a transformers model, a .gguf file or a hub id (ORG/MODEL, needs the network) will do too."
-        )
-
-
-@dataclass(frozen=True, kw_only=True)
-class BasePull(Command):
-    """Fetch a known base, once; an interrupted download goes on where it stopped."""
-
-    name: Annotated[str, tyro.conf.arg(metavar="NAME")]
-    """One of those that `redqueen base list` lists."""
-
-    def run(self) -> None:
-        from redqueen.engine import pull
-
-        with pull.Bar(self.name) as bar:
-            folder = pull.pull(self.name, bar)
-        print(printable(f"{self.name} is here: {folder}"))
-
-
-@dataclass(frozen=True, kw_only=True)
 class Diversity(Command):
     """How far apart adapters are: in their weights, and with --base in what they say."""
 
@@ -244,6 +215,11 @@ class SimulateLineage(Command):
 
 
 COMMANDS: dict[str, type[Command]] = {
+    "train": Train,
+    "tasks": Tasks,
+    "compare": Compare,
+    "export": Export,
+    "retention": RetentionTest,
     "doctor": Doctor,
     "verify": Verify,
     "examples": Examples,
@@ -257,6 +233,7 @@ COMMANDS: dict[str, type[Command]] = {
     "bench update": BenchUpdate,
     "bench members": BenchMembers,
     "bench operators": BenchOperators,
+    "bench step": BenchStep,
     "simulate ratings": SimulateRatings,
     "simulate lineage": SimulateLineage,
 }
@@ -303,7 +280,7 @@ def _run(argv: Sequence[str]) -> None:
                 command, overrides = arguments.parse(COMMANDS[name], name, rest)
             except SystemExit:  # --help has printed what was asked for
                 return
-            dataclasses.replace(command, settings=load(command.config, overrides)).run()
+            dataclasses.replace(command, settings=load(command.source, overrides)).run()
 
 
 def _overview(commands: Mapping[str, type[Command]]) -> str:

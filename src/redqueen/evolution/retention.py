@@ -90,11 +90,12 @@ class Retention:
     def render(self, console: "Console") -> None:
         from rich.table import Table
 
-        console.print(f"{self.parent} has a reward of {self.level:.3f}; {self.updates} updates", soft_wrap=True)
+        back = f"a child is back at {self.level - self.within:.3f} or more, over {WINDOW} updates"
+        console.print(f"{self.parent} has a reward of {self.level:.3f}; {back}; {self.updates} updates", soft_wrap=True)
         table = Table("operator", "children", "back", "after", "95 %", "first reward", "last")
         table.columns[0].no_wrap = table.columns[4].no_wrap = True
         for row in self.rows:
-            low, high = (_count(end) for end in row.interval)
+            low, high = (_count(end) for end in row.interval) if row.children > 1 else ("", "")
             rewards = f"{row.first_reward:.3f}", f"{row.last_reward:.3f}"
             table.add_row(
                 row.operator, str(row.children), f"{row.back:.0%}", _count(row.updates), f"{low}-{high}", *rewards

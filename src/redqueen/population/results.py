@@ -1,9 +1,9 @@
 """Who won a match: the share of attempts that succeeded against the share that the ratings foretold.
 
 Two rules. `paper` compares the plain rate, so a teacher of impossible tasks wins matches. `ours` leaves out the tasks
-that nobody solved, and calls a draw what chance alone explains. What is left out raises the rate of what remains (with
-eight attempts on equal tasks from 0.5 to 0.502, from 0.2 to 0.24): it lifts students against teachers, and the weak
-ones most, so it blurs differences at low rates but does not reverse them.
+that nobody solved and those that are hard in a trivial way, and calls a draw what chance alone explains. What is left
+out raises the rate of what remains (with eight attempts on equal tasks from 0.5 to 0.502, from 0.2 to 0.24): it lifts
+students against teachers, and the weak ones most, so it blurs differences at low rates but does not reverse them.
 """
 
 import math
@@ -24,6 +24,8 @@ class TaskScore:
     attempts: int
     elsewhere: int = 0
     """Solutions by other students of the panel: the task is possible even where this one failed."""
+    counts: bool = True
+    """Whether its difficulty means anything; where not, "ours" leaves it out."""
 
     @property
     def unsolved(self) -> bool:
@@ -33,7 +35,7 @@ class TaskScore:
 
 def judge(foretold: float, scores: Sequence[TaskScore], rule: Rule) -> Result:
     """Who won; `foretold` is the solve rate that the ratings expect."""
-    counted = scores if rule == "paper" else [score for score in scores if not score.unsolved]
+    counted = scores if rule == "paper" else [each for each in scores if each.counts and not each.unsolved]
     attempts = sum(score.attempts for score in counted)
     if attempts == 0:
         return Result.STUDENT

@@ -1,0 +1,115 @@
+"""Verdicts by content, so that a step that is done again after a crash comes out as it did.
+
+A program near its time limit may pass once and fail the next time. Whatever was judged since the last checkpoint is
+kept until the next one is whole.
+"""
+
+import hashlib
+import json
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, fields
+from typing import Any, Generic, Protocol, TypeVar
+
+from redqueen.tasks import restore
+from redqueen.tasks.protocol import Attempt, Draft, Grade, Reason, Rejection, Task, Verdict
+from redqueen.verifier import Status
+
+I = TypeVar("I")  # noqa: E741
+O = TypeVar("O")  # noqa: E741
+Judged = tuple[list[O], int]
+"""Results, and the verifier's runs that they took."""
+Judge = Callable[[Sequence[I]], Awaitable[Judged[O]]]
+
+
+class Shelf(Protocol):
+    """Where a journal is kept."""
+
+    def journal_get(self, keys: Sequence[str]) -> Mapping[str, Any]: ...
+
+    def journal_put(self, step: int, entries: Mapping[str, Any]) -> None: ...
+
+
+class Forgetful:
+    """A shelf for races that nobody resumes."""
+
+    def journal_get(self, keys: Sequence[str]) -> Mapping[str, Any]:
+        return {}
+
+    def journal_put(self, step: int, entries: Mapping[str, Any]) -> None:
+        return
+
+
+class Journal:
+    """What was judged, and what is to be written down at the end of the phase.
+
+    Whole groups are kept, with the runs that they took, so that the account of a step that is done again is the same.
+    """
+
+    def __init__(self, shelf: Shelf) -> None:
+        self._shelf = shelf
+        self._new: dict[str, Any] = {}
+
+    async def drafts(
+        self, drafts: Sequence[Draft], validate: Judge[Draft, Task | Rejection]
+    ) -> Judged[Task | Rejection]:
+        return await self._through(_key("drafts", [asdict(each) for each in drafts]), drafts, validate, _TASKS)
+
+    async def attempts(self, attempts: Sequence[Attempt], grade: Judge[Attempt, Verdict]) -> Judged[Verdict]:
+        texts = [(each.task.id, each.text, each.cut) for each in attempts]
+        return await self._through(_key("attempts", texts), attempts, grade, _VERDICTS)
+
+    async def behaviours(self, programs: Sequence[str], find: Judge[str, str | None]) -> Judged[str | None]:
+        return await self._through(_key("behaviours", list(programs)), programs, find, _PLAIN)
+
+    def flush(self, step: int) -> None:
+        """Write down what was judged since the last time."""
+        if self._new:
+            self._shelf.journal_put(step, self._new)
+            self._new = {}
+
+    async def _through(self, key: str, items: Sequence[I], judge: Judge[I, O], form: "_Form[O]") -> Judged[O]:
+        known = self._shelf.journal_get([key]).get(key)
+        if known is not None:
+            return [form.read(each) for each in known["results"]], known["runs"]
+        results, runs = await judge(items)
+        self._new[key] = {"results": [form.write(each) for each in results], "runs": runs}
+        return results, runs
+
+
+@dataclass(frozen=True, slots=True)
+class _Form(Generic[O]):
+    """Results as plain values, there and back."""
+
+    write: Callable[[O], Any]
+    read: Callable[[Any], O]
+
+
+def _key(*parts: Any) -> str:
+    return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
+
+
+def _to_record(became: Task | Rejection) -> Any:
+    if isinstance(became, Rejection):
+        return {"rejected": [str(became.reason), became.detail]}
+    return {"task": became.record()}
+
+
+def _from_record(record: Any) -> Task | Rejection:
+    if "task" in record:
+        return restore(record["task"])
+    reason, detail = record["rejected"]
+    return Rejection(Reason(reason), detail)
+
+
+def _verdict_record(verdict: Verdict) -> Any:
+    return [getattr(verdict, field.name) for field in fields(verdict)]
+
+
+def _verdict(record: Any) -> Verdict:
+    grade, reason, status, detail = record
+    return Verdict(Grade(grade), None if reason is None else Reason(reason), status and Status(status), detail)
+
+
+_TASKS = _Form(_to_record, _from_record)
+_VERDICTS = _Form(_verdict_record, _verdict)
+_PLAIN: _Form[str | None] = _Form(lambda text: text, lambda text: text)

@@ -1,0 +1,78 @@
+"""What the step's tasks are like: how complex, how new, and what they mean, by what programs do and the base reads."""
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from redqueen.measure.account import Counted
+from redqueen.measure.complexity import Complexity, of_task
+from redqueen.measure.coverage import Coverage, cell
+from redqueen.measure.semantics import behaviours, embeddings, semantic_distance
+from redqueen.phases.judge import Scored
+from redqueen.phases.race import Race
+from redqueen.phases.state import State
+from redqueen.tasks.protocol import Task
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """Of all tasks of a step."""
+
+    complexity: Mapping[int, Complexity | None]
+    """By place; None for a task without a program."""
+    behaviours: Mapping[int, str | None]
+    """By place; None where the fixed inputs say nothing about it."""
+    cells: Coverage
+    """All that were ever filled, by now."""
+    new_cells: int
+    seen: Coverage
+    """All behaviours that were ever seen, by now."""
+    semantic_distance: float | None
+    """Between the tasks, measured every so many steps."""
+    verifier_runs: int
+
+
+async def measure(
+    race: Race,
+    state: State,
+    step: int,
+    scored: Sequence[Scored],
+    behaving: asyncio.Task[tuple[list[str | None], int]],
+) -> Measured:
+    """`behaving` is what `behave` was begun with."""
+    shown, runs = await behaving
+    race.journal.flush(step)
+    tasks = _tasks(scored)
+    figures = {place: of_task(task) for place, task in tasks.items()}
+    cells, new_cells = state.cells.add(map(cell, tasks.values(), figures.values()))
+    seen, _ = state.behaviours.add(each for each in shown if each is not None)
+    distance = None
+    if step % race.settings.run.measure_every == 0 and len(tasks) > 1:
+        distance = semantic_distance(await embeddings(race.engine, _texts(race, list(tasks.values()))))
+    return Measured(figures, dict(zip(tasks, shown, strict=True)), cells, len(new_cells), seen, distance, runs)
+
+
+async def behave(race: Race, scored: Sequence[Scored]) -> tuple[list[str | None], int]:
+    """What each task's program does on fixed inputs; and the verifier's runs for that."""
+    tasks = list(_tasks(scored).values())
+
+    async def find(_: Sequence[str]) -> tuple[list[str | None], int]:
+        counted = Counted(race.verifier)
+        return await behaviours(tasks, counted), counted.runs
+
+    return await race.journal.behaviours([task.id for task in tasks], find)
+
+
+def _tasks(scored: Sequence[Scored]) -> dict[int, Task]:
+    """By place."""
+    return {each.posed.proposal.place: each.entry.task for each in scored if each.entry is not None}
+
+
+def _texts(race: Race, tasks: Sequence[Task]) -> list[tuple[int, ...]]:
+    """What tasks are about, for the base to read: their programs, or their questions where they have none."""
+    programs = [getattr(task, "program", None) for task in tasks]
+    tokens = [
+        race.tokens(race.kinds[task.kind].solve_prompt(task)) if program is None else race.encode(program)
+        for task, program in zip(tasks, programs, strict=True)
+    ]
+    return [each for each in tokens if len(each) > 1]

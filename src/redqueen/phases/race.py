@@ -1,0 +1,102 @@
+"""What a race is run with, and the data of one step."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from random import Random
+from typing import Any
+
+from redqueen.engine.protocol import Engine, MemberId, Sample
+from redqueen.evolution.variation import Operator
+from redqueen.keys import Part, key, numbers
+from redqueen.phases.journal import Journal
+from redqueen.population.members import Role
+from redqueen.settings import Config
+from redqueen.tasks.guards import Guards
+from redqueen.tasks.protocol import Kind, Prompt, Rejection, Task, Verdict
+from redqueen.verifier import Verifier
+
+SOLO = "solo"
+"""The one adapter of a race with `population.single`."""
+
+
+@dataclass(frozen=True)
+class Race:
+    """What does not change from step to step."""
+
+    settings: Config
+    kinds: Mapping[str, Kind[Any, Any]]
+    """Those that teachers are asked for, in the settings' order."""
+    engine: Engine
+    encode: Callable[[Sequence[Mapping[str, str]] | str], tuple[int, ...]]
+    """Chat messages, or a text as it is, as the base's tokens."""
+    positions: int
+    """Tokens that the base can take, prompt and completion together."""
+    verifier: Verifier
+    guards: Guards
+    operators: Mapping[str, Operator]
+    journal: Journal
+    base_name: str
+    modules: tuple[str, ...]
+    """The names of the base's modules, which a checkpoint's adapters are written with."""
+
+    def adapter(self, member: MemberId) -> MemberId:
+        """Whose weights a member has."""
+        return SOLO if self.settings.population.single else member
+
+    def tokens(self, prompt: Prompt) -> tuple[int, ...]:
+        return self.encode([{"role": each["role"], "content": each["content"]} for each in prompt.messages])
+
+    def frozen(self, role: Role) -> bool:
+        return self.settings.rl.frozen == f"{role}s" or self.settings.rl.update == "none"
+
+    def key(self, step: int, *parts: Part) -> int:
+        return key(self.settings.run.seed, step, *parts)
+
+    def numbers(self, step: int, *parts: Part) -> Random:
+        return numbers(self.settings.run.seed, step, *parts)
+
+    @cached_property
+    def shares(self) -> dict[str, float]:
+        """How often each kind is asked for."""
+        weights = self.settings.tasks.mix or [1.0] * len(self.kinds)
+        return {kind: weight / sum(weights) for kind, weight in zip(self.kinds, weights, strict=True)}
+
+
+@dataclass(frozen=True, slots=True)
+class Proposal:
+    """One text of a teacher."""
+
+    place: int
+    """Among all of the step."""
+    match: int
+    teacher: MemberId
+    kind: str
+    group: int
+    """Proposals to one prompt share it."""
+    prompt: tuple[int, ...]
+    sample: Sample
+
+
+@dataclass(frozen=True, slots=True)
+class Posed:
+    """What became of a proposal."""
+
+    proposal: Proposal
+    task: Task | Rejection
+    aside: bool = False
+    """A person should look at it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Try:
+    """One attempt of a student."""
+
+    place: int
+    """Of the proposal that the task was."""
+    student: MemberId
+    number: int
+    """Among the student's attempts on this task."""
+    prompt: tuple[int, ...]
+    sample: Sample
+    verdict: Verdict

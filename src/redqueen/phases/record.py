@@ -1,0 +1,345 @@
+"""What a step leaves: rows for the records, and a summary for whoever watches."""
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from statistics import fmean
+
+from redqueen.engine.protocol import MemberId
+from redqueen.measure.account import Usage
+from redqueen.measure.complexity import Complexity
+from redqueen.phases.evolve import Evolved
+from redqueen.phases.judge import Scored
+from redqueen.phases.learn import NOTHING_TO_LEARN, Learned, Lesson, entropy, sound
+from redqueen.phases.measure import Measured
+from redqueen.phases.race import Race, Try
+from redqueen.phases.state import State
+from redqueen.population.board import Meeting
+from redqueen.population.members import Population, Role
+from redqueen.rl.rewards import student_reward
+from redqueen.runs.rows import AlarmRow, AttemptRow, EventRow, Metric, RejectionRow, StepRecord, TaskRow
+from redqueen.tasks.protocol import Reason, Rejection
+from redqueen.terminal import HardTask, MemberLine, StepSummary
+
+RACE = "race"
+"""The subject of figures that are nobody's own."""
+
+
+@dataclass(frozen=True, slots=True)
+class Happened:
+    """One step, as its phases leave it."""
+
+    step: int
+    population: Population
+    """With the ratings after the step, before evolution."""
+    meetings: Sequence[Meeting]
+    scored: Sequence[Scored]
+    tries: Sequence[Try]
+    lessons: Sequence[Lesson]
+    learned: Learned
+    evolved: Evolved
+    verifier_runs: Mapping[str, int]
+    """By member; those of the race are nobody's: measures."""
+    measured: Measured
+
+
+def rows(race: Race, happened: Happened, seconds: Mapping[str, float]) -> StepRecord:
+    """Everything that the step leaves in the records."""
+    step = happened.step
+    return StepRecord(
+        step=step,
+        matches=happened.meetings,
+        tasks=_task_rows(step, happened.scored, happened.measured.complexity, happened.measured.behaviours),
+        rejections=_rejection_rows(step, happened.scored),
+        attempts=_attempt_rows(step, happened.tries),
+        events=_event_rows(happened.evolved),
+        alarms=_alarm_rows(step, happened.learned, happened.evolved),
+        metrics=_metrics(race, happened),
+        timings=dict(seconds),
+    )
+
+
+def _task_rows(
+    step: int, scored: Sequence[Scored], figures: Mapping[int, Complexity | None], behaviours: Mapping[int, str | None]
+) -> list[TaskRow]:
+    """`figures` and `behaviours` by place."""
+    rows: list[TaskRow] = []
+    for each in scored:
+        proposal, entry = each.posed.proposal, each.entry
+        if entry is None:
+            continue
+        measured = figures[proposal.place] or Complexity(0, 0, 0, 0)
+        rows.append(
+            TaskRow(
+                step=step,
+                place=proposal.place,
+                match=proposal.match,
+                teacher=proposal.teacher,
+                kind=proposal.kind,
+                group_=proposal.group,
+                id=entry.task.id,
+                near_key=entry.task.near_key,
+                descriptor=entry.task.descriptor,
+                record=entry.task.record(),
+                text=proposal.sample.text,
+                solved=entry.solved,
+                attempts=entry.attempts,
+                reward=each.reward,
+                depth=measured.depth,
+                cyclomatic=measured.cyclomatic,
+                lines=measured.lines,
+                variables=measured.variables,
+                answer_chars=entry.task.answer_chars,
+                behaviour=behaviours.get(proposal.place),
+                trivial=entry.trivial,
+                oversight=each.posed.aside,
+            )
+        )
+    return rows
+
+
+def _rejection_rows(step: int, scored: Sequence[Scored]) -> list[RejectionRow]:
+    rows: list[RejectionRow] = []
+    for each in scored:
+        proposal, rejection = each.posed.proposal, each.posed.task
+        if isinstance(rejection, Rejection):
+            rows.append(
+                RejectionRow(
+                    step, proposal.place, proposal.match, proposal.teacher, proposal.kind, proposal.group,
+                    str(rejection.reason), rejection.detail, proposal.sample.text, each.reward,
+                )
+            )  # fmt: skip
+    return rows
+
+
+def _attempt_rows(step: int, tries: Sequence[Try]) -> list[AttemptRow]:
+    return [
+        AttemptRow(
+            step, each.place, each.student, each.number, each.sample.text, str(each.verdict.grade),
+            None if each.verdict.reason is None else str(each.verdict.reason),
+            None if each.verdict.status is None else str(each.verdict.status),
+            each.verdict.detail, student_reward(each.verdict.grade), len(each.sample.tokens),
+        )
+        for each in tries
+    ]  # fmt: skip
+
+
+def _event_rows(evolved: Evolved) -> list[EventRow]:
+    return [
+        EventRow(
+            event.step, str(event.role), event.seat, event.dead, event.child.id, event.child.birth.operator,
+            event.parents, str(event.seed),
+        )
+        for event in evolved.events
+    ]  # fmt: skip
+
+
+def _alarm_rows(step: int, learned: Learned, evolved: Evolved) -> list[AlarmRow]:
+    said = [(skip.member, skip.measure, skip.value, skip.floor, skip.says) for skip in learned.skips]
+    said += [(alarm.subject, alarm.measure, alarm.value, alarm.floor, alarm.says) for alarm in evolved.alarms]
+    return [AlarmRow(step, number, *each) for number, each in enumerate(said)]
+
+
+def _usage(
+    lessons: Sequence[Lesson], learned: Learned, runs: Mapping[MemberId, int], race: Race
+) -> dict[MemberId, Usage]:
+    """By adapter: what it sampled, was trained on, and had the verifier do."""
+    sampled: dict[MemberId, int] = defaultdict(int)
+    verified: dict[MemberId, int] = defaultdict(int)
+    for lesson in lessons:
+        sampled[race.adapter(lesson.member)] += len(lesson.sample.tokens)
+    for member, count in runs.items():
+        if member != RACE:
+            verified[race.adapter(member)] += count
+    trained = {id: 0 if stats.skipped else stats.trained_tokens for id, stats in learned.stats.items()}
+    ids = dict.fromkeys((*sampled, *trained, *verified))
+    return {id: Usage(sampled[id], trained.get(id, 0), verified[id]) for id in ids}
+
+
+def _metrics(race: Race, happened: Happened) -> list[Metric]:
+    """Every figure of the step: of the race, of both roles, of each member, where it applies by kind."""
+    population, lessons, scored = happened.population, happened.lessons, happened.scored
+    learned, meetings, figures = happened.learned, happened.meetings, happened.measured.complexity
+    used = _usage(lessons, learned, happened.verifier_runs, race)
+    named = _Figures(happened.step)
+    for subject, own in _subjects(population, lessons):
+        for kind, some in _by_kind(own):
+            named.add(subject, kind, "reward", fmean(lesson.reward for lesson in some))
+            named.add(subject, kind, "valid", sound(some))
+            named.add(subject, kind, "length", fmean(len(lesson.sample.tokens) for lesson in some))
+            named.add(subject, kind, "entropy", entropy(some))
+    for subject, own in _played(population, meetings):
+        for kind in ("", *dict.fromkeys(each.kind for each in own)):
+            some = [each for each in own if kind in ("", each.kind)]
+            attempts = sum(each.attempts for each in some)
+            if attempts:
+                named.add(subject, kind, "solve_rate", sum(each.solved for each in some) / attempts)
+    for member in population.members:
+        if not race.settings.population.single:
+            named.add(member.id, "", "mu", member.rating.mu)
+            named.add(member.id, "", "sigma", member.rating.sigma)
+    for adapter, one in used.items():
+        named.usage(adapter, one)
+    named.usage(RACE, sum(used.values(), Usage(verifier_runs=happened.verifier_runs.get(RACE, 0))))
+    for adapter, stats in learned.stats.items():
+        for name in ("grad_norm", "kl", "ratio_mean", "ratio_max", "loss"):
+            named.add(adapter, "", name, getattr(stats, name))
+        named.add(adapter, "", "updated", float(not stats.skipped))
+    for skip in learned.skips:
+        named.add(skip.member, "", "updated", 0.0)
+    named.add(RACE, "", "lr", learned.lr)
+    duplicates = sum(
+        isinstance(each.posed.task, Rejection) and each.posed.task.reason is Reason.DUPLICATE for each in scored
+    )
+    named.add(RACE, "", "duplicates", duplicates / len(scored))
+    named.complexity(RACE, scored, figures)
+    for teacher in population.teachers:
+        named.complexity(teacher.id, [each for each in scored if each.posed.proposal.teacher == teacher.id], figures)
+    named.add(RACE, "", "coverage", len(happened.measured.cells))
+    named.add(RACE, "", "new_cells", happened.measured.new_cells)
+    named.add(RACE, "", "behaviours", len(happened.measured.seen))
+    if happened.measured.semantic_distance is not None:
+        named.add(RACE, "", "semantic_distance", happened.measured.semantic_distance)
+    diversity = happened.evolved.diversity
+    if diversity is not None:
+        for role, spread in diversity.roles.items():
+            named.add(str(role), "", "effective_size", spread.effective_size)
+            named.add(str(role), "", "weight_distance", spread.weight_distance)
+        for teacher, variety in diversity.teachers.items():
+            named.add(teacher, "", "kinds_bits", variety.kinds_bits)
+            named.add(teacher, "", "descriptors_bits", variety.descriptors_bits)
+    return named.rows
+
+
+class _Figures:
+    """Metrics of one step as they come."""
+
+    def __init__(self, step: int) -> None:
+        self._step = step
+        self._rows: dict[tuple[str, str, str], Metric] = {}
+
+    @property
+    def rows(self) -> list[Metric]:
+        return list(self._rows.values())
+
+    def add(self, subject: str, kind: str, name: str, value: float) -> None:
+        self._rows[subject, kind, name] = Metric(self._step, subject, kind, name, float(value))
+
+    def usage(self, subject: str, used: Usage) -> None:
+        self.add(subject, "", "sampled_tokens", used.sampled_tokens)
+        self.add(subject, "", "trained_tokens", used.trained_tokens)
+        self.add(subject, "", "verifier_runs", used.verifier_runs)
+
+    def complexity(self, subject: str, scored: Sequence[Scored], figures: Mapping[int, Complexity | None]) -> None:
+        kinds = dict.fromkeys(each.posed.proposal.kind for each in scored)
+        for kind in ("", *kinds):
+            own = [
+                measured
+                for each in scored
+                if kind in ("", each.posed.proposal.kind)
+                and (measured := figures.get(each.posed.proposal.place)) is not None
+            ]
+            if own:
+                for name in ("depth", "cyclomatic", "lines", "variables"):
+                    self.add(subject, kind, name, fmean(getattr(each, name) for each in own))
+
+
+def _subjects(population: Population, lessons: Sequence[Lesson]) -> Iterator[tuple[str, list[Lesson]]]:
+    for role in Role:
+        yield str(role), [lesson for lesson in lessons if lesson.role is role]
+    for member in population.members:
+        yield member.id, [lesson for lesson in lessons if lesson.member == member.id]
+
+
+def _by_kind(lessons: Sequence[Lesson]) -> Iterator[tuple[str, list[Lesson]]]:
+    if lessons:
+        yield "", list(lessons)
+    for kind in dict.fromkeys(lesson.kind for lesson in lessons):
+        yield kind, [lesson for lesson in lessons if lesson.kind == kind]
+
+
+def _played(population: Population, meetings: Sequence[Meeting]) -> Iterable[tuple[str, list[Meeting]]]:
+    yield RACE, list(meetings)
+    for member in population.members:
+        yield member.id, [each for each in meetings if member.id in (each.teacher, each.student)]
+
+
+def soundness(race: Race, lessons: Sequence[Lesson]) -> dict[MemberId, float]:
+    """By adapter, the share of its texts that came to anything."""
+    own: dict[MemberId, list[Lesson]] = defaultdict(list)
+    for lesson in lessons:
+        own[race.adapter(lesson.member)].append(lesson)
+    return {adapter: sound(some) for adapter, some in own.items()}
+
+
+def tracked(rows: StepRecord, seconds: Mapping[str, float]) -> dict[str, float]:
+    """The figures of the step under names for trackers: `race/coverage`, `t0/reward`, `race/solve_rate/code_o`."""
+    named = {"/".join(filter(None, (m.subject, m.name, m.kind))): m.value for m in rows.metrics}
+    return named | {f"seconds/{phase}": value for phase, value in seconds.items()}
+
+
+def summary(race: Race, state: State, rows: StepRecord, seconds: Mapping[str, float]) -> StepSummary:
+    """The step for the terminal."""
+    figures = {(each.subject, each.kind, each.name): each.value for each in rows.metrics}
+    living = {member.id for member in state.population.members}
+    gone = [grave.member for grave in state.population.graves if grave.step == rows.step]
+    played = [member for member in (*state.population.members, *gone) if member.birth.step < rows.step]
+    hard = next((row for row in reversed(_by_difficulty(rows.tasks)) if row.solved < row.attempts), None)
+    return StepSummary(
+        step=rows.step,
+        steps=race.settings.run.steps,
+        seconds=sum(seconds.values()),
+        phases=dict(seconds),
+        sampled_tokens=int(figures[RACE, "", "sampled_tokens"]),
+        trained_tokens=int(figures[RACE, "", "trained_tokens"]),
+        members=[
+            MemberLine(
+                id=member.id,
+                role=str(member.role),
+                mu=figures.get((member.id, "", "mu")),
+                sigma=figures.get((member.id, "", "sigma")),
+                reward=figures.get((member.id, "", "reward")),
+                valid=figures.get((member.id, "", "valid")),
+                solve_rate=figures.get((member.id, "", "solve_rate")),
+                entropy=figures.get((member.id, "", "entropy")),
+                born=member.birth.step,
+            )
+            for member in played
+            if member.id in living
+        ],
+        solve_rates={kind: figures.get((RACE, kind, "solve_rate")) for kind in race.kinds},
+        valid=figures.get(("teacher", "", "valid")),
+        proposals=len(rows.tasks) + len(rows.rejections),
+        tasks=len(rows.tasks),
+        hard_task=None if hard is None else _hard(hard),
+        # That there was nothing to learn is in the records; it happens whenever everybody agrees.
+        alarms=[alarm.says for alarm in rows.alarms if alarm.measure != NOTHING_TO_LEARN],
+        events=[_event(event) for event in rows.events],
+    )
+
+
+def _by_difficulty(tasks: Sequence[TaskRow]) -> list[TaskRow]:
+    """Those that somebody solved and whose difficulty counts, the hardest last."""
+    counted = [row for row in tasks if row.solved and row.trivial is None]
+    return sorted(counted, key=lambda row: -row.solved / row.attempts)
+
+
+def _hard(row: TaskRow) -> HardTask:
+    inputs, outputs = row.record.get("inputs", ()), row.record.get("outputs", ())
+    asked = {
+        "code_o": lambda: f"what is f({inputs[0]})?",
+        "code_i": lambda: f"for which input is it {outputs[0]}?",
+        "code_f": lambda: f"write it, from {row.record['shown']} of {len(inputs)} examples",
+    }
+    return HardTask(
+        kind=row.kind,
+        teacher=row.teacher,
+        solve_rate=row.solved / row.attempts,
+        program=row.record.get("program", ""),
+        asked=asked[row.kind]() if row.kind in asked else "",
+    )
+
+
+def _event(event: EventRow) -> str:
+    came = f"{event.operator} of {' and '.join(event.parents)}" if event.operator else "fresh"
+    return f"{event.dead} was replaced by {event.child} ({came})"

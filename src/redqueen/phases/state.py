@@ -1,0 +1,68 @@
+"""What passes from one step to the next.
+
+A checkpoint keeps the population, the watch and the members' health, beside the weights; the rest is made anew from the
+records.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from redqueen.engine.protocol import MemberId
+from redqueen.measure import watch
+from redqueen.measure.coverage import Coverage
+from redqueen.measure.watch import Watch
+from redqueen.population import members
+from redqueen.population.board import Board
+from redqueen.population.members import Population
+from redqueen.tasks.archive import Archive
+
+
+@dataclass(frozen=True, slots=True)
+class Health:
+    """What each member has been seen at: the share of its texts that are sound, at its best."""
+
+    best_valid: Mapping[MemberId, float] = field(default_factory=dict)
+
+    def see(self, valid: Mapping[MemberId, float]) -> "Health":
+        best = {id: max(share, self.best_valid.get(id, share)) for id, share in valid.items()}
+        return replace(self, best_valid={**self.best_valid, **best})
+
+
+@dataclass(frozen=True, slots=True)
+class State:
+    """After `step` steps."""
+
+    step: int
+    population: Population
+    watch: Watch
+    board: Board
+    archive: Archive
+    cells: Coverage
+    """Of the grid of structures, those that ever held a task."""
+    behaviours: Coverage
+    """Of what programs do, all that was ever seen."""
+    health: Health = Health()
+
+    def as_record(self) -> dict[str, Any]:
+        """Plain values that JSON keeps as they are: what the records do not have."""
+        return {
+            "step": self.step,
+            "population": self.population.as_record(),
+            "watch": self.watch.as_record(),
+            "health": dict(self.health.best_valid),
+        }
+
+
+def restored(record: Mapping[str, Any], board: Board, archive: Archive, cells: Coverage, behaviours: Coverage) -> State:
+    """The state that `State.as_record` wrote down, with what the records gave."""
+    return State(
+        record["step"],
+        members.restore(record["population"]),
+        watch.restore(record["watch"]),
+        board,
+        archive,
+        cells,
+        behaviours,
+        Health(dict(record["health"])),
+    )

@@ -1,0 +1,1 @@
+"""`redqueen train`: from settings to a race. `train` opens what it needs, `arms` has baselines, `plan` the costs."""

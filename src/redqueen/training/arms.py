@@ -1,0 +1,82 @@
+"""The arms of the comparison that the paper leaves open, each a few settings away from the population that it is for.
+
+`single` trains one adapter in both roles as each adapter of the population is trained; `single-wide` gives it the
+population's tokens in every step, `single-long` in all steps together. The others take one part of the method out.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+from redqueen.errors import InputError
+from redqueen.population.matchmaking import MATCHMAKERS
+from redqueen.settings import Config
+
+Settings = dict[str, dict[str, Any]]
+
+
+def _single(settings: Settings) -> None:
+    settings["population"] |= {"teachers": 1, "students": 1, "single": True}
+    settings["match"] |= {"maker": "uniform", "panel": None, "exclude": ()}
+    settings["evolution"] |= {"every": 0}
+
+
+def _single_wide(settings: Settings) -> None:
+    matches, panel = _matches(settings), _panel(settings)
+    _single(settings)
+    settings["tasks"]["prompts"] *= matches
+    settings["tasks"]["attempts"] *= panel
+
+
+def _single_long(settings: Settings) -> None:
+    matches, panel = _matches(settings), _panel(settings)
+    _single(settings)
+    settings["run"]["steps"] *= matches
+    settings["tasks"]["attempts"] *= panel
+
+
+def _pair(settings: Settings) -> None:
+    settings["population"] |= {"teachers": 1, "students": 1, "single": False}
+    settings["match"] |= {"panel": None, "exclude": ()}
+    settings["evolution"] |= {"every": 0}
+
+
+def _set(section: str, **values: Any) -> Callable[[Settings], None]:
+    def change(settings: Settings) -> None:
+        settings[section] |= values
+
+    return change
+
+
+ARMS: dict[str, Callable[[Settings], None]] = {
+    "single": _single,
+    "single-wide": _single_wide,
+    "single-long": _single_long,
+    "1t1s": _pair,
+    "frozen-teachers": _set("rl", frozen="teachers"),
+    "frozen-students": _set("rl", frozen="students"),
+    "no-evolution": _set("evolution", every=0),
+    "random-matching": _set("match", maker="uniform"),
+    "shuffled-rewards": _set("rl", shuffle=True),
+}
+
+
+def apply(settings: Config, arm: str | None) -> Config:
+    """The settings of an arm; without one, as they are."""
+    if arm is None:
+        return settings
+    if arm not in ARMS:
+        raise InputError(f"there is no arm {arm}", f"the arms are {', '.join(ARMS)}")
+    changed = settings.model_dump()
+    ARMS[arm](changed)
+    return Config.model_validate(changed)
+
+
+def _panel(settings: Settings) -> int:
+    """The students who attempt a teacher's tasks."""
+    panel = settings["match"]["panel"] or MATCHMAKERS[settings["match"]["maker"]].panel
+    return settings["population"]["students"] if panel is None else panel
+
+
+def _matches(settings: Settings) -> int:
+    """Of a step, as `matchmaking.schedule` makes them."""
+    return max(settings["population"]["teachers"], -(-settings["population"]["students"] // _panel(settings)))

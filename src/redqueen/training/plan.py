@@ -1,0 +1,123 @@
+"""What a step will cost: one is tried on the engine as it will run, and nothing of it is kept."""
+
+import asyncio
+import math
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any
+
+from redqueen.config import open_engine, open_verifier
+from redqueen.engine.memory import GIB
+from redqueen.errors import Fault
+from redqueen.evolution import variation
+from redqueen.loop import Clock, one_step
+from redqueen.phases.journal import Forgetful
+from redqueen.phases.race import Race
+from redqueen.phases.state import State
+from redqueen.runs.rows import StepRecord
+from redqueen.settings import Config
+from redqueen.terminal import Quiet, span_text
+from redqueen.training.train import adapters, can_breed, describe, new_state, open_guards, open_race, open_seeds
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What was measured, and what follows from it."""
+
+    facts: Mapping[str, str]
+    members: int
+    prompts: int
+    proposals: int
+    """Of a step."""
+    attempts: int
+    """Of a step, if every proposal becomes a task."""
+    tried_tasks: int
+    """Valid tasks of the step that was tried; its other figures go with them."""
+    tried_attempts: int
+    sampled_tokens: int
+    most_sampled_tokens: int
+    """If every proposal is valid and every text as long as it may be."""
+    trained_tokens: int
+    seconds: Mapping[str, float]
+    """By phase."""
+    steps: int
+    memory_gib: Mapping[str, float]
+    """What the engine holds, as planned."""
+
+    def as_json(self) -> dict[str, Any]:
+        return asdict(self) | {"step_seconds": self.step_seconds, "run_seconds": self.step_seconds * self.steps}
+
+    @property
+    def step_seconds(self) -> float:
+        return math.fsum(self.seconds.values())
+
+    def render(self, console: "Console") -> None:
+        say = lambda line: console.print(line, markup=False, highlight=False, soft_wrap=True)  # noqa: E731
+        say(", ".join(f"{name} {value}" for name, value in self.facts.items()))
+        say(
+            f"a step: {self.members} members, {self.prompts} prompts, {self.proposals} proposals, "
+            f"{self.attempts} attempts if all proposals are valid"
+        )
+        say(
+            f"one was tried: {self.tried_tasks} tasks, {self.tried_attempts} attempts, {self.sampled_tokens:,} tokens "
+            f"sampled (at most {self.most_sampled_tokens:,}), {self.trained_tokens:,} trained"
+        )
+        phases = ", ".join(f"{phase} {seconds:.2f}" for phase, seconds in self.seconds.items())
+        say(f"seconds: {self.step_seconds:.2f} ({phases})")
+        say("memory, planned: " + ", ".join(f"{name} {size:.2f} GiB" for name, size in self.memory_gib.items()))
+        say(f"{self.steps} such steps take {span_text(self.step_seconds * self.steps)}; texts change as members learn")
+
+
+def plan(settings: Config) -> Plan:
+    """Try one step, on CUDA a second one after it: the first has kernels to compile and graphs to capture."""
+    guards, _ = open_guards(settings)
+    operators = variation.resolve(settings.evolution.operators)
+    can_breed(settings, operators)
+    with (
+        open_verifier(settings.verifier) as verifier,
+        open_engine(settings.engine, adapters(settings), settings.run.seed) as engine,
+    ):
+        race = open_race(settings, engine, engine.base, verifier, guards, operators, Forgetful())
+        facts = describe(engine, verifier)
+        rows, seconds = asyncio.run(_tried(race, 2 if engine.device.type == "cuda" else 1))
+        held = engine.plan
+        memory = {
+            "base": held.weights / GIB,
+            "members": (held.resident() - held.weights) / GIB,
+            "with an update": held.update_peak(held.micro_tokens) / GIB,
+        }
+    tasks = settings.tasks
+    matches = len({row.match for row in (*rows.tasks, *rows.rejections)})
+    proposals = len(rows.tasks) + len(rows.rejections)
+    figures = {each.name: each.value for each in rows.metrics if (each.subject, each.kind) == ("race", "")}
+    if proposals == 0:
+        raise Fault("a step without proposals was tried")
+    sittings = len({(row.place, row.student) for row in rows.attempts}) / max(1, len(rows.tasks))
+    attempts = round(proposals * (sittings or 1) * tasks.attempts)
+    return Plan(
+        facts=facts,
+        members=len(adapters(settings)),
+        prompts=matches * tasks.prompts,
+        proposals=proposals,
+        attempts=attempts,
+        tried_tasks=len(rows.tasks),
+        tried_attempts=len(rows.attempts),
+        sampled_tokens=int(figures["sampled_tokens"]),
+        most_sampled_tokens=proposals * tasks.proposal_tokens + attempts * tasks.attempt_tokens,
+        trained_tokens=int(figures["trained_tokens"]),
+        seconds=seconds,
+        steps=settings.run.steps,
+        memory_gib=memory,
+    )
+
+
+async def _tried(race: Race, times: int) -> tuple[StepRecord, dict[str, float]]:
+    state: State = new_state(race, await open_seeds(race.settings, race.verifier))
+    for _ in range(times - 1):
+        state, _ = await one_step(race, state, Clock(state.step + 1, Quiet(), lambda: False))
+    clock = Clock(state.step + 1, Quiet(), lambda: False)
+    _, rows = await one_step(race, state, clock)
+    return rows, clock.seconds

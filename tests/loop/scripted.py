@@ -1,0 +1,133 @@
+"""A race whose texts are written down beforehand: what is tested is what becomes of them."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from loop.making import Shelf
+from redqueen.engine.protocol import (
+    Done,
+    MemberState,
+    Recipe,
+    Sample,
+    SampleRequest,
+    Score,
+    ScoreRequest,
+    Stop,
+    Trajectory,
+    UpdateStats,
+)
+from redqueen.measure.coverage import Coverage
+from redqueen.measure.watch import Watch
+from redqueen.phases.journal import Journal
+from redqueen.phases.race import Posed, Proposal, Race, Try
+from redqueen.phases.state import Health, State
+from redqueen.population.board import Board
+from redqueen.population.members import founders
+from redqueen.settings import Config
+from redqueen.tasks import all_kinds
+from redqueen.tasks.archive import Archive
+from redqueen.tasks.guards import Guards
+from redqueen.tasks.protocol import Grade, Rejection, Task, Verdict
+from redqueen.verifier import Job, Outcome
+
+
+def sample(text: str = "", tokens: int = 1, stop: Stop = Stop.EOS, logprob: float = -0.5) -> Sample:
+    return Sample(tuple(range(tokens)), (logprob,) * tokens, stop, text)
+
+
+@dataclass
+class Script:
+    """An engine that answers the n-th request of a batch with the n-th sample, in an order of its own."""
+
+    samples: Sequence[Sample] = ()
+    batch: list[Trajectory] = field(default_factory=list)
+    broken: tuple[str, ...] = ()
+    """Members whose gradient is not finite."""
+
+    async def sample(self, requests: Sequence[SampleRequest], done: Done | None = None) -> list[Sample]:
+        assert len(requests) == len(self.samples)
+        for place in reversed(range(len(requests))):
+            if done is not None:
+                done(place, self.samples[place])
+        return list(self.samples)
+
+    async def update(self, batch: Sequence[Trajectory], recipe: Recipe) -> dict[str, UpdateStats]:
+        self.batch = list(batch)
+        members = dict.fromkeys(row.member for row in batch)
+        return {id: UpdateStats(1, 1, 1, 0.0, 1.0, 1.0, 1.0, 1.0, 0.0, id in self.broken) for id in members}
+
+    async def score(self, requests: Sequence[ScoreRequest]) -> list[Score]:
+        return [Score((-1.0,) * len(request.completion)) for request in requests]
+
+    def read(self, member: str, *, optimiser: bool = False) -> MemberState:
+        raise NotImplementedError
+
+    def write(self, member: str, state: MemberState) -> None:
+        raise NotImplementedError
+
+    def fresh(self) -> MemberState:
+        raise NotImplementedError
+
+    def remove(self, member: str) -> None:
+        raise NotImplementedError
+
+
+class NoVerifier:
+    async def run(self, jobs: Sequence[Job]) -> list[Outcome]:
+        raise NotImplementedError
+
+
+def race(changes: dict[str, Any] | None = None, engine: Script | None = None, verifier: Any = None) -> Race:
+    return Race(
+        settings=Config.model_validate(changes or {}),
+        kinds=all_kinds(),
+        engine=engine or Script(),
+        encode=lambda messages: tuple(len(message["content"]) for message in messages),
+        positions=10_000,
+        verifier=verifier or NoVerifier(),
+        guards=Guards(),
+        operators={},
+        journal=Journal(Shelf()),
+        base_name="none",
+        modules=(),
+    )
+
+
+def state(teachers: int = 2, students: int = 2, health: Health | None = None) -> State:
+    population = founders(teachers, students)
+    return State(0, population, Watch(3), Board(), Archive(), Coverage(), Coverage(), health or Health())
+
+
+@dataclass(frozen=True)
+class Riddle(Task):
+    """A task without a program."""
+
+    number: int
+    like: str = ""
+    """Riddles that share it differ in constants alone."""
+
+    @property
+    def shape_key(self) -> str:
+        return self.like or self.id
+
+
+def riddle(place: int, match: int = 0, teacher: str = "t0", kind: str = "code_o", like: str = "", **more: Any) -> Posed:
+    return Posed(_proposal(place, match, teacher, kind, **more), Riddle(kind, place, like))
+
+
+def refused(place: int, rejection: Rejection, match: int = 0, teacher: str = "t0", kind: str = "code_o") -> Posed:
+    return Posed(_proposal(place, match, teacher, kind), rejection)
+
+
+def _proposal(place: int, match: int, teacher: str, kind: str, group: int = 0, tokens: int = 1) -> Proposal:
+    return Proposal(place, match, teacher, kind, group, (7,), sample(tokens=tokens))
+
+
+def tries(place: int, grades: str, student: str = "s0", tokens: int = 1, logprob: float = -0.5) -> list[Try]:
+    """A letter for each attempt: Correct, Wrong, Malformed."""
+    verdicts = {"C": Verdict(Grade.CORRECT), "W": Verdict(Grade.WRONG), "M": Verdict(Grade.MALFORMED)}
+    return [
+        Try(place, student, number, (place,), sample(tokens=tokens, logprob=logprob), verdicts[grade])
+        for number, grade in enumerate(grades)
+    ]

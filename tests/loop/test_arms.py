@@ -1,0 +1,100 @@
+"""Each arm is the population less one thing."""
+
+from random import Random
+
+import pytest
+
+from redqueen.errors import InputError
+from redqueen.population.board import Board
+from redqueen.population.matchmaking import schedule
+from redqueen.population.members import founders
+from redqueen.settings import Config
+from redqueen.training.arms import ARMS, apply
+from redqueen.training.train import adapters
+
+POPULATION = Config.model_validate({"tasks": {"prompts": 3, "proposals": 4, "attempts": 8}, "run": {"steps": 10}})
+
+
+def changed(arm: str, of: Config = POPULATION) -> dict[str, object]:
+    """The settings that an arm has otherwise."""
+    before, after = of.model_dump(), apply(of, arm).model_dump()
+    return {
+        f"{section}.{name}": value
+        for section, values in after.items()
+        for name, value in values.items()
+        if value != before[section][name]
+    }
+
+
+def sampled(of: Config) -> tuple[int, int]:
+    """The proposals of a step, and its attempts if all are valid."""
+    population = founders(of.population.teachers, of.population.students)
+    matches = schedule(population, of.match.maker, Board(), Random(0), of.match.panel)
+    proposals = of.tasks.prompts * of.tasks.proposals
+    sittings = sum(len(match.students) for match in matches)
+    return len(matches) * proposals, sittings * proposals * of.tasks.attempts
+
+
+@pytest.mark.parametrize(
+    ("arm", "settings"),
+    [
+        ("frozen-teachers", {"rl.frozen": "teachers"}),
+        ("frozen-students", {"rl.frozen": "students"}),
+        ("no-evolution", {"evolution.every": 0}),
+        ("random-matching", {"match.maker": "uniform"}),
+        ("shuffled-rewards", {"rl.shuffle": True}),
+        ("1t1s", {"population.teachers": 1, "population.students": 1, "evolution.every": 0}),
+    ],
+)
+def test_an_arm_changes_what_it_is_about(arm: str, settings: dict[str, object]):
+    assert changed(arm) == settings
+
+
+def test_a_single_agent_is_trained_as_each_of_the_population_is():
+    single = apply(POPULATION, "single")
+    assert single.population.single
+    assert adapters(single) == ["solo"]
+    assert sampled(single) == (3 * 4, 3 * 4 * 8)
+    assert single.run == POPULATION.run
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {},
+        {"population": {"teachers": 4, "students": 2}},
+        {"population": {"teachers": 2, "students": 4}},
+        {"population": {"teachers": 2, "students": 4}, "match": {"panel": 2}},
+        {"population": {"teachers": 4, "students": 4}, "match": {"panel": 4}},
+        {"population": {"teachers": 3, "students": 5}, "match": {"maker": "all"}},
+        {"population": {"teachers": 3, "students": 5}, "match": {"maker": "all", "panel": 2}},
+    ],
+    ids=str,
+)
+def test_a_wide_single_agent_samples_as_much_in_a_step_as_the_population(changes):
+    of = Config.model_validate(changes)
+    wide = apply(of, "single-wide")
+    assert sampled(wide) == sampled(of)
+    assert wide.run == of.run
+
+
+@pytest.mark.parametrize("match", [{}, {"panel": 2}, {"maker": "all"}], ids=str)
+def test_a_long_single_agent_samples_as_much_in_all_steps_as_the_population(match):
+    of = Config.model_validate({**POPULATION.model_dump(), "match": match})
+    long = apply(of, "single-long")
+    assert long.tasks.prompts == of.tasks.prompts
+    assert [long.run.steps * each for each in sampled(long)] == [of.run.steps * each for each in sampled(of)]
+
+
+def test_every_arm_gives_settings_that_go_together():
+    for arm in ARMS:
+        apply(POPULATION, arm)
+
+
+def test_no_arm_is_the_population():
+    assert apply(POPULATION, None) is POPULATION
+
+
+def test_an_arm_that_is_not_there_is_refused_with_those_that_are():
+    with pytest.raises(InputError, match=r"there is no arm wide; the arms are single, .*shuffled-rewards"):
+        apply(POPULATION, "wide")

@@ -1,0 +1,107 @@
+"""Samples that are checked while others still grow."""
+
+import asyncio
+from collections.abc import Sequence
+
+import pytest
+
+from loop.scripted import Script, sample
+from redqueen.engine.protocol import Done, Sample, SampleRequest
+from redqueen.phases.flow import sample_and_check
+
+REQUESTS = [SampleRequest(prompt=(1,), key=place, max_tokens=1) for place in range(4)]
+SAMPLES = [sample(str(place)) for place in range(4)]
+
+
+async def texts(number: int, samples: Sequence[Sample]) -> str:
+    return f"{number}:" + "".join(each.text for each in samples)
+
+
+class Slow(Script):
+    """An engine whose last sample does not end before it is told to."""
+
+    def __init__(self) -> None:
+        super().__init__(SAMPLES)
+        self.go_on = asyncio.Event()
+
+    async def sample(self, requests: Sequence[SampleRequest], done: Done | None = None) -> list[Sample]:
+        assert done is not None
+        for place in (1, 0, 2):
+            done(place, SAMPLES[place])
+        await self.go_on.wait()
+        done(3, SAMPLES[3])
+        return SAMPLES
+
+
+def test_results_come_in_the_order_of_the_groups_whatever_ends_first():
+    async def lead():
+        checked = await sample_and_check(Script(SAMPLES), REQUESTS, [(0, 1), (2,), (3,)], texts)
+        return list(checked.samples), await checked.results()
+
+    assert asyncio.run(lead()) == (SAMPLES, ["0:01", "1:2", "2:3"])
+
+
+def test_a_group_is_checked_while_others_still_grow():
+    async def lead():
+        engine, begun = Slow(), []
+
+        async def check(number: int, samples: Sequence[Sample]) -> str:
+            begun.append(number)
+            if number == 0:
+                # The engine waits for this check: if it began only at the end, both would wait for ever.
+                engine.go_on.set()
+            return await texts(number, samples)
+
+        async with asyncio.timeout(5):
+            checked = await sample_and_check(engine, REQUESTS, [(0, 1), (2, 3)], check)
+            return begun, await checked.results()
+
+    begun, results = asyncio.run(lead())
+    assert begun[0] == 0
+    assert results == ["0:01", "1:23"]
+
+
+def test_a_check_that_fails_is_raised_and_the_others_are_dropped():
+    async def lead():
+        async def check(number: int, samples: Sequence[Sample]) -> str:
+            if number == 1:
+                raise ValueError("broken")
+            await asyncio.sleep(60)
+            return ""
+
+        checked = await sample_and_check(Script(SAMPLES), REQUESTS, [(0, 1), (2, 3)], check)
+        with pytest.raises(ValueError, match="broken"):
+            await checked.results()
+        await asyncio.sleep(0)
+        return [each.cancelled() or each.done() for each in checked.checks]
+
+    assert asyncio.run(lead()) == [True, True]
+
+
+def test_when_sampling_fails_no_check_is_left_behind():
+    async def lead():
+        class Failing(Slow):
+            async def sample(self, requests: Sequence[SampleRequest], done: Done | None = None) -> list[Sample]:
+                assert done is not None
+                done(0, SAMPLES[0])
+                await asyncio.sleep(0)
+                raise ValueError("broken")
+
+        async def check(number: int, samples: Sequence[Sample]) -> str:
+            await asyncio.sleep(60)
+            return ""
+
+        with pytest.raises(ValueError, match="broken"):
+            await sample_and_check(Failing(), REQUESTS, [(0,), (1,), (2,), (3,)], check)
+        await asyncio.sleep(0)
+        return len(asyncio.all_tasks())
+
+    assert asyncio.run(lead()) == 1
+
+
+def test_nothing_is_sampled_for_nothing():
+    async def lead():
+        checked = await sample_and_check(Script(), [], [], texts)
+        return checked.samples, await checked.results()
+
+    assert asyncio.run(lead()) == ((), [])

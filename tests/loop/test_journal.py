@@ -1,0 +1,107 @@
+"""What was judged once is not judged again."""
+
+import asyncio
+from dataclasses import dataclass, field
+from typing import Any
+
+from tasks.proposing import pair, propose
+
+from loop.making import Shelf
+from loop.scripted import Riddle
+from redqueen.phases.journal import Forgetful, Journal
+from redqueen.tasks.code import CodeDraft, CodeO, CodeTask
+from redqueen.tasks.protocol import Attempt, Grade, Reason, Rejection, Verdict
+from redqueen.verifier import Status
+
+
+@dataclass
+class Judge:
+    """Gives what it was made with, and counts how often it was asked."""
+
+    results: list[Any]
+    runs: int = 3
+    asked: list[int] = field(default_factory=list)
+
+    async def __call__(self, items) -> tuple[list[Any], int]:
+        self.asked.append(len(items))
+        return self.results, self.runs
+
+
+VERDICTS = [
+    Verdict(Grade.CORRECT, None, Status.OK),
+    Verdict(Grade.WRONG, None, Status.TIMEOUT, "too slow"),
+    Verdict(Grade.MALFORMED, Reason.CUT, None, "stopped"),
+]
+ATTEMPTS = [Attempt(Riddle("code_o", 1), text) for text in "abc"]
+
+
+def judged(journal: Journal, judge: Judge, attempts=ATTEMPTS):
+    return asyncio.run(journal.attempts(attempts, judge))
+
+
+def test_a_verdict_is_the_same_the_second_time_and_so_are_its_runs():
+    shelf, first, second = Shelf(), Judge(VERDICTS), Judge([], runs=99)
+    before = Journal(shelf)
+    assert judged(before, first) == (VERDICTS, 3)
+    before.flush(5)
+    assert judged(Journal(shelf), second) == (VERDICTS, 3)
+    assert (first.asked, second.asked) == ([3], [])
+
+
+def test_nothing_is_kept_before_the_phase_is_over():
+    shelf = Shelf()
+    journal = Journal(shelf)
+    judged(journal, Judge(VERDICTS))
+    assert shelf.kept == {}
+    journal.flush(5)
+    journal.flush(6)
+    assert len(shelf.kept) == 1
+    assert shelf.steps == [5]
+
+
+def test_what_is_not_the_same_is_judged_anew():
+    shelf = Shelf()
+    journal = Journal(shelf)
+    judged(journal, Judge(VERDICTS))
+    journal.flush(1)
+    others = [
+        [Attempt(Riddle("code_o", 2), text) for text in "abc"],
+        [Attempt(Riddle("code_o", 1), text) for text in "abd"],
+        [Attempt(Riddle("code_o", 1), text, cut=True) for text in "abc"],
+        ATTEMPTS[:2],
+    ]
+    for attempts in others:
+        judge = Judge(VERDICTS)
+        judged(journal, judge, attempts)
+        assert judge.asked == [len(attempts)]
+
+
+def test_tasks_and_rejections_come_back_as_they_were(verifier):
+    task = propose(CodeO(), verifier, pair("def f(x):\n    return [x, 'a']", "1"))
+    assert isinstance(task, CodeTask)
+    drafts = [CodeDraft("code_o", "def f(x):\n    return [x, 'a']", ("1",)), CodeDraft("code_o", "def f(", ("1",))]
+    became = [task, Rejection(Reason.SYNTAX, "line 1")]
+    shelf = Shelf()
+    journal = Journal(shelf)
+    assert asyncio.run(journal.drafts(drafts, Judge(became))) == (became, 3)
+    journal.flush(1)
+    again, runs = asyncio.run(Journal(shelf).drafts(drafts, Judge([])))
+    assert (again, runs) == (became, 3)
+    assert again[0].id == task.id
+
+
+def test_behaviours_come_back_as_they_were():
+    shelf = Shelf()
+    journal = Journal(shelf)
+    asyncio.run(journal.behaviours(["a", "b"], Judge(["x", None])))
+    journal.flush(1)
+    assert asyncio.run(Journal(shelf).behaviours(["a", "b"], Judge([]))) == (["x", None], 3)
+
+
+def test_a_forgetful_shelf_has_everything_judged_anew():
+    judge = Judge(VERDICTS)
+    journal = Journal(Forgetful())
+    judged(journal, judge)
+    journal.flush(1)
+    judged(journal, judge)
+    assert judge.asked == [3, 3]

@@ -1,0 +1,59 @@
+"""A race that is killed with SIGKILL at any moment, and resumed, is the race that was left alone."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from kill import Left, Trial
+
+import redqueen
+
+TOOL = Path(__file__).parents[2] / "tools" / "kill" / "kill.py"
+RANDOM, EVERY = 3, 12
+
+
+@pytest.fixture(scope="module")
+def found():
+    ended = subprocess.run(
+        [sys.executable, str(TOOL), "--kills", str(RANDOM), "--every", str(EVERY), "--json"],
+        env=os.environ | {"PYTHONPATH": str(Path(redqueen.__file__).parents[1])},
+        capture_output=True,
+        text=True,
+    )
+    assert ended.returncode in (0, 1), ended.stderr
+    return json.loads(ended.stdout.splitlines()[-1])
+
+
+@pytest.mark.timeout(900)
+def test_killed_at_random_it_ends_with_the_same_members_and_records(found):
+    assert len(found["random"]) == RANDOM
+    for trial in found["random"]:
+        assert trial["kills"], "it was killed"
+        assert trial["differs"] == [], trial
+    assert found["files"] == 4 * 2 + 2, "weights and settings of four members, the optimiser, the state"
+    assert found["tables"] == 9
+
+
+@pytest.mark.timeout(900)
+def test_killed_at_a_flush_or_a_rename_it_ends_with_the_same_members_and_records(found):
+    assert found["calls"] > 40
+    assert len(found["at_calls"]) >= found["calls"] // EVERY
+    for trial in found["at_calls"]:
+        assert trial["differs"] == [], trial
+
+
+@pytest.mark.timeout(900)
+def test_verdicts_are_not_kept_after_the_last_checkpoint(found):
+    assert found["journal"] == 0
+
+
+def test_what_differs_is_found():
+    one = Left({"step-000003/members/s0": "a"}, {"tasks": "b", "matches": "c"}, 0)
+    other = Left({"step-000003/members/s0": "A"}, {"tasks": "b", "matches": "C"}, 1)
+    assert one.differences(one) == []
+    assert one.differences(other) == ["journal", "matches", "step-000003/members/s0"]
+    assert one.differences(Left({}, one.tables, 0)) == ["step-000003/members/s0"]
+    assert Trial(1).differs == []

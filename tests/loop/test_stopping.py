@@ -1,0 +1,226 @@
+"""A race that is stopped, refused, extended or forked: nothing is lost, and what goes on is the same race."""
+
+import os
+import re
+import resource
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from kill import SETTINGS, Left
+
+from redqueen.cli import main
+from redqueen.runs import checkpoints
+from redqueen.runs.run import CHECKPOINTS, Run
+from redqueen.runs.store import Store
+from redqueen.terminal import Quiet
+from redqueen.training.train import heeding_signals
+
+
+@pytest.fixture(scope="module")
+def file(place: Path) -> Path:
+    path = place / "race.toml"
+    path.write_text(SETTINGS)
+    return path
+
+
+@pytest.fixture(scope="module")
+def alone(place: Path, file: Path) -> Path:
+    """The folder of a race that nobody disturbed."""
+    folder = place / "alone"
+    assert main(["train", str(file), "--run", str(folder), "--quiet", "--run.keep-last", "3"]) == 0
+    return folder
+
+
+def go_on(file: Path, folder: Path, *more: str) -> Left:
+    assert main(["train", str(file), "--run", str(folder), "--quiet", *more]) == 0
+    return Left.of(folder)
+
+
+def start(file: Path, folder: Path, *more: str, **how) -> subprocess.Popen[str]:
+    command = [sys.executable, "-m", "redqueen", "train", str(file), "--run", str(folder), *more]
+    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, **how)
+
+
+def saved(folder: Path) -> list[int]:
+    return checkpoints.steps(folder / CHECKPOINTS)
+
+
+# Signals
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_saves_the_last_whole_step_and_the_race_goes_on_from_there(
+    number: signal.Signals, file: Path, alone: Path, place: Path
+):
+    folder = place / number.name
+    with start(file, folder) as process:
+        assert process.stdout is not None
+        assert process.stderr is not None
+        for line in process.stdout:
+            if line.startswith("step 1/3"):
+                process.send_signal(number)
+                break
+        said, errors = process.communicate(timeout=120)
+    assert (process.returncode, errors) == (0, "")
+    assert "stopping: the phase is finished and the run saved" in said
+    assert "stopped after step 1 of 3; the same command goes on from there" in said
+    assert saved(folder) == [1], "which has no checkpoint in a race that nobody stops"
+    with Store.read(folder) as records:
+        assert records.last_step() == 1
+    assert go_on(file, folder).differences(Left.of(alone)) == []
+
+
+TWICE = """
+import signal
+from rich.console import Console
+from redqueen.terminal import Plain
+from redqueen.training.train import heeding_signals
+
+with heeding_signals(Plain(Console())) as stopping:
+    assert not stopping()
+    signal.raise_signal(signal.SIGTERM)
+    assert stopping()
+    signal.raise_signal(signal.SIGINT)
+    print("still there", flush=True)
+"""
+
+
+def test_a_second_signal_does_not_wait():
+    ended = subprocess.run([sys.executable, "-c", TWICE], capture_output=True, text=True)
+    assert ended.returncode == 128 + signal.SIGINT, ended.stderr
+    assert ended.stdout.startswith("stopping: ")
+    assert "still there" not in ended.stdout
+
+
+def test_signals_are_handled_as_before_when_the_race_is_over():
+    before = signal.getsignal(signal.SIGINT), signal.getsignal(signal.SIGTERM)
+    with heeding_signals(Quiet()):
+        assert signal.getsignal(signal.SIGINT) is not before[0]
+    assert (signal.getsignal(signal.SIGINT), signal.getsignal(signal.SIGTERM)) == before
+
+
+# No room
+
+
+@pytest.mark.parametrize(
+    ("bytes", "says"),
+    [(1_000_000, r"the checkpoint of step 2 cannot be written: .*"), (150_000, r".*records\.sqlite cannot be .*")],
+    ids=["checkpoint", "records"],
+)
+def test_without_room_a_race_ends_in_one_line_and_goes_on_when_there_is_room(
+    bytes: int, says: str, file: Path, place: Path
+):
+    folder = place / f"no-room-{bytes}"
+    # The optimiser of members this large is larger than all that is recorded by then.
+    how = ["--engine.rank", "16", "--run.steps", "2"]
+    limit = lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (bytes, bytes))  # noqa: E731
+    with start(file, folder, *how, preexec_fn=limit) as process:
+        _, errors = process.communicate(timeout=120)
+    assert process.returncode == 2
+    [line] = errors.splitlines()
+    assert re.fullmatch(f"redqueen: {says}", line), line
+    assert not [each for each in folder.rglob("*") if each.name.endswith(".partial")]
+    assert go_on(file, folder, *how).differences(go_on(file, place / f"room-{bytes}", *how)) == []
+
+
+# Refusals
+
+
+def refused(capsys, *command: str) -> str:
+    capsys.readouterr()
+    assert main(["train", *command]) == 2
+    [line] = capsys.readouterr().err.splitlines()
+    return line
+
+
+def test_a_second_process_on_the_same_run_is_refused(file: Path, alone: Path, capsys):
+    text = (alone / "config.toml").read_text()
+    before = Left.of(alone)
+    with Run.open(alone, text):
+        line = refused(capsys, str(file), "--run", str(alone))
+    assert f"{alone} is in use by process {os.getpid()}" in line
+    assert Left.of(alone) == before
+
+
+def test_other_settings_are_refused_with_what_differs(file: Path, alone: Path, capsys):
+    before = Left.of(alone)
+    line = refused(capsys, str(file), "--run", str(alone), "--rl.lr", "0.5", "--tasks.attempts", "9")
+    assert "was begun with other settings: rl.lr: 0.001 here, 0.5 asked; tasks.attempts: 3 here, 9 asked" in line
+    assert Left.of(alone) == before
+
+
+def test_a_finished_run_says_so(file: Path, alone: Path, capsys):
+    before = Left.of(alone)
+    assert main(["train", str(file), "--run", str(alone)]) == 0
+    assert "nothing is left to do; raise run.steps to go on" in capsys.readouterr().out
+    assert Left.of(alone) == before
+
+
+# Going on
+
+
+def test_a_finished_run_that_is_extended_is_the_run_that_had_all_steps_from_the_start(file: Path, place: Path):
+    folder = place / "extended"
+    # What has been played decides who meets whom and who dies.
+    how = ["--match.maker", "round_robin", "--evolution.fitness", "rate"]
+    go_on(file, folder, *how, "--run.steps", "1")
+    assert saved(folder) == [1]
+    assert go_on(file, folder, *how).differences(go_on(file, place / "not-extended", *how)) == []
+
+
+def test_a_fork_goes_on_from_a_step_of_another_run(file: Path, alone: Path, place: Path):
+    before = Left.of(alone)
+    fork = go_on(file, place / "fork", "--fork", f"{alone}:2")
+    assert fork.differences(Left.of(alone)) == ["facts"], "where it comes from"
+    with Store.read(place / "fork") as records:
+        assert records.facts()["forked_from"] == f"{alone}, step 2"
+    assert Left.of(alone) == before
+
+
+def test_a_fork_may_have_other_settings(file: Path, alone: Path, place: Path):
+    fork = go_on(file, place / "other-fork", "--fork", f"{alone}:2", "--rl.lr", "0.01")
+    differs = fork.differences(Left.of(alone))
+    assert {"facts", "step-000003/members/s0/adapter_model.safetensors"} <= {*differs}
+    assert not {"tasks", "rejections", "attempts", "events"} & {*differs}, "its next step begins as the other's does"
+
+
+@pytest.mark.parametrize(
+    ("how", "says"),
+    [
+        (["--population.teachers", "4"], "has population.teachers = 2, and 4 is asked for its fork"),
+        (["--engine.rank", "3"], "has engine.rank = "),
+        (["--arm", "single"], "population.teachers = 2, and 1 is asked"),
+    ],
+)
+def test_a_fork_keeps_its_sources_members(how: list[str], says: str, file: Path, alone: Path, place: Path, capsys):
+    line = refused(capsys, str(file), "--run", str(place / "no-fork"), "--fork", f"{alone}:2", *how)
+    assert says in line
+    assert not (place / "no-fork").exists()
+
+
+def test_a_run_that_is_no_such_fork_is_not_taken_for_one(file: Path, alone: Path, capsys):
+    assert "is there already, and no fork" in refused(capsys, str(file), "--run", str(alone), "--fork", f"{alone}:2")
+
+
+@pytest.mark.parametrize(
+    ("fork", "says"),
+    [
+        ("{alone}:7", "has no checkpoint of step 7; fork from one of the steps 2, 3"),
+        ("{alone}", "--fork cannot be "),
+        ("nowhere:1", "nowhere is no run"),
+    ],
+)
+def test_a_fork_from_nothing_is_refused(fork: str, says: str, file: Path, alone: Path, place: Path, capsys):
+    line = refused(capsys, str(file), "--run", str(place / "no-fork"), "--fork", fork.format(alone=alone))
+    assert says in line
+    assert not (place / "no-fork").exists()
+
+
+def test_what_a_finished_race_advises_works(file: Path, alone: Path, place: Path, capsys):
+    assert main(["train", str(file), "--run", str(alone)]) == 0
+    [member] = re.findall(r"--member (\S+)", capsys.readouterr().out)
+    assert main(["export", str(alone), "--member", member, "--to", str(place / "advised")]) == 0
+    assert (place / "advised" / "adapter_config.json").exists()
