@@ -1,6 +1,6 @@
 """`redqueen bench ...`: the benchmarks as commands. Whatever is heavy is imported when one runs."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Annotated
 
 import tyro
@@ -163,4 +163,33 @@ class BenchOperators(_OnBase):
         else:
             names = [name.strip() for name in self.operators.split(",")]
         report = operators.measure(base, names, rank, repeats, self.settings.engine, peer=self.peer, alone=self.alone)
+        show(report, as_json=self.json)
+
+
+@dataclass(frozen=True, kw_only=True)
+class BenchStep(Command):
+    """A step of a race, phase by phase, and the population beside its baselines."""
+
+    preset: Annotated[tuple[str, ...], tyro.conf.arg(metavar="[PRESET|FILE.toml]", help_behavior_hint="")] = field(
+        metadata={"least": 0, "most": 1}
+    )
+    """The settings of the race, as with --config."""
+    arms: Annotated[str, tyro.conf.arg(metavar="ARM,ARM")] = "single-wide,population"
+    """Which arms take turns, as in `redqueen train --arm`; the others are compared with the first."""
+    steps: int = 20
+    """Of each."""
+    warmup: int = 2
+    """Steps of each before that, which do not count."""
+    json: bool = False
+    """Print one line of JSON."""
+
+    @property
+    def source(self) -> str | None:
+        return self.preset[0] if self.preset else self.config
+
+    def run(self) -> None:
+        from redqueen.bench import step
+
+        names = [name for name in self.arms.split(",") if name]
+        report = step.measure(self.settings, names, positive("--steps", self.steps), max(0, self.warmup))
         show(report, as_json=self.json)

@@ -9,6 +9,7 @@ import math
 import os
 import platform
 import random
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import torch
@@ -21,6 +22,7 @@ from redqueen.engine.protocol import MemberState, SampleRequest, Trajectory
 from redqueen.errors import InputError
 from redqueen.settings import EngineConfig
 
+RESAMPLES = 2000
 B_STD = 0.02
 """Of the members' B factors, which start at zero: every member shall say something of its own."""
 
@@ -206,3 +208,15 @@ def synchronize(device: torch.device) -> None:
 
 def size(count: int) -> str:
     return f"{count / memory.GIB:,.2f} GiB" if count >= memory.GIB else f"{count / (1 << 20):,.1f} MiB"
+
+
+def ratio_interval(ours: Sequence[float], theirs: Sequence[float]) -> tuple[float, float]:
+    """95 % of the ratio of two sums over pairs, by resampling the pairs."""
+    pairs = list(zip(ours, theirs, strict=True))
+    rng = random.Random(0)
+    ratios = []
+    for _ in range(RESAMPLES):
+        drawn = rng.choices(pairs, k=len(pairs))
+        ratios.append(math.fsum(one for one, _ in drawn) / math.fsum(other for _, other in drawn))
+    ratios.sort()
+    return ratios[round(0.025 * RESAMPLES)], ratios[round(0.975 * RESAMPLES) - 1]

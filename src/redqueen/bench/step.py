@@ -1,0 +1,174 @@
+"""What a step of a race takes, and of that what is not sampling and training; the population beside its baselines.
+
+The arms share one engine and take turns, step by step, so that whatever else the machine does falls on all of them.
+"""
+
+import asyncio
+import math
+import statistics
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any
+
+from redqueen.bench import workload
+from redqueen.config import open_engine, open_verifier
+from redqueen.engine.corner import Corner
+from redqueen.engine.local import LocalEngine
+from redqueen.errors import InputError
+from redqueen.evolution import variation
+from redqueen.loop import Clock, one_step
+from redqueen.phases.journal import Forgetful
+from redqueen.phases.race import Race
+from redqueen.phases.state import State
+from redqueen.settings import Config
+from redqueen.terminal import Quiet
+from redqueen.training import arms
+from redqueen.training.train import adapters, new_state, open_guards, open_race, open_seeds
+from redqueen.verifier import LocalVerifier
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+POPULATION = "population"
+WORK = ("propose", "solve", "update")
+"""The phases in which the engine works; the others wait for the verifier, keep books or evolve."""
+
+
+@dataclass(frozen=True, slots=True)
+class ArmReport:
+    """One arm's steps."""
+
+    arm: str
+    steps: int
+    seconds: float
+    """Median of a step."""
+    ratio: float
+    """Of the sum of its steps' seconds to that of the first arm's."""
+    ratio_interval: tuple[float, float]
+    """95 %, from the steps' pairs."""
+    sampled_tokens: float
+    trained_tokens: float
+    """Means of a step."""
+    seconds_per_token_ratio: float
+    """The same ratio, by sampled token."""
+    phases: Mapping[str, float]
+    """Seconds by phase, summed over the steps."""
+    other_share: float
+    """Of the step: everything but sampling and training."""
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """What `redqueen bench step` found."""
+
+    machine: str
+    device: str
+    base: str
+    arms: tuple[ArmReport, ...]
+
+    def as_json(self) -> dict[str, Any]:
+        return asdict(self)
+
+    def render(self, console: "Console") -> None:
+        from rich.table import Table
+
+        console.print(f"{self.machine}; {self.device}; {self.base}", soft_wrap=True, markup=False)
+        table = Table("arm", "a step", "ratio", "95 %", "by token", "sampled", "trained", "other")
+        for each in self.arms:
+            low, high = each.ratio_interval
+            table.add_row(
+                each.arm, f"{each.seconds:.2f} s", f"{each.ratio:.2f}", f"{low:.2f}-{high:.2f}",
+                f"{each.seconds_per_token_ratio:.2f}", f"{each.sampled_tokens:,.0f}", f"{each.trained_tokens:,.0f}",
+                f"{each.other_share:.1%}",
+            )  # fmt: skip
+        console.print(table)
+        for each in self.arms:
+            total = math.fsum(each.phases.values())
+            shares = ", ".join(f"{phase} {seconds / total:.1%}" for phase, seconds in each.phases.items())
+            console.print(f"{each.arm}: {shares}", soft_wrap=True, markup=False)
+        console.print(
+            f"{self.arms[0].steps} steps of each, in turn; `other` is neither sampling nor training; nothing is saved",
+            soft_wrap=True,
+        )
+
+
+def measure(settings: Config, names: Sequence[str], steps: int, warmup: int) -> Report:
+    """These arms, the first being what the others are compared with; `population` is the settings as they are."""
+    if len(set(names)) < len(names):
+        raise InputError("an arm is named twice", "name each once")
+    of_arm = {name: arms.apply(settings, None if name == POPULATION else name) for name in names}
+    guards, _ = open_guards(settings)
+    operators = variation.resolve(settings.evolution.operators)
+    members = [f"{name}/{member}" for name, arm in of_arm.items() for member in adapters(arm)]
+    with (
+        open_verifier(settings.verifier) as verifier,
+        open_engine(settings.engine, members, settings.run.seed) as engine,
+    ):
+        races = {
+            name: open_race(arm, Corner(engine, f"{name}/"), engine.base, verifier, guards, operators, Forgetful())
+            for name, arm in of_arm.items()
+        }
+        taken = asyncio.run(_in_turn(races, verifier, steps, warmup))
+        return Report(
+            workload.machine_name(),
+            workload.device_name(engine.device),
+            _shape(engine),
+            tuple(_report(name, taken[name], taken[names[0]]) for name in names),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class _Step:
+    phases: Mapping[str, float]
+    sampled: float
+    trained: float
+
+    @property
+    def seconds(self) -> float:
+        return math.fsum(self.phases.values())
+
+
+async def _in_turn(
+    races: Mapping[str, Race], verifier: LocalVerifier, steps: int, warmup: int
+) -> dict[str, list[_Step]]:
+    states: dict[str, State] = {}
+    for name, race in races.items():
+        states[name] = new_state(race, await open_seeds(race.settings, verifier))
+    taken: dict[str, list[_Step]] = {name: [] for name in races}
+    for number in range(warmup + steps):
+        # Whoever begins has the colder caches: that goes round.
+        order = list(races)[number % len(races) :] + list(races)[: number % len(races)]
+        for name in order:
+            clock = Clock(states[name].step + 1, Quiet(), lambda: False)
+            states[name], rows = await one_step(races[name], states[name], clock)
+            figures = {each.name: each.value for each in rows.metrics if (each.subject, each.kind) == ("race", "")}
+            if number >= warmup:
+                taken[name].append(_Step(clock.seconds, figures["sampled_tokens"], figures["trained_tokens"]))
+    return taken
+
+
+def _report(name: str, steps: Sequence[_Step], first: Sequence[_Step]) -> ArmReport:
+    seconds, base = [each.seconds for each in steps], [each.seconds for each in first]
+    sampled = math.fsum(each.sampled for each in steps)
+    phases: dict[str, float] = {}
+    for each in steps:
+        for phase, spent in each.phases.items():
+            phases[phase] = phases.get(phase, 0.0) + spent
+    ratio = math.fsum(seconds) / math.fsum(base)
+    total = math.fsum(seconds)
+    return ArmReport(
+        name,
+        len(steps),
+        statistics.median(seconds),
+        ratio,
+        workload.ratio_interval(seconds, base),
+        sampled / len(steps),
+        math.fsum(each.trained for each in steps) / len(steps),
+        ratio * math.fsum(each.sampled for each in first) / sampled,
+        phases,
+        1 - math.fsum(phases.get(phase, 0.0) for phase in WORK) / total,
+    )
+
+
+def _shape(engine: LocalEngine) -> str:
+    return f"{engine.base.name}, {engine.shape.parameters / 1e6:,.1f} million parameters"
