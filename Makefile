@@ -1,6 +1,6 @@
 # Set-up lives in .venv and happens once; needed beforehand: Python 3.11+ with venv, make, git.
 #
-#   make demo    bundled example tasks through the real verifier and graders
+#   make demo    a race on the base that comes with the package
 #   make test    lint, types and the whole test suite
 #   make check   lint and types only
 #   make clean   remove .venv and all caches
@@ -23,7 +23,7 @@ export PYRIGHT_PYTHON_ENV_DIR := $(CURDIR)/$(VENV)/pyright/node
 .PHONY: demo test check clean moved
 
 demo: $(READY)
-	@$(BIN)/redqueen examples
+	@$(BIN)/redqueen train demo --run runs/demo
 
 test: check
 	$(BIN)/python -m pytest
