@@ -1,0 +1,62 @@
+"""What is tried on an engine and leaves nothing behind: plans, the step's benchmark, the retention test."""
+
+import json
+from pathlib import Path
+
+import pytest
+from kill import SETTINGS, Left
+
+from redqueen.cli import main
+from redqueen.evolution.retention import CONTROLS
+from redqueen.population.members import restore
+from redqueen.runs import checkpoints
+from redqueen.runs.run import CHECKPOINTS
+
+
+@pytest.fixture(scope="module")
+def file(place: Path) -> Path:
+    path = place / "plan.toml"
+    path.write_text(SETTINGS)
+    return path
+
+
+def answer(capsys, *words: object) -> dict:
+    assert main([str(word) for word in words]) == 0
+    return json.loads(capsys.readouterr().out)
+
+
+def test_a_plan_tries_one_step_and_leaves_no_run(file: Path, tmp_path: Path, capsys, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    plan = answer(capsys, "train", file, "--plan", "--json", "--run.steps", 7)
+    assert (plan["members"], plan["prompts"], plan["proposals"], plan["attempts"]) == (4, 2, 20, 60)
+    assert plan["tried_attempts"] == 3 * plan["tried_tasks"] > 0
+    assert 0 < plan["sampled_tokens"] <= plan["most_sampled_tokens"] == 80 * 48
+    assert plan["run_seconds"] == pytest.approx(7 * sum(plan["seconds"].values()))
+    assert {"propose", "solve", "update"} <= plan["seconds"].keys()
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_arms_take_turns_on_one_engine(file: Path, capsys):
+    words = ("--arms", "single-wide,population", "--steps", 2, "--warmup", 0, "--json")
+    wide, population = answer(capsys, "bench", "step", file, *words)["arms"]
+    assert [arm["arm"] for arm in (wide, population)] == ["single-wide", "population"]
+    assert wide["ratio"] == 1.0
+    assert population["ratio_interval"][0] <= population["ratio"] <= population["ratio_interval"][1]
+    for arm in (wide, population):
+        work = sum(arm["phases"][phase] for phase in ("propose", "solve", "update"))
+        assert arm["other_share"] == pytest.approx(1 - work / sum(arm["phases"].values()))
+
+
+def test_a_members_children_practise_and_the_run_is_left_as_it_is(file: Path, place: Path, capsys):
+    folder = place / "practised"
+    assert main(["train", str(file), "--run", str(folder), "--quiet"]) == 0
+    before = Left.of(folder)
+    path, _ = checkpoints.newest(folder / CHECKPOINTS)
+    assert path is not None
+    living = restore(checkpoints.load(path).state["population"])
+    for member in (living.students[0].id, living.teachers[0].id):
+        found = answer(capsys, "retention", folder, "--member", member, "--children", 1, "--updates", 3, "--json")
+        assert found["parent"] == member
+        assert {"spectral", "dare", "fresh", *CONTROLS} <= {row["operator"] for row in found["rows"]}
+        assert all(len(curve["rewards"]) == 3 for curve in found["curves"])
+    assert Left.of(folder) == before
