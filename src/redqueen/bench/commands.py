@@ -37,7 +37,7 @@ class BenchVerifier(Command):
 class _OnBase(Command):
     """A benchmark of the engine."""
 
-    shape: Annotated[str, tyro.conf.arg(metavar="tiny|135m|0.5b|7b")] = "tiny"
+    shape: Annotated[str, tyro.conf.arg(metavar="tiny|1m|135m|0.5b|7b")] = "tiny"
     """A base of this shape with random weights."""
     base: Annotated[str | None, tyro.conf.arg(metavar="NAME")] = None
     """Instead: a real base, as in --engine.base."""
@@ -138,7 +138,7 @@ class BenchMembers(_OnBase):
 class BenchOperators(_OnBase):
     """What a child costs with every operator, beside PyPI's populora: same slots, same rank, same run."""
 
-    shape: Annotated[str, tyro.conf.arg(metavar="tiny|135m|0.5b|7b")] = "7b"
+    shape: Annotated[str, tyro.conf.arg(metavar="tiny|1m|135m|0.5b|7b")] = "7b"
     """The slots of a base of this shape; no base is made."""
     rank: int = 32
     """The adapters' rank."""

@@ -64,6 +64,8 @@ class Work:
     requests: int
     prompt: Span
     output: Span
+    same: int
+    """Completions of one prompt, one after the other; they are one member's."""
     repeats: int
     alone: bool
     """Without the peers."""
@@ -85,11 +87,14 @@ class _Size:
     sequences: int
     update_prompt: Span
     update_output: Span
+    same: int = 1
+    """Completions of one prompt."""
 
 
 _SMALL = _Size(64, (32, 64), (32, 64), 128, (32, 64), (32, 64))
 _LARGE = _Size(512, (32, 256), (16, 256), 128, (128, 128), (384, 384))
-_SIZES = {"tiny": _SMALL, "7b": dataclasses.replace(_LARGE, rows=256)}
+_GROUPS = _Size(256, (60, 200), (20, 100), 128, (60, 200), (20, 100), same=8)
+_SIZES = {"tiny": _SMALL, "1m": _GROUPS, "7b": dataclasses.replace(_LARGE, rows=256)}
 
 
 def settle(options: Options, device: torch.device, *, training: bool = False) -> Work:
@@ -106,6 +111,7 @@ def settle(options: Options, device: torch.device, *, training: bool = False) ->
         requests=options.requests or (max(usual.sequences, 8 * max(options.members)) if training else 2 * rows),
         prompt=options.prompt or (usual.update_prompt if training else usual.prompt),
         output=options.output or (usual.update_output if training else usual.output),
+        same=1 if training else usual.same,
         repeats=options.repeats,
         alone=options.alone,
         seed=options.seed,
@@ -161,7 +167,7 @@ def open_engine(
 def requests(work: Work, vocabulary: int, count: int) -> list[SampleRequest]:
     """Completions to sample, spread evenly over `count` members."""
     return [
-        SampleRequest(prompt=prompt, member=f"m{index % count}", key=index, max_tokens=len(completion))
+        SampleRequest(prompt=prompt, member=f"m{index // work.same % count}", key=index, max_tokens=len(completion))
         for index, (prompt, completion) in enumerate(_texts(work, vocabulary))
     ]
 
@@ -189,7 +195,11 @@ def _texts(work: Work, vocabulary: int) -> list[tuple[tuple[int, ...], tuple[int
     def text(low: int, high: int) -> tuple[int, ...]:
         return tuple(numbers.randrange(vocabulary) for _ in range(numbers.randint(low, high)))
 
-    return [(text(*work.prompt), text(*work.output)) for _ in range(work.requests)]
+    found: list[tuple[tuple[int, ...], tuple[int, ...]]] = []
+    while len(found) < work.requests:
+        prompt = text(*work.prompt)
+        found += [(prompt, text(*work.output)) for _ in range(work.same)]
+    return found[: work.requests]
 
 
 def machine_name() -> str:

@@ -55,8 +55,9 @@ class Cache:
         base_R_G = start_R.unsqueeze(1) * self.kv_heads + head_G * capacity_R.unsqueeze(1)
         return base_R_G.unsqueeze(1) + position_R_T.unsqueeze(2)
 
-    def wipe(self, start: int, capacity: int) -> None:
-        """Leave zeros: plain attention multiplies what it masks by zero, which would not mend another's NaN."""
+    def wipe(self, start: int, capacity: int, used: int) -> None:
+        """Leave zeros in a region's first places: plain attention multiplies what it masks by zero, which would not
+        mend another's NaN."""
         region = slice(start * self.kv_heads, (start + capacity) * self.kv_heads)
-        self.k[:, region] = 0
-        self.v[:, region] = 0
+        for store in (self.k, self.v):
+            store[:, region].unflatten(1, (self.kv_heads, capacity))[:, :, :used] = 0

@@ -40,6 +40,9 @@ from redqueen.errors import InputError, UserError
 
 R = TypeVar("R")
 ROWS = {"cuda": 512, "cpu": 64}
+SMALL_ROWS = 256
+"""On a CPU for bases of up to `SMALL` parameters, whose steps take hardly longer with more rows."""
+SMALL = 16_000_000
 
 
 @dataclass(slots=True, eq=False)
@@ -103,8 +106,9 @@ class LocalEngine:
         )  # fmt: skip
         self.body = open_body(model, self.bank)
         self._agree(expected)
+        usual = SMALL_ROWS if kind == "cpu" and self.shape.parameters <= SMALL else ROWS[kind]
         self.sampler = Sampler(
-            base, Steps(self.body, self.bank, rows or ROWS[kind]), self.plan.cache_tokens, self.plan.micro_tokens
+            base, Steps(self.body, self.bank, rows or usual), self.plan.cache_tokens, self.plan.micro_tokens
         )
         self.trainer = Trainer(
             self.body, self.bank, self.plan.micro_tokens, self.plan.checkpointing, self.sampler.steps.drop

@@ -5,14 +5,14 @@ factors are looked up by its member, so one batched product serves all members, 
 member's row alone.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor
 
 from redqueen.engine import ops
-from redqueen.engine.bank import Bank, Group
+from redqueen.engine.bank import BARE, Bank, Group
 
 
 @dataclass(slots=True)
@@ -29,6 +29,10 @@ class Gradients:
 
 TILE = 16
 """Rows of one member that the kernels compute together: the least that the matrix units take."""
+
+ALONE = 3 << 17
+"""Multiplications that BLAS does on one thread. For a few more it wakes the others, which takes many times as long as
+the product where another process has their cores."""
 
 
 @dataclass(slots=True)
@@ -53,6 +57,9 @@ class Routing:
     """The bank's row of each block."""
     tiles: Tiles | None = None
     """What the blocks are; without them all rows in equal parts, as whole sequences are."""
+    spans: tuple[tuple[int, int], ...] | None = None
+    """For plain torch on a CPU, instead of tiles: the bank's row of each run of rows, and how many rows it has. Where
+    runs are long, a product for each takes less time than filling tiles up."""
     key: tuple[int, ...] | None = None
     """`member_K` as plain numbers, where they are known: factors that were looked up for the same ones serve again."""
     gradients: Gradients | None = None
@@ -80,6 +87,9 @@ class Layer:
     table: Tensor | None = None
     """The kernels' tiles of outputs, where the kernels do the work."""
     _dense: tuple[tuple[int, tuple[int, ...] | None], Tensor, Tensor] | None = None
+    _by_member: dict[int, tuple[Tensor, Tensor]] = field(default_factory=dict)
+    """A, transposed, and B, scaled, of the members of spans, as they were after so many edits."""
+    _edits: int = -1
 
     def __post_init__(self) -> None:
         if self.group is not None and ops.fused(self.weight_O_I):
@@ -94,7 +104,9 @@ class Layer:
             return _Adapted.apply(x_N_I, self, routing)  # pyright: ignore[reportReturnType]
         y_N_O = F.linear(x_N_I, self.weight_O_I, self.bias_O)
         tiles = routing.tiles
-        if tiles is not None and self.table is not None:
+        if routing.spans is not None:
+            self._add_spans_(y_N_O, x_N_I, routing.spans)
+        elif tiles is not None and self.table is not None:
             from redqueen.engine import kernels
 
             a_A_L_I, b_A_O_R = self.bank.a(self.group), self.bank.b(self.group)
@@ -105,6 +117,20 @@ class Layer:
         else:
             self._add_dense_(y_N_O, x_N_I, routing)
         return y_N_O
+
+    def _add_spans_(self, y_N_O: Tensor, x_N_I: Tensor, spans: tuple[tuple[int, int], ...]) -> None:
+        if self._edits != self.bank.edits:
+            self._by_member, self._edits = {}, self.bank.edits
+        sizes = [rows for _, rows in spans]
+        for (member, _), x_S_I, y_S_O in zip(spans, x_N_I.split(sizes), y_N_O.split(sizes), strict=True):
+            if member == BARE:
+                continue
+            factors = self._by_member.get(member)
+            if factors is None:
+                member_1 = torch.tensor([member], device=x_N_I.device)
+                a_1_I_L, b_1_L_O = self._factors_dense(Routing(member_1))
+                factors = self._by_member[member] = a_1_I_L[0], b_1_L_O[0]
+            y_S_O.addmm_(torch.mm(x_S_I, factors[0]), factors[1])
 
     def _add_dense_(self, y_N_O: Tensor, x_N_I: Tensor, routing: Routing) -> None:
         """As `add_`, in two products: on a CPU each further operation on a few rows costs as much as the product."""
@@ -196,7 +222,7 @@ class _Adapted(torch.autograd.Function):
         du_K_S_L = torch.empty_like(u_K_S_L)
         db = []
         for index, (dy_K_S_P, u_K_S_R, b_K_P_R) in enumerate(layer.parts(dy_K_S_O, u_K_S_L, b_K_O_R)):
-            du_K_S_L[..., index * bank.rank : (index + 1) * bank.rank] = torch.bmm(dy_K_S_P, b_K_P_R)
+            du_K_S_L[..., index * bank.rank : (index + 1) * bank.rank] = _bmm(dy_K_S_P, b_K_P_R)
             if gradients is not None:
                 db.append(_product(dy_K_S_P.transpose(1, 2), u_K_S_R, gradients))
         du_K_S_L.mul_(bank.scale)
@@ -205,7 +231,7 @@ class _Adapted(torch.autograd.Function):
         if dx_N_I.is_cuda:
             dx_K_S_I.baddbmm_(du_K_S_L, a_K_L_I)
         else:
-            dx_K_S_I.add_(torch.bmm(du_K_S_L, a_K_L_I))
+            dx_K_S_I.add_(_bmm(du_K_S_L, a_K_L_I))
         if gradients is not None:
             da_K_L_I = _product(du_K_S_L.transpose(1, 2), x_N_I.view(blocks, -1, x_N_I.shape[1]), gradients)
             assert routing.belongs_T_K is not None
@@ -219,15 +245,33 @@ class _Adapted(torch.autograd.Function):
         return dx_N_I, None, None
 
 
-def _bmm(left: Tensor, right: Tensor) -> Tensor:
+def _bmm(left_K_S_X: Tensor, right_K_X_Y: Tensor) -> Tensor:
     """A batched product whose right side may be a transposed view, which oneDNN takes ten times as long for."""
-    return torch.bmm(left, right if left.is_cuda else right.contiguous())
+    if left_K_S_X.is_cuda:
+        return torch.bmm(left_K_S_X, right_K_X_Y)
+    right_K_X_Y = right_K_X_Y.contiguous()
+    pieces = left_K_S_X.split(_piece(right_K_X_Y[0].numel()) or left_K_S_X.shape[1], 1)
+    found = [torch.bmm(piece, right_K_X_Y) for piece in pieces]
+    return found[0] if len(found) == 1 else torch.cat(found, 1)
 
 
-def _product(left: Tensor, right: Tensor, gradients: Gradients) -> Tensor:
+def _product(left_K_X_S: Tensor, right_K_S_Y: Tensor, gradients: Gradients) -> Tensor:
     """A batched product in the gradients' own precision: members' gradients are sums of many small ones."""
-    if left.dtype == gradients.sum_T_D.dtype:
-        return torch.bmm(left, right)
-    if left.is_cuda:
-        return torch.bmm(left, right, out_dtype=gradients.sum_T_D.dtype)
-    return torch.bmm(left.to(gradients.sum_T_D.dtype), right.to(gradients.sum_T_D.dtype))
+    exact = gradients.sum_T_D.dtype
+    if left_K_X_S.is_cuda:
+        if left_K_X_S.dtype == exact:
+            return torch.bmm(left_K_X_S, right_K_S_Y)
+        return torch.bmm(left_K_X_S, right_K_S_Y, out_dtype=exact)
+    size = _piece(left_K_X_S.shape[1] * right_K_S_Y.shape[2]) or left_K_X_S.shape[2]
+    pieces = zip(left_K_X_S.to(exact).split(size, 2), right_K_S_Y.to(exact).split(size, 1), strict=True)
+    found = [torch.bmm(left, right) for left, right in pieces]
+    for more in found[1:]:
+        found[0] += more
+    return found[0]
+
+
+def _piece(each: int) -> int | None:
+    """How many tokens a product on a CPU takes at once, where each is `each` multiplications; None is all of them. No
+    matter how many there are, so that the neighbours' lengths do not change how a member's are added up."""
+    size = ALONE // each // 16 * 16
+    return size if size >= 32 else None

@@ -111,6 +111,22 @@ def _rotate(
     return out_N_O
 
 
+def masked(q_S_C_H_D: Tensor, k_S_T_G_D: Tensor, v_S_T_G_D: Tensor, mask_S_1_E_T: Tensor, scale: float) -> Tensor:
+    """Attention of a part of each sequence's tokens to its keys, as far as the mask, which is added, lets them see.
+
+    The queries that share a key head are like several queries of one head, and the mask has a row for each (E = H / G *
+    C): the quick kernels do not take a mask and fewer key heads than query heads at once."""
+    sequences, count, heads, dim = q_S_C_H_D.shape
+    out_S_G_E_D = F.scaled_dot_product_attention(
+        q_S_C_H_D.transpose(1, 2).reshape(sequences, k_S_T_G_D.shape[2], -1, dim),
+        k_S_T_G_D.transpose(1, 2),
+        v_S_T_G_D.transpose(1, 2),
+        attn_mask=mask_S_1_E_T,
+        scale=scale,
+    )
+    return out_S_G_E_D.reshape(sequences, heads, count, dim).transpose(1, 2)
+
+
 def causal(q_B_T_H_D: Tensor, k_B_T_G_D: Tensor, v_B_T_G_D: Tensor, *, scale: float, window: int) -> Tensor:
     """Causal attention of whole sequences that are padded at their ends: padding comes after all that matters, so it
     needs no mask. `window` > 0 is how many positions back, itself included, a token sees."""
@@ -131,6 +147,18 @@ def causal(q_B_T_H_D: Tensor, k_B_T_G_D: Tensor, v_B_T_G_D: Tensor, *, scale: fl
     return out_B_H_T_D.transpose(1, 2)
 
 
+def attend_part(
+    q_B_H_T_D: Tensor, k_B_H_L_D: Tensor, v_B_H_L_D: Tensor, mask: Tensor, scale: float
+) -> tuple[Tensor, Tensor]:
+    """Attention over a part of what is to be seen, and the log of the sum of its weights: two parts' results, weighted
+    by theirs, are the whole's."""
+    if q_B_H_T_D.device.type == "cpu":
+        flash = torch.ops.aten._scaled_dot_product_flash_attention_for_cpu
+        return flash(q_B_H_T_D, k_B_H_L_D, v_B_H_L_D, attn_mask=mask, scale=scale)
+    score_B_H_T_L = q_B_H_T_D @ k_B_H_L_D.transpose(2, 3) * scale + mask
+    return score_B_H_T_L.softmax(-1) @ v_B_H_L_D, score_B_H_T_L.logsumexp(-1)
+
+
 def sample(logits_R_V: Tensor, temperature_R: Tensor, key_R: Tensor, index_R: Tensor) -> tuple[Tensor, Tensor]:
     """A token of each row and its log-probability under the distribution that it is drawn from. The random number of
     a row depends on its key and index alone."""
@@ -141,14 +169,17 @@ def sample(logits_R_V: Tensor, temperature_R: Tensor, key_R: Tensor, index_R: Te
     greedy_R = temperature_R <= 0
     exact = torch.float64 if logits_R_V.dtype == torch.float64 else torch.float32
     scaled_R_V = logits_R_V.to(exact) / torch.where(greedy_R, 1.0, temperature_R).to(exact).unsqueeze(1)
-    logprob_R_V = scaled_R_V.log_softmax(-1)
-    running_R_V = logprob_R_V.exp().cumsum(-1)
-    wanted_R_1 = uniform(key_R, index_R).to(exact).unsqueeze(1) * running_R_V[:, -1:]
+    scaled_R_V -= scaled_R_V.amax(-1, keepdim=True)
+    # Exponentials are what takes the time on a CPU: once for the draw and the log-probability.
+    running_R_V = scaled_R_V.exp().cumsum(-1)
+    total_R_1 = running_R_V[:, -1:]
+    wanted_R_1 = uniform(key_R, index_R).to(exact).unsqueeze(1) * total_R_1
     token_R = torch.searchsorted(running_R_V, wanted_R_1, right=True).squeeze(1)
     # Rounding may leave the wanted share at the very end of the sum: the likeliest token then.
-    beyond_R = token_R >= logits_R_V.shape[1]
-    token_R = torch.where(greedy_R | beyond_R, logits_R_V.argmax(-1), token_R)
-    return token_R, logprob_R_V.gather(1, token_R.unsqueeze(1)).squeeze(1).float()
+    likeliest_R = greedy_R | (token_R >= logits_R_V.shape[1])
+    if logits_R_V.is_cuda or likeliest_R.any():
+        token_R = torch.where(likeliest_R, logits_R_V.argmax(-1), token_R)
+    return token_R, (scaled_R_V.gather(1, token_R.unsqueeze(1)) - total_R_1.log()).squeeze(1).float()
 
 
 def uniform(key_R: Tensor, index_R: Tensor) -> Tensor:

@@ -8,9 +8,9 @@ On CUDA the host looks at a step's tokens while the next one runs (`steps.py` ha
 """
 
 import sys
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -18,7 +18,7 @@ import torch
 from torch import Tensor
 
 from redqueen.engine import ops
-from redqueen.engine.attention import Prefill
+from redqueen.engine.attention import Prefill, Slots
 from redqueen.engine.base import Base
 from redqueen.engine.cache import SCRATCH, Cache
 from redqueen.engine.lora import TILE, Routing, Tiles
@@ -30,6 +30,10 @@ from redqueen.errors import InputError
 
 LEAST_ROWS = 8
 """Of a captured step."""
+LONG_SPAN = 6
+"""Rows of a member, on average, from which a product for each member is quicker than one for all in tiles."""
+SIMILAR = 32
+"""Limits that differ by fewer tokens are about the same."""
 LEAST_TEMPERATURE = 1e-4
 """Above 0: with less, logits divided by it are beyond float32."""
 
@@ -43,10 +47,10 @@ class _Completion:
     """The bank's row."""
     matcher: StopMatcher | None
     seat: int = NOBODY
+    prompt_start: int = 0
+    """Its prompt's region, where prompts have their own."""
     start: int = 0
     capacity: int = 0
-    launched: int = 0
-    length: int = 0
     stop: Stop | None = None
 
 
@@ -54,8 +58,8 @@ class _Completion:
 class _Launch:
     """A step on its way."""
 
-    completions: list[_Completion]
-    """By row."""
+    at_R: np.ndarray
+    """The rows' completions, by their places among the requests."""
     token_R: Tensor
     logprob_R: Tensor
     done: Any
@@ -115,10 +119,14 @@ class _Call:
         self.captured = self.steps.fused
         self.pieces = sampler.pieces()
         self.completions = [self._completion(at, request) for at, request in enumerate(requests)]
-        self.longest = longest = max((c.capacity for c in self.completions), default=0)
+        self.waiting = deque(self._prompts())
+        self.prompt_capacity = 0
         if not self.captured:
+            self.prompt_capacity = _rounded(max((len(r.prompt) - 1 for r in requests), default=0))
+            capacity = _rounded(max((r.max_tokens for r in requests), default=0))
             for completion in self.completions:
-                completion.capacity = longest
+                completion.capacity = capacity
+        self.longest = longest = max((self.prompt_capacity + c.capacity for c in self.completions), default=0)
         limit = self.steps.rows + max(1, self.steps.rows // 8)
         wanted = sum(sorted((c.capacity for c in self.completions), reverse=True)[:limit])
         if longest > sampler.max_cache_tokens:
@@ -127,21 +135,34 @@ class _Call:
                 f"which holds {sampler.max_cache_tokens}",
                 "lower max_tokens, or the number of members",
             )
-        self.cache = self.steps.prepare(min(wanted, sampler.max_cache_tokens), limit + 1)
+        prompts = self.prompt_capacity * min(limit, len(self.waiting))
+        if wanted + prompts > sampler.max_cache_tokens:
+            share = sampler.max_cache_tokens // max(1, longest) if self.prompt_capacity else 0
+            prompts = share * self.prompt_capacity
+            wanted = min(wanted, sampler.max_cache_tokens - prompts)
+        self.cache, self.prompts = self.steps.prepare(wanted, prompts, limit + 1)
+        self.prompt_users: Counter[int] = Counter()
         assert self.steps.state_7_S is not None and self.steps.layout is not None
         self.state_7_S, self.layout = self.steps.state_7_S, self.steps.layout
         self.free_seats = list(range(limit, NOBODY, -1))
         most = max((r.max_tokens for r in requests), default=0)
+        # Whatever every step asks of every row is in arrays by completion: a loop over the rows would take longer
+        # than a step of a small base.
+        self.prompt_C = np.array([len(r.prompt) for r in requests], np.int64)
+        self.limit_C = np.array([r.max_tokens for r in requests], np.int64)
+        self.launched_C = np.zeros(len(requests), np.int64)
+        self.length_C = np.zeros(len(requests), np.int64)
+        self.ended_C = np.zeros(len(requests), bool)
+        self.matching = any(c.matcher is not None for c in self.completions)
         self.token_C_T = np.zeros((len(requests), most), np.int64)
         self.logprob_C_T = np.zeros((len(requests), most), np.float32)
-        self.waiting = deque(self._prompts())
         self.ready: deque[_Completion] = deque()
         self.active: dict[int, list[_Completion]] = {}
         self.running = 0
         self.changed = True
         self.eos = np.array(sorted(self.base.eos_ids), np.int64)
-        self.order: list[_Completion] = []
-        self.tiles: Routing | None = None
+        self.at_R = np.zeros(0, np.int64)
+        self.routing: Routing | None = None
 
     def _completion(self, at: int, request: SampleRequest) -> _Completion:
         if not isinstance(request.prompt, tuple):
@@ -173,13 +194,19 @@ class _Call:
             matcher = StopMatcher(request.stop)
         # One token more than can be sampled: a step may be on its way when the end is seen.
         completion = _Completion(at, request, self.bank.row(request.member), matcher)
-        completion.capacity = -(-(total + 1) // 16) * 16
+        completion.capacity = _rounded(total + 1)
         return completion
 
     def _prompts(self) -> list[list[_Completion]]:
-        """Completions that go on from the same prompt of the same member, those that may grow longest first."""
+        """Completions that go on from the same prompt of the same member, those that may grow longest first; of about
+        as long ones the longest prompts, so that rows that grow at the same time are about as long."""
         found: dict[tuple[int, tuple[int, ...]], list[_Completion]] = {}
-        for completion in sorted(self.completions, key=lambda c: (-c.request.max_tokens, c.at)):
+
+        def order(c: _Completion) -> tuple[int, int, int, int]:
+            limit = c.request.max_tokens
+            return (-(limit // SIMILAR), -len(c.request.prompt), -limit, c.at)
+
+        for completion in sorted(self.completions, key=order):
             found.setdefault((completion.member, completion.request.prompt), []).append(completion)
         most = self.steps.rows
         return [same[at : at + most] for same in found.values() for at in range(0, len(same), most)]
@@ -232,23 +259,32 @@ class _Call:
         while taken:
             length = self._length(taken[0])
             size = max(1, self.sampler.prefill_tokens // max(1, length))
-            self._prefill_batch(taken[:size], length)
+            self._prefill_batch(sorted(taken[:size], key=lambda same: same[0].member), length)
             taken = taken[size:]
         return True
 
     def _length(self, same: list[_Completion]) -> int:
         """Tokens of a prompt but for its last, which the first step takes, in steps of 16."""
-        return -(-(len(same[0].request.prompt) - 1) // 16) * 16
+        return _rounded(len(same[0].request.prompt) - 1)
 
     def _house(self, same: list[_Completion]) -> int:
         """Find a region of the cache for each completion; for how many there was one, and a seat."""
-        for index, completion in enumerate(same):
+        prompt_start = self.prompts.take(self.prompt_capacity) if self.prompt_capacity else 0
+        if prompt_start is None:
+            return 0
+        housed = 0
+        for completion in same:
             start = self.cache.take(completion.capacity) if len(self.free_seats) > self.reserved else None
             if start is None:
-                return index
-            completion.start = start
+                break
+            completion.start, completion.prompt_start = start, prompt_start
             self.reserved += 1
-        return len(same)
+            housed += 1
+        if self.prompt_capacity:
+            self.prompt_users[prompt_start] = housed
+            if not housed:
+                self.prompts.give(prompt_start, self.prompt_capacity)
+        return housed
 
     def _seat(self, completions: list[_Completion]) -> None:
         state_7_n = np.empty((7, len(completions)), np.int64)
@@ -271,31 +307,42 @@ class _Call:
         known_B = np.array([len(same[0].request.prompt) - 1 for same in prompts])
         for row, same in enumerate(prompts):
             token_B_T[row, : known_B[row]] = same[0].request.prompt[:-1]
-        row_S = np.repeat(np.arange(len(prompts)), [len(same) for same in prompts])
-        completions = [completion for same in prompts for completion in same]
-        where = np.array([(c.start, c.capacity, known_B[row]) for c, row in zip(completions, row_S, strict=True)])
+        if self.captured:
+            row_S = np.repeat(np.arange(len(prompts)), [len(same) for same in prompts])
+            completions = [completion for same in prompts for completion in same]
+            where = np.array([(c.start, c.capacity, known_B[row]) for c, row in zip(completions, row_S, strict=True)])
+            cache = self.cache
+        else:
+            row_S = np.arange(len(prompts))
+            where = np.array(
+                [(same[0].prompt_start, self.prompt_capacity, known_B[row]) for row, same in enumerate(prompts)]
+            )
+            cache = self.prompts
         start_S, capacity_S, known_S = torch.from_numpy(where).to(device).unbind(1)
         at_T = torch.arange(length, device=device)
-        place_S_T_G = self.cache.places(start_S, capacity_S, at_T.unsqueeze(0))
-        scratch_G = torch.arange(self.cache.kv_heads, device=device) * SCRATCH
+        place_S_T_G = cache.places(start_S, capacity_S, at_T.unsqueeze(0))
+        scratch_G = torch.arange(cache.kv_heads, device=device) * SCRATCH
         inside_S_T = at_T < known_S.unsqueeze(1)
         place_S_T_G = torch.where(inside_S_T.unsqueeze(2), place_S_T_G, scratch_G)
         attention = Prefill(
             len(prompts),
             at_T.clamp(max=self.steps.body.positions - 1).repeat(len(prompts)),
-            self.cache,
+            cache,
             torch.from_numpy(row_S).to(device),
             place_S_T_G,
         )
-        members = torch.tensor([same[0].member for same in prompts], device=device)
-        self.steps.body.hidden(torch.from_numpy(token_B_T).to(device).flatten(), Routing(members), attention)
+        members = [same[0].member for same in prompts]
+        routing = Routing(torch.tensor(members, device=device))
+        if not self.cuda:
+            routing.spans = _spans([(member, length) for member in members])
+        self.steps.body.hidden(torch.from_numpy(token_B_T).to(device).flatten(), routing, attention)
 
     # Steps.
 
     def _launch(self) -> _Launch | None:
         if self.changed:
             self._arrange()
-        if not self.order:
+        if not len(self.at_R):
             return None
         bucket = self.bucket
         if self.captured:
@@ -310,73 +357,95 @@ class _Call:
             logprob_R = _to_host(logprob_R)
             done = torch.cuda.Event()
             done.record()
-        launch = _Launch(self.order, token_R, logprob_R, done)
-        for completion in self.order:
-            completion.launched += 1
-            if completion.launched == completion.request.max_tokens:
-                self._leave(completion)
+        launch = _Launch(self.at_R, token_R, logprob_R, done)
+        self.launched_C[self.at_R] += 1
+        for at in self.at_R[self.launched_C[self.at_R] == self.limit_C[self.at_R]].tolist():
+            self._leave(self.completions[at])
         return launch
 
     def _arrange(self) -> None:
         """The order of the rows, by member, and their tiles."""
-        self.order = [completion for rows in self.active.values() for completion in rows]
+        order = [completion for rows in self.active.values() for completion in rows]
+        self.at_R = np.array([completion.at for completion in order], np.int64)
         self.changed = False
-        if not self.order:
+        if not order:
             return
-        self.bucket = _bucket(len(self.order), self.steps.rows) if self.captured else len(self.order)
-        size = TILE if self.captured else _plain_size([len(rows) for rows in self.active.values()])
-        tiles, at = [], 0
-        for member, rows in self.active.items():
-            tiles += [(member, at + start, min(size, len(rows) - start)) for start in range(0, len(rows), size)]
-            at += len(rows)
+        self.bucket = _bucket(len(order), self.steps.rows) if self.captured else len(order)
         rows, room = self.steps.rows, self.steps.tiles(self.steps.rows)
         layout = np.zeros(rows + 3 * room, np.int64)
-        layout[: len(self.order)] = [completion.seat for completion in self.order]
+        layout[: len(order)] = [completion.seat for completion in order]
+        counts = [(member, len(rows)) for member, rows in self.active.items()]
         if self.captured:
-            layout[rows:].reshape(3, room)[:, : len(tiles)] = np.array(tiles).T
+            tiles = _tiles(counts, TILE)
+            layout[rows:].reshape(3, room)[:, : len(tiles)] = tiles.T
         else:
-            self.tiles = _plain_tiles(np.array(tiles), size, self.bank.device)
+            self.slots = self._slots(order)
+            if self.cuda or len(order) < LONG_SPAN * len(counts):
+                size = _plain_size([count for _, count in counts])
+                self.routing = _plain_tiles(_tiles(counts, size), size, self.bank.device)
+            else:
+                self.routing = Routing(self.layout[:0], spans=_spans(counts))
         if self.cuda:
             self.layout.copy_(torch.from_numpy(layout).pin_memory(), non_blocking=True)
         else:
             self.layout.copy_(torch.from_numpy(layout))
 
     def _plain(self) -> Plain:
-        assert self.tiles is not None
-        capacity = self.order[0].capacity
-        count = (max(c.start for c in self.order) - SCRATCH) // capacity + 1
-        longest = max(len(c.request.prompt) + c.launched for c in self.order)
-        return Plain(self.tiles, (count, capacity, longest))
+        assert self.routing is not None
+        most = int(self.launched_C[self.at_R].max()) + 1
+        return Plain(self.routing, replace(self.slots, length=min(_rounded(most), self.slots.capacity)))
+
+    def _slots(self, order: list[_Completion]) -> Slots:
+        lane: Counter[int] = Counter()
+        lanes = []
+        for completion in order:
+            lanes.append(lane[completion.prompt_start])
+            lane[completion.prompt_start] += 1
+        prompts = [(c.prompt_start - SCRATCH) // self.prompt_capacity if self.prompt_capacity else 0 for c in order]
+        capacity, device = order[0].capacity, self.bank.device
+        return Slots(
+            prompts=self.prompts,
+            prompt_capacity=self.prompt_capacity,
+            prompt_R=torch.tensor(prompts, device=device),
+            lane_R=torch.tensor(lanes, device=device),
+            lanes=max(lanes) + 1,
+            prompt_count=max(prompts) + 1,
+            count=(max(c.start for c in order) - SCRATCH) // capacity + 1,
+            capacity=capacity,
+            prompt_length=_rounded(int(self.prompt_C[self.at_R].max()) - 1),
+            length=0,
+        )
 
     def _collect(self, launch: _Launch) -> None:
         if launch.done is not None:
             launch.done.synchronize()
-        token_R, logprob_R = launch.token_R.numpy(), launch.logprob_R.numpy()
-        rows = [row for row, completion in enumerate(launch.completions) if completion.stop is None]
-        if not rows:
-            return
-        running = [launch.completions[row] for row in rows]
-        at = [c.at for c in running]
-        length = [c.length for c in running]
-        self.token_C_T[at, length] = token_R[rows]
-        self.logprob_C_T[at, length] = logprob_R[rows]
-        ended = np.isin(token_R[rows], self.eos) if len(self.eos) else np.zeros(len(rows), bool)
-        for index, completion in enumerate(running):
-            completion.length += 1
-            if ended[index]:
-                completion.stop = Stop.EOS
-            elif completion.matcher is not None and self._matches(completion, int(token_R[rows[index]])):
-                completion.stop = Stop.STRING
-            elif completion.length == completion.request.max_tokens:
-                completion.stop = Stop.LENGTH
-            if completion.stop is not None and completion.seat != NOBODY:
+        running_R = ~self.ended_C[launch.at_R]
+        at_N = launch.at_R[running_R]
+        token_N = launch.token_R.numpy()[: len(running_R)][running_R]
+        length_N = self.length_C[at_N]
+        self.token_C_T[at_N, length_N] = token_N
+        self.logprob_C_T[at_N, length_N] = launch.logprob_R.numpy()[: len(running_R)][running_R]
+        self.length_C[at_N] = length_N + 1
+        end_N = np.isin(token_N, self.eos) if len(self.eos) else np.zeros(len(at_N), bool)
+        string_N = self._matches(at_N, token_N) if self.matching else np.zeros(len(at_N), bool)
+        full_N = length_N + 1 == self.limit_C[at_N]
+        for index in np.flatnonzero(end_N | string_N | full_N).tolist():
+            completion = self.completions[at_N[index]]
+            completion.stop = Stop.EOS if end_N[index] else Stop.STRING if string_N[index] else Stop.LENGTH
+            self.ended_C[completion.at] = True
+            if completion.seat != NOBODY:
                 self._leave(completion)
-            if completion.stop is not None:
-                self._finish(completion)
+            self._finish(completion)
 
-    def _matches(self, completion: _Completion, token: int) -> bool:
-        assert completion.matcher is not None and self.pieces is not None
-        return completion.matcher.add(self.pieces[token])
+    def _matches(self, at_N: np.ndarray, token_N: np.ndarray) -> np.ndarray:
+        """Which completions hold a stop string with their newest token."""
+        assert self.pieces is not None
+        found_N = np.zeros(len(at_N), bool)
+        for index, (at, token) in enumerate(zip(at_N.tolist(), token_N.tolist(), strict=True)):
+            matcher = self.completions[at].matcher
+            if matcher is not None:
+                found_N[index] = matcher.add(self.pieces[token])
+        return found_N
 
     def _leave(self, completion: _Completion) -> None:
         """Give row, seat and region back. Whatever is still on its way was launched before they are used again."""
@@ -388,14 +457,24 @@ class _Call:
         self.free_seats.append(completion.seat)
         completion.seat = NOBODY
         if not self.captured:
-            self.cache.wipe(completion.start, completion.capacity)
+            self.cache.wipe(completion.start, completion.capacity, int(self.launched_C[completion.at]))
+            self._leave_prompt(completion)
         self.cache.give(completion.start, completion.capacity)
         self.changed = True
 
+    def _leave_prompt(self, completion: _Completion) -> None:
+        """The last to leave gives the prompt's region back."""
+        start = completion.prompt_start
+        self.prompt_users[start] -= 1
+        if self.prompt_capacity and not self.prompt_users[start]:
+            self.prompts.wipe(start, self.prompt_capacity, len(completion.request.prompt) - 1)
+            self.prompts.give(start, self.prompt_capacity)
+
     def _finish(self, completion: _Completion) -> None:
         assert completion.stop is not None
-        tokens = tuple(self.token_C_T[completion.at, : completion.length].tolist())
-        logprobs = tuple(self.logprob_C_T[completion.at, : completion.length].tolist())
+        length = self.length_C[completion.at]
+        tokens = tuple(self.token_C_T[completion.at, :length].tolist())
+        logprobs = tuple(self.logprob_C_T[completion.at, :length].tolist())
         text = "" if self.base.tokenizer is None else self.base.decode(tokens)
         sample = Sample(tokens, logprobs, completion.stop, cut(text, completion.request.stop))
         self.samples[completion.at] = sample
@@ -409,6 +488,29 @@ def _bucket(rows: int, most: int) -> int:
     while size < rows:
         size = size * 2 if size < 64 else size + 64
     return min(size, most)
+
+
+def _rounded(tokens: int) -> int:
+    return -(-tokens // 16) * 16
+
+
+def _tiles(counts: list[tuple[int, int]], size: int) -> np.ndarray:
+    """Member, first row and number of rows of each tile, for members in turn with this many rows."""
+    tiles, at = [], 0
+    for member, rows in counts:
+        tiles += [(member, at + start, min(size, rows - start)) for start in range(0, rows, size)]
+        at += rows
+    return np.array(tiles)
+
+
+def _spans(counts: list[tuple[int, int]]) -> tuple[tuple[int, int], ...]:
+    """Neighbours of one member as one."""
+    spans: list[tuple[int, int]] = []
+    for member, rows in counts:
+        if spans and spans[-1][0] == member:
+            rows += spans.pop()[1]
+        spans.append((member, rows))
+    return tuple(spans)
 
 
 def _plain_size(counts: list[int]) -> int:

@@ -31,6 +31,19 @@ def _tiny() -> PreTrainedConfig:
     )
 
 
+def _1m() -> PreTrainedConfig:
+    return LlamaConfig(
+        hidden_size=128,
+        num_hidden_layers=4,
+        num_attention_heads=4,
+        num_key_value_heads=4,
+        intermediate_size=352,
+        vocab_size=768,
+        max_position_embeddings=2048,
+        tie_word_embeddings=True,
+    )
+
+
 def _smollm2_135m() -> PreTrainedConfig:
     return LlamaConfig(
         hidden_size=576,
@@ -77,6 +90,7 @@ def _qwen2_5_7b() -> PreTrainedConfig:
 
 SHAPES: dict[str, Callable[[], PreTrainedConfig]] = {
     "tiny": _tiny,
+    "1m": _1m,
     "135m": _smollm2_135m,
     "0.5b": _qwen2_5_0_5b,
     "7b": _qwen2_5_7b,

@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from redqueen.engine import ops
-from redqueen.engine.attention import Newest
+from redqueen.engine.attention import Newest, Slots
 from redqueen.engine.bank import Bank
 from redqueen.engine.body import Body
 from redqueen.engine.cache import SCRATCH, Cache
@@ -29,7 +29,7 @@ class Plain:
     """What a step without the kernels needs to know beforehand."""
 
     routing: Routing
-    slots: tuple[int, int, int]
+    slots: Slots
 
 
 @dataclass(slots=True)
@@ -46,6 +46,8 @@ class Steps:
     rows: int
     """Sequences that grow at the same time, at most."""
     cache: Cache | None = None
+    prompts: Cache | None = None
+    """Without the kernels the prompts are apart from what is sampled, which alone is in the cache then."""
     state_7_S: Tensor | None = None
     layout: Tensor | None = None
     """The rows' seats, then the tiles' members, first rows and numbers of rows."""
@@ -57,18 +59,18 @@ class Steps:
         """The kernels do the work, and steps are captured."""
         return ops.fused(self.bank.compute_A_D)
 
-    def prepare(self, tokens: int, seats: int) -> Cache:
-        """The cache and the seats' state, larger than before if this call needs it."""
+    def prepare(self, tokens: int, prompt_tokens: int, seats: int) -> tuple[Cache, Cache]:
+        """The cache, that of the prompts and the seats' state, larger than before if this call needs it."""
         device, rows = self.bank.device, self.rows
         if self.cache is None or self.cache.tokens < tokens:
             self.graphs.clear()
             self.cache = None
-            heads = self.body.heads
-            self.cache = Cache(
-                tokens=tokens, layers=self.body.layers, kv_heads=heads.kv_heads, dim=heads.dim,
-                device=device, dtype=self.bank.dtype,
-            )  # fmt: skip
+            self.cache = self._cache(tokens)
+        if self.prompts is None or self.prompts.tokens < prompt_tokens:
+            self.prompts = None
+            self.prompts = self._cache(prompt_tokens)
         self.cache.clear()
+        self.prompts.clear()
         if self.state_7_S is None or self.state_7_S.shape[1] < seats:
             self.graphs.clear()
             self.state_7_S = torch.zeros(7, seats, dtype=torch.int64, device=device)
@@ -77,11 +79,18 @@ class Steps:
         if self.layout is None or self.layout.shape[0] != size:
             self.graphs.clear()
             self.layout = torch.zeros(size, dtype=torch.int64, device=device)
-        return self.cache
+        return self.cache, self.prompts
+
+    def _cache(self, tokens: int) -> Cache:
+        heads = self.body.heads
+        return Cache(
+            tokens=tokens, layers=self.body.layers, kv_heads=heads.kv_heads, dim=heads.dim,
+            device=self.bank.device, dtype=self.bank.dtype,
+        )  # fmt: skip
 
     def drop(self) -> None:
-        """Give the cache's memory back."""
-        self.cache = None
+        """Give the caches' memory back."""
+        self.cache = self.prompts = None
         self.graphs.clear()
 
     def tiles(self, rows: int) -> int:
@@ -100,7 +109,7 @@ class Steps:
         else:
             routing, slots = plain.routing, plain.slots
         token_R, position_R, start_R, capacity_R, key_R, index_R, bits_R = state_7_S[:, seat_R].unbind(0)
-        attention = Newest(self.cache, position_R, start_R, capacity_R, slots=slots)
+        attention = Newest(self.cache, position_R, start_R, capacity_R, index_R=index_R, slots=slots)
         hidden_R_H = self.body.hidden(token_R, routing, attention)
         temperature_R = bits_R.view(torch.float64).float()
         token_R, logprob_R = ops.sample(self.body.head(hidden_R_H), temperature_R, key_R, index_R)
