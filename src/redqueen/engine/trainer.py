@@ -1,8 +1,9 @@
 """One optimiser step for every member that has trajectories, and the scores of given tokens.
 
-All members' sequences go through the base together, sorted by length into micro-batches. The loss is a sum over tokens
-whose derivative is known in closed form once a token's log-probability is, so the head needs no graph of its own:
-logits exist for a slice of the tokens at a time, and are gone when the next slice comes.
+All members' sequences go through the base together, sorted by length into micro-batches; those of one member with the
+same prompt go as one row, in which the prompt stands once. The loss is a sum over tokens whose derivative is known in
+closed form once a token's log-probability is, so the head needs no graph of its own: logits exist for a slice of the
+tokens at a time, and are gone when the next slice comes.
 """
 
 import sys
@@ -16,7 +17,7 @@ from torch import Tensor
 from torch.optim.adamw import adamw
 
 from redqueen.engine import ops
-from redqueen.engine.attention import Whole
+from redqueen.engine.attention import Shared, Whole
 from redqueen.engine.bank import Bank
 from redqueen.engine.body import Body
 from redqueen.engine.lora import Gradients, Routing
@@ -26,23 +27,51 @@ from redqueen.errors import InputError
 T = TypeVar("T")
 HEAD_BYTES = 1 << 30
 """Logits that exist at the same time."""
+WORTH = 4
+"""A prompt is shared where one of this many tokens is saved by it, or more: attention takes longer with a mask."""
+KEYS = 8
+"""For completions that share a prompt, its keys and values are laid out once more. So many tokens' together take at
+most the memory of one token in all: fewer key heads than query heads need less, and a mask then needs some of that."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Row:
+    """What goes through the base as one sequence: a prompt, and the completions that go on from it."""
+
+    items: tuple[int, ...]
+    """The places of its sequences in the call."""
+    length: int
+    keys: int
+    """Tokens of all its sequences, the prompt with each, where they share it; 0 where there is but one."""
+
+    @property
+    def width(self) -> int:
+        return -(-self.length // 16) * 16
+
+    @property
+    def room(self) -> int:
+        """As many tokens as take its memory."""
+        return self.width + -(-self.keys // KEYS)
 
 
 @dataclass(slots=True)
 class _Batch:
-    """Sequences of similar length, padded at their ends."""
+    """Rows of similar length, padded at their ends."""
 
     items: list[int]
-    """Their places in the call."""
+    """The places of their sequences in the call."""
     token_N: Tensor
     attention: Whole
     member_K: Tensor
+    """The bank's row of each."""
     place_M: Tensor
     """The tokens before each token whose probability matters."""
     target_M: Tensor
     item_M: np.ndarray
-    """The sequence (a row of this batch) of each."""
+    """The sequence (of this batch's) of each."""
     temperature_M: Tensor
+    last_S: list[int]
+    """The last token of each sequence."""
 
 
 @dataclass(slots=True)
@@ -105,10 +134,7 @@ class Trainer:
     def _last(self, request: ScoreRequest, hidden_N_H: Tensor, part: _Batch, item: int) -> Tensor | None:
         if not request.hidden:
             return None
-        row = part.items.index(item)
-        width = part.token_N.shape[0] // part.attention.batch
-        at = row * width + len(request.prompt) + len(request.completion) - 1
-        return hidden_N_H[at].float().cpu()
+        return hidden_N_H[part.last_S[part.items.index(item)]].float().cpu()
 
     def _accumulate(self, batch: Sequence[Trajectory], recipe: Recipe, gradients: Gradients) -> Tensor:
         """Every member's gradient, and sums for its statistics."""
@@ -119,7 +145,7 @@ class Trainer:
             sequences = [batch[item] for item in part.items]
             sampled_M = _tensor(np.concatenate([np.asarray(s.logprobs) for s in sequences]), exact, device)
             advantage_M = _tensor(np.concatenate([_advantages(s) for s in sequences]), exact, device)
-            member_M = part.member_K[torch.from_numpy(part.item_M).to(device)]
+            member_M = part.member_K[part.place_M // (len(part.token_N) // part.attention.batch)]
             of_M = (gradients.trained_T.unsqueeze(1) == member_M.unsqueeze(0)).int().argmax(0)
             routing = Routing.training(part.member_K, gradients)
             hidden_N_H = self.body.hidden(part.token_N, routing, part.attention, checkpointing=self.checkpointing)
@@ -196,48 +222,62 @@ class Trainer:
         return found
 
     def largest(self, items: Sequence[Trajectory] | Sequence[ScoreRequest]) -> tuple[int, int]:
-        """The batch of these that takes the most memory: its sequences, and its tokens with padding."""
-        widths = sorted((-(-_length(one) // 16) * 16 for one in items), reverse=True)
-        sizes, at = [], 0
-        for count in _shares(widths, self.micro_tokens):
-            sizes.append((count, count * widths[at]))
-            at += count
+        """The batch of these that takes the most memory: its sequences, and how many tokens take as much."""
+        sizes = [(sum(len(row.items) for row in rows), len(rows) * rows[0].room) for rows in self._parts(items)]
         return max(sizes, key=lambda size: size[1])
 
     def _batches(self, items: Sequence[Trajectory] | Sequence[ScoreRequest]) -> Iterator[_Batch]:
-        """Longest first: should memory not suffice, it shows at once."""
-        lengths = sorted(((_length(one), -at) for at, one in enumerate(items)), reverse=True)
-        widths = [-(-length // 16) * 16 for length, _ in lengths]
-        at = 0
-        for count in _shares(widths, self.micro_tokens):
-            yield self._batch(items, [-place for _, place in lengths[at : at + count]], widths[at])
-            at += count
+        for rows in self._parts(items):
+            yield self._batch(items, rows)
 
-    def _batch(self, items: Sequence[Trajectory] | Sequence[ScoreRequest], chosen: list[int], width: int) -> _Batch:
+    def _parts(self, items: Sequence[Trajectory] | Sequence[ScoreRequest]) -> Iterator[list[_Row]]:
+        """Longest first: should memory not suffice, it shows at once. Who shares nothing has no part in the slower
+        attention of those who do."""
+        every = _rows(items, self.micro_tokens)
+        for shared in (True, False):
+            rows = [row for row in every if (len(row.items) > 1) == shared]
+            rows.sort(key=lambda row: (-row.room, -row.length, row.items))
+            at = 0
+            for count in _shares([row.room for row in rows], self.micro_tokens):
+                yield rows[at : at + count]
+                at += count
+
+    def _batch(self, items: Sequence[Trajectory] | Sequence[ScoreRequest], rows: list[_Row]) -> _Batch:
         device = self.bank.device
-        token_B_T = np.zeros((len(chosen), width), np.int64)
-        place, target, item, temperature = [], [], [], []
-        for row, at in enumerate(chosen):
-            one = items[at]
-            ids = [*one.prompt, *one.completion]
-            token_B_T[row, : len(ids)] = ids
-            start, count = row * width + len(one.prompt) - 1, len(one.completion)
-            place.append(np.arange(start, start + count))
-            target.append(np.asarray(one.completion, np.int64))
-            item.append(np.full(count, row))
-            temperature.append(np.full(count, one.temperature))
-        members = torch.tensor([self.bank.row(items[at].member) for at in chosen], device=device)
-        position_N = torch.arange(width, device=device).clamp_(max=self.body.positions - 1).repeat(len(chosen))
-        exact = self.bank.masters_A_D.dtype
+        chosen = [at for row in rows for at in row.items]
+        width = max(row.width for row in rows)
+        token_B_T = np.zeros((len(rows), width), np.int64)
+        position_B_T = np.tile(np.minimum(np.arange(width), self.body.positions - 1), (len(rows), 1))
+        place, last = [], []
+        for index, row in enumerate(rows):
+            prompt = items[row.items[0]].prompt
+            end = len(prompt)
+            token_B_T[index, :end] = prompt
+            for at in row.items:
+                start, end = end, end + len(items[at].completion)
+                token_B_T[index, start:end] = items[at].completion
+                position_B_T[index, start:end] = np.arange(len(prompt), len(prompt) + end - start)
+                before_C = np.arange(start - 1, end - 1)
+                before_C[0] = len(prompt) - 1
+                place.append(index * width + before_C)
+                last.append(index * width + end - 1)
+        count_S = np.array([len(items[at].completion) for at in chosen])
+        if len(chosen) > len(rows):
+            prompt_B = np.array([len(items[row.items[0]].prompt) for row in rows])
+            row_S = np.repeat(np.arange(len(rows)), [len(row.items) for row in rows])
+            attention = Shared.of(position_B_T, prompt_B, row_S, count_S, device)
+        else:
+            attention = Whole(len(rows), torch.from_numpy(position_B_T.reshape(-1)).to(device))
         return _Batch(
             chosen,
             torch.from_numpy(token_B_T).to(device).flatten(),
-            Whole(len(chosen), position_N),
-            members,
+            attention,
+            torch.tensor([self.bank.row(items[row.items[0]].member) for row in rows], device=device),
             torch.from_numpy(np.concatenate(place)).to(device),
-            torch.from_numpy(np.concatenate(target)).to(device),
-            np.concatenate(item),
-            _tensor(np.concatenate(temperature), exact, device),
+            torch.from_numpy(np.concatenate([np.asarray(items[at].completion, np.int64) for at in chosen])).to(device),
+            np.repeat(np.arange(len(chosen)), count_S),
+            _tensor(np.repeat([items[at].temperature for at in chosen], count_S), self.bank.masters_A_D.dtype, device),
+            last,
         )
 
     def _pieces(self, hidden: Tensor, place_M: Tensor | None) -> list[tuple[slice, Tensor]]:
@@ -286,6 +326,30 @@ class Trainer:
                     "a trajectory's log-probabilities or advantages are not as many as its tokens",
                     "give one for each token of the completion",
                 )
+
+
+def _rows(items: Sequence[Trajectory] | Sequence[ScoreRequest], room: int) -> list[_Row]:
+    """Each member's sequences, those with the same prompt together as far as there is room."""
+    groups: dict[tuple[MemberId | None, tuple[int, ...]], list[int]] = {}
+    for at, one in enumerate(items):
+        groups.setdefault((one.member, tuple(one.prompt)), []).append(at)
+    found = []
+    for group in groups.values():
+        while group:
+            row = _Row((group[0],), _length(items[group[0]]), 0)
+            keys = row.length
+            for at in group[1:]:
+                keys += _length(items[at])
+                longer = _Row((*row.items, at), row.length + len(items[at].completion), keys)
+                if longer.room > room:
+                    break
+                row = longer
+            group = group[len(row.items) :]
+            if (row.keys - row.length) * WORTH >= row.keys:
+                found.append(row)
+            else:
+                found += [_Row((at,), _length(items[at]), 0) for at in row.items]
+    return found
 
 
 def _shares(widths: Sequence[int], room: int) -> list[int]:
