@@ -4,6 +4,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+import torch
+
 from loop.making import Shelf
 from redqueen.engine.protocol import (
     Done,
@@ -91,6 +93,7 @@ def race(changes: dict[str, Any] | None = None, engine: Script | None = None, ve
         journal=Journal(Shelf()),
         base_name="none",
         modules=(),
+        device=torch.device("cpu"),
     )
 
 

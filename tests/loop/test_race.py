@@ -10,6 +10,7 @@ from pathlib import Path
 from statistics import mean
 
 import pytest
+import torch
 
 from loop.making import (
     CHANGES,
@@ -27,6 +28,7 @@ from redqueen.engine.local import LocalEngine
 from redqueen.engine.protocol import ScoreRequest
 from redqueen.loop import one_step
 from redqueen.measure.watch import EFFECTIVE_SIZE, Watch
+from redqueen.phases import evolve as evolving
 from redqueen.phases.race import SOLO
 from redqueen.population.members import Role
 from redqueen.rl.rewards import STUDENT
@@ -176,6 +178,25 @@ def test_an_event_puts_a_child_into_a_seat_of_each_role(ran: Ran):
         assert event["dead"] not in after
         assert event["child"] in after
     assert {row["teacher"] for row in ran.rows("matches", step=3)} == {id for id in after if id[0] == "t"}
+
+
+def test_children_are_made_and_members_compared_where_the_base_is(verifier, monkeypatch):
+    used: list[torch.device] = []
+
+    def seen(function):
+        def called(*arguments):
+            used.append(arguments[-1])
+            return function(*arguments[:-1], torch.device("cpu"))
+
+        return called
+
+    monkeypatch.setattr(evolving, "weight_cosines", seen(evolving.weight_cosines))
+    monkeypatch.setattr(evolving, "breed", seen(evolving.breed))
+    with at_the_start(settings(changes={"evolution": {"every": 1}}), verifier) as (race, begin, _):
+        state = asyncio.run(begin())
+        assert race.device == torch.device("cpu")
+        evolving.evolve(replace(race, device=torch.device("meta")), state, 1, state.population, state.board)
+    assert used == [torch.device("meta")] * 2
 
 
 def test_tasks_are_set_aside_for_a_person(ran: Ran):

@@ -43,7 +43,7 @@ def evolve(race: Race, state: State, step: int, population: Population, board: B
     happens = due(step, settings.evolution)
     if settings.population.single or not (happens or step % settings.run.measure_every == 0):
         return Evolved(population, state.watch, (), (), None)
-    cosine_N_N = weight_cosines([race.engine.read(member.id) for member in population.members])
+    cosine_N_N = weight_cosines([race.engine.read(member.id) for member in population.members], race.device)
     recent = {teacher.id: _recent(state, teacher.id) for teacher in population.teachers}
     diversity = take(step, population, cosine_N_N, recent)
     watch, alarms = state.watch.see(diversity)
@@ -66,7 +66,7 @@ def evolve(race: Race, state: State, step: int, population: Population, board: B
         )
         if settings.rl.frozen != f"{event.role}s"
     ]
-    breed(race.engine, events, race.operators)
+    breed(race.engine, events, race.operators, race.device)
     return Evolved(apply(population, events), watch, tuple(events), tuple(alarms), diversity)
 
 

@@ -6,6 +6,8 @@ from functools import cached_property
 from random import Random
 from typing import Any
 
+import torch
+
 from redqueen.engine.protocol import Engine, MemberId, Sample
 from redqueen.evolution.variation import Operator
 from redqueen.keys import Part, key, numbers
@@ -39,6 +41,8 @@ class Race:
     base_name: str
     modules: tuple[str, ...]
     """The names of the base's modules, which a checkpoint's adapters are written with."""
+    device: torch.device
+    """Where the algebra of weights is done: children are made there, and members compared."""
 
     def adapter(self, member: MemberId) -> MemberId:
         """Whose weights a member has."""
