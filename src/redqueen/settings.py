@@ -145,8 +145,9 @@ class TasksConfig(Section):
         tyro.conf.arg(metavar="2,1,1"),
     ] = ()
     """How often each kind is asked for, one number for each; equally often when left out."""
-    form: Literal["long", "short"] = "long"
-    """How much prompts say: "long" for instruction-tuned bases, "short" for small ones that were trained on it."""
+    form: Literal["long", "direct", "short"] = "long"
+    """What prompts say: "long" has students think first, "direct" answer at once, for bases of less than about a
+    billion parameters; "short" is for small ones that were trained on it."""
     prompts: int = Field(default=6, ge=1, le=65536)
     """What a teacher is asked in a match, over all kinds."""
     proposals: int = Field(default=4, ge=1, le=1024)
@@ -171,7 +172,8 @@ class GuardConfig(Section):
         BeforeValidator(_as_tuple),
         tyro.conf.arg(metavar="FILE,FILE"),
     ] = ()
-    """Files of programs (.py, .jsonl) that no task may have, up to names and layout: what you evaluate on."""
+    """Files of programs (.py, .jsonl) that no task may have, up to names and layout: what you evaluate on. The name of
+    a base that comes with the package stands for its exam."""
     deny: Annotated[
         tuple[Annotated[str, Field(min_length=1)], ...],
         Field(examples=[["while +True"]], json_schema_extra={"whole": True}),

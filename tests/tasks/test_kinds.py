@@ -163,7 +163,7 @@ def test_a_prompt_ends_on_a_whole_word_and_is_the_same_for_the_same_numbers(case
         roles = [message["role"] for message in prompt.messages]
         assert roles == (["user", "assistant"] * len(roles))[: len(roles)]
         assert roles[-1] == "user"
-        assert form is Form.LONG or len(roles) == 1
+        assert form is not Form.SHORT or len(roles) == 1
         assert re.search(r"[a-z)][.:]$|^```$", prompt.messages[-1]["content"].rpartition("\n")[2])
 
 
@@ -174,8 +174,25 @@ def text_of(prompt: Prompt) -> str:
 def test_the_short_form_is_much_shorter(case, verifier):
     task = case.task(verifier)
     for ask in (lambda kind: kind.solve_prompt(task), lambda kind: kind.propose_prompt(SEEDS[:1], Random(1))):
-        short, long = (text_of(ask(replace(case.kind, form=form))) for form in Form)
+        short, long = (text_of(ask(replace(case.kind, form=form))) for form in (Form.SHORT, Form.LONG))
         assert len(short) < len(long) / 2
+
+
+def test_answers_are_shown_with_thoughts_in_the_long_form_alone(case, verifier):
+    task = case.task(verifier)
+    if case.kind.name not in ("code_o", "code_i", "code_f"):
+        pytest.skip("a kind of its own")
+    shown = {
+        form: [
+            message["content"]
+            for message in replace(case.kind, form=form).solve_prompt(task).messages
+            if message["role"] == "assistant"
+        ]
+        for form in (Form.LONG, Form.DIRECT)
+    }
+    for long, direct in zip(shown[Form.LONG], shown[Form.DIRECT], strict=True):
+        assert direct.startswith("```")
+        assert long.endswith(direct) and len(long) > len(direct)
 
 
 def test_nothing_that_a_prompt_shows_gives_the_solution_away(case, verifier):

@@ -83,10 +83,14 @@ class Reason(StrEnum):
 
 
 class Form(StrEnum):
-    """How much a prompt says: `short` for small bases that know the format, `long` for instruction-tuned ones."""
+    """What a prompt says."""
 
     SHORT = "short"
+    """As little as possible, for small bases that were trained on it."""
     LONG = "long"
+    """Everything, and that students should think first: for instruction-tuned bases."""
+    DIRECT = "direct"
+    """The same, and that students should answer at once: for bases that lose the form when they think."""
 
 
 class Message(TypedDict):

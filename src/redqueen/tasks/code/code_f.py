@@ -6,7 +6,7 @@ outputs are never all the same, so neither a constant nor a table of the shown p
 """
 
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from random import Random
 
@@ -14,14 +14,14 @@ from redqueen.errors import Fault
 from redqueen.tasks.code.blocks import read_answer
 from redqueen.tasks.code.program import read_program
 from redqueen.tasks.code.prompts import (
-    EXAMPLE,
-    INPUT_CONTRACT,
+    EXAMPLES,
     MESSAGE_CONTRACT,
     PROGRAM_CONTRACT,
     ask,
     fenced,
     paragraphs,
     program_and_input,
+    shown_answer,
 )
 from redqueen.tasks.code.running import Ran, gives, refused_by_compiler, room_for, run_drafts, same_text
 from redqueen.tasks.code.seeds import SEEDS
@@ -32,28 +32,6 @@ from redqueen.verifier import Job, Limits, Outcome, Status, Verifier
 MIN_INPUTS = 4
 MAX_INPUTS = 12
 _ASKED_INPUTS = 8
-_EXAMPLE_PROPOSAL = """\
-```inputs
-['tea', 'coffee', 'milk', 'rum'], 4
-['a', 'bb', 'ccc'], 3
-['long', 'longer', 'x'], 2
-['one', 'two'], 5
-['sugar', 'salt', 'flour'], 4
-['kiwi'], 4
-['ant', 'bee', 'wasp', 'fly'], 3
-['', 'no'], 1
-```
-```message
-It picks words by their length, and says something about those that are left.
-```"""
-_EXAMPLE_QUESTION = """\
-```python
-f(['tea', 'coffee', 'milk', 'rum'], 4) == 'rum3'
-f(['one', 'two'], 5) == 'two2'
-f(['long', 'longer', 'x'], 2) == 'x1'
-f(['ant', 'bee', 'wasp', 'fly'], 3) == 'fly3'
-```"""
-_EXAMPLE_RULE = "Words longer than the second argument are left out; of the others the last is taken, and their number."
 
 
 @dataclass(frozen=True)
@@ -71,25 +49,16 @@ class CodeF:
         context = {"program": task.program}
         if self.form is Form.SHORT:
             return ask(shown, f"Write {_ASKED_INPUTS} inputs and a message.", context=context)
-        first = paragraphs(
-            f"Here is a Python program and an input for it. Write {_ASKED_INPUTS} different inputs for it (at least "
-            f"{MIN_INPUTS}, at most {MAX_INPUTS}) and a message. Somebody else, who does not see the program, will be "
-            "shown your message and about half of the inputs with what `f` returns for them, and has to write a "
-            "function that does the same on all of them.",
-            program_and_input(EXAMPLE),
-            INPUT_CONTRACT,
-            "Together the inputs should show every side of what the program does, and their outputs must not all be "
-            f"the same. The message ({MESSAGE_CONTRACT}) hints at what the program does without giving it away.",
-            "You may think first. Then end your answer with exactly two fenced blocks, the inputs, each on a line of "
-            "its own, and the message.",
-        )
-        return ask(
-            "Do the same for this program.",
-            shown,
-            "End your answer with the two fenced blocks, ```inputs and ```message.",
-            context=context,
-            after=[(first, _EXAMPLE_PROPOSAL)],
-        )
+        earlier = [
+            (
+                _ask_inputs(example.task),
+                fenced("inputs", "\n".join(f"f({given})" for given in example.calls))
+                + "\n"
+                + fenced("message", example.hint),
+            )
+            for example in EXAMPLES
+        ]
+        return ask(_ask_inputs(task), context=context, after=earlier)
 
     def parse_proposal(self, text: str, context: Mapping[str, str]) -> CodeDraft | Rejection:
         if "program" not in context:
@@ -116,20 +85,18 @@ class CodeF:
         ]
 
     def solve_prompt(self, task: CodeTask) -> Prompt:
-        pairs = zip(task.inputs[: task.shown], task.outputs[: task.shown], strict=True)
-        examples = fenced("python", "\n".join(f"f({given}) == {output}" for given, output in pairs))
-        message = fenced("message", task.message) if task.message else ""
+        examples = _examples(zip(task.inputs[: task.shown], task.outputs[: task.shown], strict=True))
         if self.form is Form.SHORT:
+            message = fenced("message", task.message) if task.message else ""
             return ask(f"{message}\n{examples}".strip(), "Write the program.")
-        asked = (
-            "Write a Python function `f` that does what these examples show. It will also be tried on other inputs, so "
-            "find the rule behind the examples."
-        )
-        ending = "You may think first. Then end your answer with exactly one fenced block that holds the whole program."
-        example = paragraphs(asked, _EXAMPLE_QUESTION, PROGRAM_CONTRACT, ending)
-        answer = paragraphs(_EXAMPLE_RULE, fenced("python", EXAMPLE.program))
-        hint = f"A hint from the one who chose them:\n\n{message}" if message else ""
-        return ask(asked, hint, examples, ending, after=[(example, answer)])
+        earlier = [
+            (
+                _ask_function(self.form, _examples(example.returned), example.hint, "" if place else PROGRAM_CONTRACT),
+                shown_answer(self.form, example.rule, fenced("python", example.task.program)),
+            )
+            for place, example in enumerate(EXAMPLES)
+        ]
+        return ask(_ask_function(self.form, examples, task.message), after=earlier)
 
     async def grade(self, attempts: Sequence[Attempt[CodeTask]], verifier: Verifier) -> list[Verdict]:
         answers = [CUT_ATTEMPT if attempt.cut else _read(attempt.text) for attempt in attempts]
@@ -143,6 +110,37 @@ class CodeF:
             answer if isinstance(answer, Verdict) else _judge(attempt.task, outcomes[attempt.task.id, answer])
             for attempt, answer in zip(attempts, answers, strict=True)
         ]
+
+
+def _ask_inputs(task: CodeTask) -> str:
+    return paragraphs(
+        f"Here is a Python program. Write {_ASKED_INPUTS} different calls of `f` (at least {MIN_INPUTS}, at most "
+        f"{MAX_INPUTS}), one on each line, and a message. Somebody else, who does not see the program, will be shown "
+        "your message and about half of the calls with what they return, and has to write a function that does the "
+        "same on all of them.",
+        fenced("python", task.program),
+        f"`f({task.inputs[0]})` is one call of it. Arguments are literals only (no expressions, no variables, no "
+        "calls), and no call may raise an exception. Together the calls should show every side of what the program "
+        "does, and what they return must not be the same for all. The message "
+        f"({MESSAGE_CONTRACT}) hints at what the program does without giving it away.",
+        "Answer with exactly two fenced blocks, ```inputs and ```message.",
+    )
+
+
+def _ask_function(form: Form, examples: str, message: str, contract: str = "") -> str:
+    thinking = "You may think first. Then end your answer" if form is Form.LONG else "Answer"
+    return paragraphs(
+        "Write a Python function `f` that does what these examples show. It will also be tried on other inputs, so "
+        "find the rule behind the examples.",
+        f"A hint from the one who chose them: {message}" if message else "",
+        examples,
+        contract,
+        f"{thinking} with exactly one fenced block, ```python, that holds the whole program.",
+    )
+
+
+def _examples(pairs: Iterable[tuple[str, str]]) -> str:
+    return fenced("python", "\n".join(f"f({given}) == {output}" for given, output in pairs))
 
 
 def _make_task(ran: Ran) -> CodeTask | Rejection:

@@ -11,14 +11,14 @@ from random import Random
 from redqueen.tasks.code.blocks import call_arguments, read_answer
 from redqueen.tasks.code.pairs import parse_pair, validate_pairs
 from redqueen.tasks.code.prompts import (
-    EXAMPLE,
-    EXAMPLE_SEARCH,
+    EXAMPLES,
     INPUT_CONTRACT,
     ask,
     draw,
     fenced,
     paragraphs,
     propose_pair,
+    shown_answer,
 )
 from redqueen.tasks.code.running import gives, read_inputs, room_for
 from redqueen.tasks.code.seeds import SEEDS
@@ -56,12 +56,18 @@ class CodeI:
             return ask(_shown(task), "Write an input.")
         asked = (
             "Find an input for which `f` returns this output. Any that does will count. Work it out by reading; "
-            "nothing can be run.",
-            f"{INPUT_CONTRACT} Think first. Then end your answer with exactly one fenced block that holds the input.",
+            "nothing can be run."
         )
-        example = paragraphs(asked[0], _shown(EXAMPLE), asked[1])
-        answer = paragraphs(EXAMPLE_SEARCH, fenced("input", EXAMPLE.inputs[0]))
-        return ask(asked[0], _shown(task), asked[1], after=[(example, answer)])
+        how = "Think first. Then end your answer" if self.form is Form.LONG else "Answer"
+        ending = f"{INPUT_CONTRACT} {how} with exactly one fenced block, ```input, that holds the input."
+        earlier = [
+            (
+                paragraphs(asked, _shown(example.task), ending),
+                shown_answer(self.form, example.search, fenced("input", example.task.inputs[0])),
+            )
+            for example in EXAMPLES
+        ]
+        return ask(asked, _shown(task), ending, after=earlier)
 
     async def grade(self, attempts: Sequence[Attempt[CodeTask]], verifier: Verifier) -> list[Verdict]:
         answers = [CUT_ATTEMPT if attempt.cut else _read(attempt.text) for attempt in attempts]

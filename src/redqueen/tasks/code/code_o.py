@@ -11,14 +11,14 @@ from random import Random
 from redqueen.tasks.code.blocks import read_answer
 from redqueen.tasks.code.pairs import parse_pair, validate_pairs
 from redqueen.tasks.code.prompts import (
-    EXAMPLE,
-    EXAMPLE_THOUGHT,
+    EXAMPLES,
     ask,
     draw,
     fenced,
     paragraphs,
     program_and_input,
     propose_pair,
+    shown_answer,
 )
 from redqueen.tasks.code.running import read_literals, same_text
 from redqueen.tasks.code.seeds import SEEDS
@@ -53,14 +53,20 @@ class CodeO:
     def solve_prompt(self, task: CodeTask) -> Prompt:
         if self.form is Form.SHORT:
             return ask(program_and_input(task), "Write the output.")
-        asked = (
-            "What does `f` return when it is called with this input? Work it out by reading; nothing can be run.",
-            "Think first. Then end your answer with exactly one fenced block that holds the returned value as a Python "
-            "literal, the way `repr` writes it (strings in quotes; 1, 1.0 and True are different values).",
+        asked = "What does `f` return when it is called with this input? Work it out by reading; nothing can be run."
+        how = "Think first. Then end your answer" if self.form is Form.LONG else "Answer"
+        ending = (
+            f"{how} with exactly one fenced block, ```output, that holds the returned value as a Python literal, the "
+            "way `repr` writes it (strings in quotes; 1, 1.0 and True are different values)."
         )
-        example = paragraphs(asked[0], program_and_input(EXAMPLE), asked[1])
-        answer = paragraphs(EXAMPLE_THOUGHT, fenced("output", EXAMPLE.outputs[0]))
-        return ask(asked[0], program_and_input(task), asked[1], after=[(example, answer)])
+        earlier = [
+            (
+                paragraphs(asked, program_and_input(example.task), ending),
+                shown_answer(self.form, example.thought, fenced("output", example.task.outputs[0])),
+            )
+            for example in EXAMPLES
+        ]
+        return ask(asked, program_and_input(task), ending, after=earlier)
 
     async def grade(self, attempts: Sequence[Attempt[CodeTask]], verifier: Verifier) -> list[Verdict]:
         answers = [CUT_ATTEMPT if attempt.cut else _read(attempt.text) for attempt in attempts]

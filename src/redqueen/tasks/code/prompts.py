@@ -1,21 +1,23 @@
 """The words of the code family's prompts.
 
-There is no system message, since not every chat template has that role. The long form states the answer's contract
-with the limits that the parser enforces, and shows by earlier turns what an answer looks like: a small base keeps a
-form that it sees itself have kept, and seldom one that it was only told. The short form is for small bases that were
-trained on it: one message with a line of instruction, the parts, nothing else. A prompt ends with a whole word or a
+There is no system message, since not every chat template has that role. The long and the direct form state the answer's
+contract with the limits that the parser enforces, and show by earlier turns what an answer looks like: a small base
+keeps a form that it sees itself have kept, and seldom one that it was only told. They differ in what students are shown
+to do: think first, or answer at once. The short form is for small bases that were trained on it: one message with a
+line of instruction, the parts, nothing else. A prompt ends with a whole word or a
 closed fence, never inside something that the answer would have to finish: the tokenizer would split it as no training
 text ever was.
 """
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from random import Random
 
 from redqueen.tasks.code.program import ALLOWED_IMPORTS, MAX_PROGRAM_CHARS
 from redqueen.tasks.code.task import MAX_INPUT_CHARS, MAX_MESSAGE_CHARS, MAX_OUTPUT_CHARS, CodeTask
 from redqueen.tasks.protocol import Form, Message, Prompt
 
-REFERENCES = {Form.SHORT: 2, Form.LONG: 4}
+REFERENCES = {Form.SHORT: 2, Form.LONG: 4, Form.DIRECT: 4}
 """How many earlier tasks a teacher is shown."""
 
 PROGRAM_CONTRACT = f"""\
@@ -35,23 +37,94 @@ OUTPUT_CONTRACT = f"The returned value must not be None and has at most {MAX_OUT
 MESSAGE_CONTRACT = f"at most {MAX_MESSAGE_CHARS} characters"
 
 
-EXAMPLE = CodeTask(
-    "code_o",
-    "def f(words, limit):\n"
-    "    short = [word for word in words if len(word) <= limit]\n"
-    "    return short[-1] + str(len(short))",
-    ("['tea', 'coffee', 'milk', 'rum'], 4",),
-    ("'rum3'",),
+@dataclass(frozen=True, slots=True)
+class Example:
+    """A task with its answers in every kind, as earlier turns show them."""
+
+    task: CodeTask
+    thought: str
+    """What leads to the output."""
+    search: str
+    """And back to the input."""
+    calls: tuple[str, ...]
+    """Inputs that show what the program does; the first is the task's."""
+    hint: str
+    returned: tuple[tuple[str, str], ...]
+    """What a student of `code_f` sees: some of the inputs and what comes of them."""
+    rule: str
+    """What it should see in them."""
+
+
+EXAMPLES = (
+    Example(
+        task=CodeTask(
+            "code_o",
+            "def f(words, limit):\n"
+            "    short = [word for word in words if len(word) <= limit]\n"
+            "    return short[-1] + str(len(short))",
+            ("['tea', 'coffee', 'milk', 'rum'], 4",),
+            ("'rum3'",),
+        ),
+        thought="`short` keeps the words of at most 4 letters: 'tea', 'milk' and 'rum'. The last one is 'rum', and "
+        "there are 3, so `f` returns 'rum3'.",
+        search="The output ends in 3, so 3 words must be short enough, and the last of them must be 'rum'. With a "
+        "limit of 4, 'tea', 'milk' and 'rum' are, and 'coffee' is not.",
+        calls=(
+            "['tea', 'coffee', 'milk', 'rum'], 4",
+            "['a', 'bb', 'ccc'], 3",
+            "['long', 'longer', 'x'], 2",
+            "['one', 'two'], 5",
+            "['sugar', 'salt', 'flour'], 4",
+            "['kiwi'], 4",
+            "['ant', 'bee', 'wasp', 'fly'], 3",
+            "['', 'no'], 1",
+        ),
+        hint="It picks words by their length, and says something about those that are left.",
+        returned=(
+            ("['tea', 'coffee', 'milk', 'rum'], 4", "'rum3'"),
+            ("['one', 'two'], 5", "'two2'"),
+            ("['long', 'longer', 'x'], 2", "'x1'"),
+            ("['ant', 'bee', 'wasp', 'fly'], 3", "'fly3'"),
+        ),
+        rule="Words longer than the second argument are left out; of the others the last is taken, and their number.",
+    ),
+    Example(
+        task=CodeTask(
+            "code_o",
+            "def f(numbers):\n"
+            "    total = 0\n"
+            "    for number in numbers:\n"
+            "        if number % 2:\n"
+            "            total += number\n"
+            "        else:\n"
+            "            total -= 1\n"
+            "    return total",
+            ("[3, 4, 5, 8]",),
+            ("6",),
+        ),
+        thought="The odd numbers are added, 3 + 5 = 8, and each even one, 4 and 8, takes 1 away, so `f` returns 6.",
+        search="Odd numbers are added, and each even one takes 1 away: 3 + 5 = 8, beside two even numbers, gives 6.",
+        calls=(
+            "[3, 4, 5, 8]",
+            "[]",
+            "[1, 1, 1]",
+            "[2, 4, 6]",
+            "[10, 7]",
+            "[-3, 2]",
+            "[99, 0, 1, 50]",
+            "[8, 8, 9]",
+        ),
+        hint="Odd and even numbers count differently.",
+        returned=(("[3, 4, 5, 8]", "6"), ("[]", "0"), ("[2, 4, 6]", "-3"), ("[1, 1, 1]", "3")),
+        rule="Odd numbers are added up, and for each even one 1 is taken away.",
+    ),
 )
-"""The task that the long forms show an answer for."""
-EXAMPLE_THOUGHT = (
-    "`short` keeps the words of at most 4 letters: 'tea', 'milk' and 'rum'. The last one is 'rum', and there are 3, "
-    "so `f` returns 'rum3'."
-)
-EXAMPLE_SEARCH = (
-    "The output ends in 3, so 3 words must be short enough, and the last of them must be 'rum'. With a limit of 4, "
-    "'tea', 'milk' and 'rum' are, and 'coffee' is not."
-)
+"""What the long and the direct form show answers for."""
+
+
+def shown_answer(form: Form, thought: str, block: str) -> str:
+    """An answer as an earlier turn shows it."""
+    return paragraphs(thought, block) if form is Form.LONG else block
 
 
 def ask(*parts: str, context: Mapping[str, str] | None = None, after: Sequence[tuple[str, str]] = ()) -> Prompt:
