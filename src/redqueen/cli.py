@@ -30,6 +30,7 @@ from redqueen.config import load, open_verifier
 from redqueen.engine.commands import BaseList, BasePull
 from redqueen.errors import Fault, InputError, RedQueenError
 from redqueen.evolution.commands import Breed, Operators
+from redqueen.exam.commands import Exam
 from redqueen.runs.commands import Compare, Export, Tasks
 from redqueen.training.commands import RetentionTest, Train
 
@@ -218,6 +219,7 @@ COMMANDS: dict[str, type[Command]] = {
     "train": Train,
     "tasks": Tasks,
     "compare": Compare,
+    "exam": Exam,
     "export": Export,
     "retention": RetentionTest,
     "doctor": Doctor,

@@ -98,13 +98,28 @@ class Embedded:
         """Programs of the sort that it was trained on, for teachers to begin from."""
         return self.folder / "seeds.jsonl"
 
+    @property
+    def exam(self) -> Path:
+        """Fixed tasks to measure its members with (`redqueen exam`); not every base has them."""
+        return self.folder / "exam.jsonl"
+
 
 EMBEDDED = {
     embedded.name: embedded
     for embedded in (
+        Embedded("pico", "0.9 million parameters, trained on small Python programs; comes with the package"),
         Embedded("chains", "0.4 million parameters, trained on chains of additions alone; comes with the package"),
     )
 }
+
+
+def exam_file(asked: str) -> Path:
+    """The exam of the base of this name, one that comes with the package, or else the file of this name."""
+    if asked not in EMBEDDED:
+        return Path(asked)
+    if not EMBEDDED[asked].exam.is_file():
+        raise InputError(f"the base {asked} comes without an exam", "give a .jsonl file")
+    return EMBEDDED[asked].exam
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,11 +1,12 @@
-"""Programs from the user's own files: seeds that teachers begin from, and held-out programs that no task may have.
+"""Programs from the user's own files: seeds that teachers begin from, exams, and programs that no task may have.
 
     seeds        .jsonl, one object a line: {"program": "def f(n): ...", "input": "3, [1, 2]"}, or "inputs" with a list
+    exams        the same with "kind", a "band" (any label; the kind when left out) and, for code_f, a "message"
     held out     .py, one program a file; .jsonl with "program", "code" or "canonical_solution", which may be the
                  continuation of "prompt" (HumanEval), and with "entry_point" where the function is not the last one
 
-A .jsonl file may be packed (.jsonl.gz). A seed that is wrong is an error: its author can mend it. A held-out program
-that cannot be compared is counted and said, since nobody mends a benchmark.
+A .jsonl file may be packed (.jsonl.gz). A seed or an exam task that is wrong is an error: its author can mend it. A
+held-out program that cannot be compared is counted and said, since nobody mends a benchmark.
 """
 
 import ast
@@ -19,6 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from redqueen.errors import InputError
+from redqueen.tasks.code import CodeFamily
 from redqueen.tasks.code.blocks import call_arguments
 from redqueen.tasks.code.key import part_keys
 from redqueen.tasks.code.program import MAX_DEPTH, read_program, tree_depth
@@ -27,6 +29,7 @@ from redqueen.tasks.protocol import Kind, Rejection
 from redqueen.verifier import Verifier
 
 _SEED_FORM = 'a seed is {"program": "def f(n): ...", "input": "3"}, the input as between the parentheses of a call'
+_EXAM_FORM = 'an exam task is {"kind": "code_o", "program": "def f(n): ...", "input": "3", "band": "easy"}'
 _KINDS_OF_FILE = "give a .jsonl or a .jsonl.gz (held-out programs may also be .py)"
 _HELD_OUT_FIELDS = ("program", "code", "canonical_solution")
 
@@ -39,6 +42,25 @@ class Seed:
     """File and line."""
     program: str
     given: str
+
+
+@dataclass(frozen=True, slots=True)
+class ExamDraft:
+    """A task of an exam as it stands in a file, not run yet."""
+
+    where: str
+    """File and line."""
+    draft: CodeDraft
+    band: str
+
+
+@dataclass(frozen=True, slots=True)
+class ExamTask:
+    """A task that is the same for everybody and every time."""
+
+    task: CodeTask
+    band: str
+    """What tasks it is reported with."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,15 +83,20 @@ def read_seeds(path: Path) -> list[Seed]:
 
 
 def _seeds(where: str, row: dict[str, Any]) -> Iterator[Seed]:
+    program, inputs = _program_and_inputs(where, row, _SEED_FORM)
+    yield from (Seed(where, program, given) for given in inputs)
+
+
+def _program_and_inputs(where: str, row: dict[str, Any], form: str) -> tuple[str, tuple[str, ...]]:
     program, inputs = row.get("program"), row.get("inputs", [row["input"]] if "input" in row else [])
     if not isinstance(program, str):
-        raise InputError(f"{where}: no text under 'program'", _SEED_FORM)
+        raise InputError(f"{where}: no text under 'program'", form)
     if not isinstance(inputs, list) or not inputs or not all(isinstance(each, str) and each for each in inputs):
-        raise InputError(f"{where}: no text under 'input', and no list of texts under 'inputs'", _SEED_FORM)
+        raise InputError(f"{where}: no text under 'input', and no list of texts under 'inputs'", form)
     tree = read_program(program)
     if isinstance(tree, Rejection):
-        raise InputError(f"{where}: the program is refused: {_why(tree)}", "seeds keep the contract of all programs")
-    yield from (Seed(where, program, call_arguments(each)) for each in inputs)
+        raise InputError(f"{where}: the program is refused: {_why(tree)}", "it must keep the contract of all programs")
+    return program, tuple(map(call_arguments, inputs))
 
 
 async def validated_seeds(
@@ -81,6 +108,50 @@ async def validated_seeds(
         if isinstance(task, Rejection):
             raise InputError(f"{seed.where}: the seed is refused: {_why(task)}", "mend it or leave it out")
     return tuple(task for task in tasks if isinstance(task, CodeTask))
+
+
+def read_exam(path: Path) -> list[ExamDraft]:
+    """The tasks of an exam; a program with several inputs is a task for each, and for code_f one with all of them."""
+    drafts = [draft for where, row in _rows(path) for draft in _exam_drafts(where, row)]
+    if not drafts:
+        raise InputError(f"{path}: no task in it", _EXAM_FORM)
+    return drafts
+
+
+def _exam_drafts(where: str, row: dict[str, Any]) -> Iterator[ExamDraft]:
+    kind, message = row.get("kind"), row.get("message", "")
+    band = row.get("band", kind)
+    kinds = CodeFamily().kinds
+    if not isinstance(kind, str) or kind not in kinds:
+        raise InputError(f"{where}: no kind of task under 'kind'", f"the kinds are {', '.join(kinds)}")
+    if not isinstance(band, str) or not band or not isinstance(message, str):
+        wrong = "message" if isinstance(band, str) and band else "band"
+        raise InputError(f"{where}: no text under '{wrong}'", _EXAM_FORM)
+    program, inputs = _program_and_inputs(where, row, _EXAM_FORM)
+    each_alone = [inputs] if kind == "code_f" else [(given,) for given in inputs]
+    yield from (ExamDraft(where, CodeDraft(kind, program, given, message), band) for given in each_alone)
+
+
+async def validated_exam(drafts: Sequence[ExamDraft], verifier: Verifier) -> tuple[ExamTask, ...]:
+    """The tasks, run and found sound as a teacher's proposals are; none of them twice."""
+    kinds = CodeFamily().kinds
+    results: dict[int, CodeTask | Rejection] = {}
+    for kind in dict.fromkeys(each.draft.kind for each in drafts):
+        places = [place for place, each in enumerate(drafts) if each.draft.kind == kind]
+        tasks = await kinds[kind].validate([drafts[place].draft for place in places], verifier)
+        results.update(zip(places, tasks, strict=True))
+    found: dict[str, str] = {}
+    exam: list[ExamTask] = []
+    for place, each in enumerate(drafts):
+        task = results[place]
+        if isinstance(task, Rejection):
+            raise InputError(f"{each.where}: the task is refused: {_why(task)}", "mend it or leave it out")
+        if task.id in found:
+            # It would count twice, and the intervals would take it for two.
+            raise InputError(f"{each.where}: the same task as in {found[task.id]}", "leave one of them out")
+        found[task.id] = each.where
+        exam.append(ExamTask(task, each.band))
+    return tuple(exam)
 
 
 def _why(rejection: Rejection) -> str:

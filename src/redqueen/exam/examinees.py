@@ -1,0 +1,139 @@
+"""Who sits an exam: from what the user names (runs, PEFT folders, a base) to adapters of one base.
+
+A run's adapters are read from its checkpoint one by one, without their optimisers, which may be larger than the base.
+"""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from redqueen.config import load
+from redqueen.engine import peft
+from redqueen.engine.base import config as base_config
+from redqueen.engine.protocol import MemberState
+from redqueen.engine.pull import EMBEDDED, KNOWN
+from redqueen.errors import InputError
+from redqueen.measure.distance import difference
+from redqueen.phases.race import SOLO
+from redqueen.population.members import Role, restore
+from redqueen.runs import checkpoints, export
+from redqueen.runs.run import CONFIG
+from redqueen.runs.store import RECORDS
+from redqueen.settings import Config
+
+Asked = Literal["students", "teachers", "all"]
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """Adapters that are reported together: a run's students or teachers, or a single one."""
+
+    what: str
+    """As the user named it."""
+    step: int | None
+    """Of the run's checkpoint; None for an adapter from elsewhere."""
+    role: Role | None
+    """None for an adapter that has both, or none that we know of."""
+    members: Mapping[str, MemberState]
+    """By names that no two of an exam share."""
+
+
+@dataclass(frozen=True, slots=True)
+class Examinees:
+    """Everybody."""
+
+    base: str
+    """Of all of them."""
+    groups: tuple[Group, ...]
+    settings: Mapping[str, Config]
+    """The runs', by what the user named them."""
+    notes: tuple[str, ...]
+
+    @property
+    def members(self) -> dict[str, MemberState]:
+        return {name: state for group in self.groups for name, state in group.members.items()}
+
+
+def find(whats: Sequence[str], asked: Asked) -> Examinees:
+    """Everybody that these runs (`RUN`, `RUN:STEP`), PEFT folders and bases have; they must share one base."""
+    bases: dict[str, str] = {}
+    groups: list[Group] = []
+    settings: dict[str, Config] = {}
+    notes: list[str] = []
+    for what in whats:
+        if what in bases:
+            raise InputError(f"{what} is named twice", "name it once")
+        prefix = f"{what}/" if len(whats) > 1 else ""
+        run, step = _run(what)
+        if run is not None:
+            settings[what] = load(str(run / CONFIG))
+            checkpoint, told = export.find(run, step)
+            notes += told
+            groups += _of_run(what, prefix, checkpoint, settings[what], asked)
+            named = settings[what].engine.base
+        elif (Path(what) / peft.CONFIG).is_file():
+            groups.append(Group(what, None, None, {what: peft.load(what)}))
+            named = json.loads((Path(what) / peft.CONFIG).read_text()).get("base_model_name_or_path")
+            if not isinstance(named, str) or not named:
+                mend = f"write it into {peft.CONFIG} as base_model_name_or_path"
+                raise InputError(f"the adapter in {what} does not say what base it is for", mend)
+        else:
+            base_config(what)  # refuses what is no base either
+            named = what
+        bases[what] = _one_name(named)
+    first, base = next(iter(bases.items()))
+    for what, other in bases.items():
+        if other != base:
+            raise InputError(
+                f"{first} is of the base {base}, {what} of {other}", "examine them apart: one base at a time"
+            )
+    found = Examinees(base, tuple(groups), settings, tuple(notes))
+    _fit(found.members)
+    return found
+
+
+def _run(what: str) -> tuple[Path | None, int | None]:
+    """The folder of the run that is meant, if one is, and the step."""
+    if (Path(what) / RECORDS).is_file():
+        return Path(what), None
+    folder, _, step = what.rpartition(":")
+    if folder and step.isascii() and step.isdigit() and (Path(folder) / RECORDS).is_file():
+        return Path(folder), int(step)
+    return None, None
+
+
+def _of_run(what: str, prefix: str, checkpoint: Path, settings: Config, asked: Asked) -> list[Group]:
+    wanted: dict[Role | None, list[str]] = {}
+    if settings.population.single:
+        wanted[None] = [SOLO]
+    else:
+        population = restore(json.loads((checkpoint / checkpoints.STATE).read_text())["state"]["population"])
+        for role in (Role.STUDENT, Role.TEACHER):
+            if asked in ("all", f"{role}s"):
+                wanted[role] = [member.id for member in population.of(role)]
+    folder, step = checkpoint / checkpoints.MEMBERS, export.step_of(checkpoint)
+    return [
+        Group(what, step, role, {f"{prefix}{id}": peft.load(folder / id) for id in ids}) for role, ids in wanted.items()
+    ]
+
+
+def _one_name(base: str) -> str:
+    """What this base is called here: the same for its name and for the folder that it is in."""
+    known = {**EMBEDDED, **KNOWN}
+    if base in known or not Path(base).expanduser().exists():
+        return base
+    path = Path(base).expanduser().resolve()
+    return next((name for name, each in known.items() if each.folder.resolve() == path), str(path))
+
+
+def _fit(members: Mapping[str, MemberState]) -> None:
+    """Refuse adapters that one engine cannot hold together."""
+    for name, state in members.items():
+        first, other = next(iter(members.items()))
+        if (state.rank, state.alpha) != (other.rank, other.alpha):
+            why = f"rank {other.rank} and alpha {other.alpha:g}, {name} {state.rank} and {state.alpha:g}"
+            raise InputError(f"{first} has {why}", "examine them apart: they get the same random numbers")
+        if why := difference(other, state):
+            raise InputError(f"{first} and {name} cannot be examined together: {why}", "examine them apart")

@@ -1,0 +1,158 @@
+"""What an exam found, as a table and as plain values."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any
+
+from redqueen.command import printable
+from redqueen.exam.exam import Answers
+from redqueen.exam.examinees import Examinees, Group
+from redqueen.exam.figures import DRAWS, Figures, Gain, Interval, Part, figures, gain, parts, scores
+from redqueen.tasks.library import ExamTask
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+WIDE = 1_000
+"""Columns where there is no terminal to fit into: tables stay whole there."""
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One examinee, or the mean of a group: figures and gains for each part of the exam."""
+
+    name: str
+    what: str | None
+    """What the user named it by; None for the base."""
+    step: int | None
+    role: str | None
+    members: tuple[str, ...]
+    """Whose mean it is; empty for an examinee of its own."""
+    figures: tuple[Figures, ...]
+    gains: tuple[Gain, ...]
+    """On the base, which has none."""
+    summary: bool
+    """It speaks for its group: a mean, or the only one of it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """What `redqueen exam` found."""
+
+    base: str
+    how: Mapping[str, Any]
+    """The file, the prompts' form, attempts, temperature, the longest attempt; what it was computed on."""
+    parts: tuple[Part, ...]
+    """All tasks first."""
+    rows: tuple[Row, ...]
+    """The bare base first; the mean of a group after its members."""
+    notes: tuple[str, ...]
+
+    def as_json(self) -> dict[str, Any]:
+        return {
+            "base": self.base,
+            **self.how,
+            "tasks": len(self.parts[0].places),
+            "draws": DRAWS,
+            "examinees": [self._record(row) for row in self.rows],
+            "notes": list(self.notes),
+        }
+
+    def _record(self, row: Row) -> dict[str, Any]:
+        """Every part under the names of its band and kind; null is all of them."""
+        about = {name: getattr(row, name) for name in ("name", "what", "step", "role", "members")}
+        of_parts = []
+        for at, part in enumerate(self.parts):
+            gained = {"gain": asdict(row.gains[at])} if row.gains else {}
+            size = {"band": part.band, "kind": part.kind, "tasks": len(part.places)}
+            of_parts.append(size | asdict(row.figures[at]) | gained)
+        return about | {"parts": of_parts}
+
+    def render(self, console: "Console") -> None:
+        from rich import box
+        from rich.table import Table
+        from rich.text import Text
+
+        if not console.is_terminal:
+            console.width = WIDE
+        bands = [at for at, part in enumerate(self.parts) if part.band is not None and part.kind is None]
+        bands = bands if len(bands) > 1 else []
+        table = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False, padding=(0, 1))
+        table.add_column(Text("%"))
+        k = self.how["attempts"]
+        heads = [*(str(self.parts[at].band) for at in bands), "all", "greedy", f"pass@{k}", "well formed", "tokens"]
+        for head in heads:
+            table.add_column(Text(printable(head)), justify="right", no_wrap=True)
+        for row in self.rows:
+            for name, cells in _lines(row, bands):
+                table.add_row(Text(printable(name)), *map(Text, cells))
+        console.print(table)
+        for line in (*self._below(), *self.notes):
+            console.print(Text(printable(line)), soft_wrap=True)
+
+    def _below(self) -> list[str]:
+        tasks, how = len(self.parts[0].places), self.how
+        lines = [
+            f"{tasks:,} tasks, {how['attempts']} sampled (temperature {how['temperature']:g}) and 1 greedy attempt at "
+            f"each, {how['form']} prompts, at most {how['max_tokens']} tokens"
+        ]
+        summaries = [row for row in self.rows if row.summary]
+        for row in summaries:
+            if (ratio := row.gains[0].ratio) is not None:
+                times = _between(ratio, "{:.2f}") or "[no interval]"
+                lines.append(f"{row.name}: {ratio.value:.2f} {times} times the base's sampled accuracy")
+        if summaries:
+            lines.append("[ ] 95 % by resampling tasks, the same ones for both sides: it says nothing of other runs")
+        return lines
+
+
+def report(
+    examinees: Examinees,
+    tasks: Sequence[ExamTask],
+    base: Answers,
+    answers: Mapping[str, Answers],
+    how: Mapping[str, Any],
+) -> Report:
+    """Everybody's answers and the base's, in figures."""
+    found = parts(tasks)
+    base_N_F = scores(base)
+
+    def row(name: str, of: Sequence[Answers], group: Group | None, members: Sequence[str] = ()) -> Row:
+        ours_N_F = scores(*of)
+        chosen = [list(part.places) for part in found]
+        of_parts = tuple(figures(ours_N_F[places]) for places in chosen)
+        if group is None:
+            return Row(name, None, None, None, (), of_parts, (), summary=False)
+        gains = tuple(gain(ours_N_F[places], base_N_F[places]) for places in chosen)
+        summary = bool(members) or len(group.members) == 1
+        return Row(name, group.what, group.step, group.role, tuple(members), of_parts, gains, summary=summary)
+
+    rows = [row(f"{examinees.base} (bare)", [base], None)]
+    for group in examinees.groups:
+        rows += [row(name, [answers[name]], group) for name in group.members]
+        if len(group.members) > 1:
+            where = f" of {group.what}" if len({each.what for each in examinees.groups}) > 1 else ""
+            of = [answers[name] for name in group.members]
+            rows.append(row(f"mean of {group.role}s{where}", of, group, list(group.members)))
+    return Report(examinees.base, how, tuple(found), tuple(rows), examinees.notes)
+
+
+def _lines(row: Row, bands: Sequence[int]) -> list[tuple[str, list[str]]]:
+    """The lines of the table about an examinee; below a summary stands what it gains on the base."""
+    figure = row.figures[0]
+    shares = [*(row.figures[at].sampled for at in bands), figure.sampled, figure.greedy, figure.pass_at_k]
+    cells = [f"{100 * share:.1f}" for share in (*shares, figure.well_formed)]
+    lines = [(row.name, [*cells, f"{figure.tokens:.1f}"])]
+    if row.summary:
+        of_all = row.gains[0]
+        gained = [*(row.gains[at].sampled for at in bands), of_all.sampled, of_all.greedy, of_all.pass_at_k]
+        lines.append(("  less the base", [f"{100 * each.value:+.1f}" for each in gained] + ["", ""]))
+        lines.append(("", [_between(each, times=100) for each in gained] + ["", ""]))
+    return lines
+
+
+def _between(found: Interval, form: str = "{:+.1f}", times: float = 1.0) -> str:
+    """The interval, or nothing where there is none."""
+    if found.low is None or found.high is None:
+        return ""
+    return f"[{form.format(times * found.low)}, {form.format(times * found.high)}]"

@@ -1,0 +1,85 @@
+"""A whole exam, from what the user names to a report.
+
+How texts are asked for (the prompts' form, the temperature, the longest attempt) is what the examinees were trained
+with, unless the options say otherwise; where it is computed is this machine's business.
+"""
+
+import asyncio
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from redqueen.config import open_engine, open_verifier
+from redqueen.engine.pull import EMBEDDED, exam_file
+from redqueen.errors import InputError
+from redqueen.exam.exam import examine
+from redqueen.exam.examinees import Asked, find
+from redqueen.exam.report import Report, report
+from redqueen.settings import Config
+from redqueen.tasks.library import read_exam, validated_exam
+from redqueen.tasks.protocol import Form
+from redqueen.toml import shown
+
+_BARE = ""
+"""The bare base among the examinees: no member has this name."""
+
+
+def sit(whats: Sequence[str], tasks: str | None, role: Asked, attempts: int, settings: Config) -> Report:
+    """Examine all that these runs, PEFT folders and bases have, and their base."""
+    examinees = find(whats, role)
+    file = _tasks_file(tasks, examinees.base)
+    drafts = read_exam(file)
+    runs = examinees.settings
+    form = Form(_chosen("tasks", "form", settings, runs, "short" if examinees.base in EMBEDDED else "long"))
+    temperature: float = _chosen("rl", "temperature", settings, runs, settings.rl.temperature)
+    max_tokens: int = _chosen("tasks", "attempt_tokens", settings, runs, settings.tasks.attempt_tokens)
+    fitting: dict[str, Any] = {
+        "base": examinees.base,
+        "dtype": _chosen("engine", "dtype", settings, runs, settings.engine.dtype),
+    }
+    if examinees.members:
+        state = next(iter(examinees.members.values()))
+        fitting |= {"rank": state.rank, "alpha": state.alpha, "target_modules": tuple(state.factors)}
+    with open_verifier(settings.verifier) as verifier:
+        exam = asyncio.run(validated_exam(drafts, verifier))
+        with open_engine(settings.engine.model_copy(update=fitting), list(examinees.members)) as engine:
+            for name, state in examinees.members.items():
+                engine.write(name, state)
+            names: dict[str, str | None] = {_BARE: None} | {name: name for name in examinees.members}
+            asked = f"{len(exam):,} tasks, {attempts} sampled and 1 greedy attempt at each"
+            print(f"redqueen: {asked}, by {', '.join(['the base', *examinees.members])}", file=sys.stderr)
+            answers = asyncio.run(
+                examine(
+                    engine, verifier, names, exam,
+                    form=form, attempts=attempts, temperature=temperature, max_tokens=max_tokens,
+                )
+            )  # fmt: skip
+            computed = {"device": engine.device.type, "dtype": str(engine.dtype).removeprefix("torch.")}
+    given = {"form": str(form), "attempts": attempts, "temperature": temperature, "max_tokens": max_tokens}
+    how = {"exam": str(file), **given, **computed}
+    return report(examinees, exam, answers.pop(_BARE), answers, how)
+
+
+def _tasks_file(asked: str | None, base: str) -> Path:
+    if asked is not None:
+        return exam_file(asked)
+    if base in EMBEDDED and EMBEDDED[base].exam.is_file():
+        return EMBEDDED[base].exam
+    raise InputError(f"the base {base} has no exam of its own", "name one with --tasks FILE.jsonl")
+
+
+def _chosen(section: str, name: str, given: Config, runs: Mapping[str, Config], otherwise: Any) -> Any:
+    """What the options say; or what the runs say, which must agree; or what there is otherwise."""
+    mine = getattr(given, section)
+    if name in mine.model_fields_set:
+        return getattr(mine, name)
+    theirs = {what: getattr(getattr(settings, section), name) for what, settings in runs.items()}
+    for what, value in theirs.items():
+        first, other = next(iter(theirs.items()))
+        if value != other:
+            raise InputError(
+                f"{first} has {section}.{name} = {shown(other)}, and {what} has {shown(value)}",
+                f"say what the exam shall have with --{section}.{name.replace('_', '-')}",
+            )
+    return next(iter(theirs.values()), otherwise)
