@@ -300,6 +300,21 @@ def happenings(summary: StepSummary) -> list[str]:
     return [*events, *(f"step {summary.step}: alarm: {alarm}" for alarm in summary.alarms)]
 
 
+def columns(head: Sequence[str], rows: Sequence[Sequence[str]], left: Sequence[int], width: int) -> list[str]:
+    """A table in lines of at most so many cells; columns in `left` begin at the left, all others end at the right."""
+    cells = [[printable(cell) for cell in row] for row in (head, *rows)]
+    widths = [max(map(cell_len, column)) for column in zip(*cells, strict=True)]
+    lines = []
+    for row in cells:
+        padded = []
+        for place, (cell, wide) in enumerate(zip(row, widths, strict=True)):
+            space = " " * (wide - cell_len(cell))
+            padded.append(cell + space if place in left else space + cell)
+        lines.append(cut("  ".join(padded).rstrip(), width))
+    rule = "-" * min(sum(widths) + 2 * (len(widths) - 1), width)
+    return [lines[0], rule, *lines[1:]]
+
+
 def cut(text: str, width: int) -> str:
     """`text` in at most so many cells of the terminal, ending in "..." where it was longer."""
     return text if cell_len(text) <= width else set_cell_size(text, max(width - 3, 0)).rstrip() + "..."[:width]

@@ -11,14 +11,15 @@ import statistics
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from redqueen.command import printable
 from redqueen.config import load
 from redqueen.errors import InputError
+from redqueen.runs import quarters
 from redqueen.runs.intervals import Estimate, estimate
+from redqueen.runs.quarters import COMPLEXITY, COMPUTE, Figure, Series, series
 from redqueen.runs.store import Store
 from redqueen.settings import Config
 from redqueen.toml import value_text
@@ -26,14 +27,8 @@ from redqueen.toml import value_text
 if TYPE_CHECKING:
     from rich.console import Console
 
-BLOCKS = 5
-"""That the last quarter of a single run is cut into."""
-BLOCK_STEPS = 2
-"""A block of fewer would be a step, whose neighbours tell the same."""
 UNEQUAL = 0.05
 """Arms whose compute differs by more are not compared at equal cost."""
-COMPLEXITY = ("depth", "cyclomatic", "lines", "variables")
-COMPUTE = ("sampled_tokens", "trained_tokens", "verifier_runs")
 SECONDS = "seconds"
 _SAME_RACE = (
     "run.seed",
@@ -45,15 +40,6 @@ _SAME_RACE = (
     "track.project",
 )
 """Settings that runs of one arm may differ in."""
-
-
-@dataclass(frozen=True, slots=True)
-class Figure:
-    """One measure of one run."""
-
-    value: float
-    blocks: tuple[float, ...] = ()
-    """The same over blocks of the last quarter; empty where it has none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,14 +169,10 @@ def measure(folder: Path) -> Measured:
         steps = store.last_step()
         if steps == 0:
             raise InputError(f"{folder} has no step yet", "wait for its first one, or leave it out")
-        compute = {}
-        for name in COMPUTE:
-            series = _series(store, name, "race")
-            if series:
-                compute[name] = math.fsum(series.values())
-        seconds = [timing.seconds for timing in store.timings()]
+        compute = quarters.compute(store)
+        seconds = quarters.seconds(store)
         if seconds:
-            compute[SECONDS] = math.fsum(seconds)
+            compute[SECONDS] = math.fsum(seconds.values())
         figures = _figures(store, settings, steps)
     adapters = 1 if settings.population.single else settings.population.teachers + settings.population.students
     flat = dict(_flat(settings.model_dump()))
@@ -198,26 +180,22 @@ def measure(folder: Path) -> Measured:
 
 
 def _figures(store: Store, settings: Config, steps: int) -> dict[str, Figure]:
-    quarter = max(steps // 4, 1)
-    first, last = range(1, quarter + 1), range(steps - quarter + 1, steps + 1)
+    first, last = quarters.quarters(steps)
     found: dict[str, Figure | None] = {}
-    solved: dict[str, dict[int, tuple[int, int]]] = defaultdict(dict)
-    for meeting in store.meetings():
-        before = solved[meeting.kind].get(meeting.step, (0, 0))
-        solved[meeting.kind][meeting.step] = before[0] + meeting.solved, before[1] + meeting.attempts
+    solved = quarters.solve_rates(store)
     for kind in settings.tasks.kinds:
-        found[f"solve rate {kind}"] = _last_quarter(solved[kind], last, _rate)
-    found["valid proposals"] = _last_quarter(_series(store, "valid", "teacher"), last, _mean)
+        found[f"solve rate {kind}"] = solved.get(kind, Series({})).over(last)
+    found["valid proposals"] = series(store, "valid", "teacher").over(last)
     for name in COMPLEXITY:
-        series = _series(store, name, "race")
-        early = _mean([series[step] for step in first if step in series])
+        measured = series(store, name, "race")
+        early = measured.mean(first)
         found[f"{name}, first quarter"] = None if early is None else Figure(early)
-        found[f"{name}, last quarter"] = _last_quarter(series, last, _mean)
+        found[f"{name}, last quarter"] = measured.over(last)
     for name in ("coverage", "behaviours"):
-        series = _series(store, name, "race")
-        found[name] = Figure(series[max(series)]) if series else None
+        reached = series(store, name, "race").at(steps)
+        found[name] = None if reached is None else Figure(reached)
     for role in ("teacher", "student"):
-        found[f"entropy of {role}s"] = _last_quarter(_series(store, "entropy", role), last, _mean)
+        found[f"entropy of {role}s"] = series(store, "entropy", role).over(last)
     ratings: dict[str, list[float]] = defaultdict(list)
     for each in store.metrics("mu", kind=""):
         if each.step == steps and math.isfinite(each.value):
@@ -227,35 +205,6 @@ def _figures(store: Store, settings: Config, steps: int) -> dict[str, Figure]:
         values = ratings[role[:1]]
         found[f"rating spread of {role}s"] = Figure(statistics.pstdev(values)) if len(values) > 1 else None
     return {name: figure for name, figure in found.items() if figure is not None}
-
-
-def _series(store: Store, name: str, subject: str) -> dict[int, float]:
-    """A metric over all kinds, by step."""
-    values = {each.step: each.value for each in store.metrics(name, subject, "")}
-    return {step: value for step, value in values.items() if math.isfinite(value)}
-
-
-def _mean(values: Sequence[float]) -> float | None:
-    return statistics.fmean(values) if values else None
-
-
-def _rate(counts: Sequence[tuple[int, int]]) -> float | None:
-    attempts = sum(each[1] for each in counts)
-    return sum(each[0] for each in counts) / attempts if attempts else None
-
-
-def _last_quarter(series: Mapping[int, Any], last: range, over: Any) -> Figure | None:
-    value = over([series[step] for step in last if step in series])
-    if value is None:
-        return None
-    blocks: list[float] = []
-    if len(last) >= BLOCKS * BLOCK_STEPS:
-        bounds = [last.start + len(last) * number // BLOCKS for number in range(BLOCKS + 1)]
-        for start, end in pairwise(bounds):
-            of_block = over([series[step] for step in range(start, end) if step in series])
-            if of_block is not None:
-                blocks.append(of_block)
-    return Figure(value, tuple(blocks))
 
 
 def _arm(name: str, runs: Sequence[Measured]) -> Arm:
@@ -373,18 +322,10 @@ def _table(
     for name, cells in above:
         table.add_row(name, *(Text(cell) for cell in cells))
     for name in dict.fromkeys(name for _, measures in columns for name in measures):
-        table.add_row(Text(printable(name)), *(Text(_cell(measures.get(name))) for _, measures in columns))
+        table.add_row(Text(printable(name)), *(Text(quarters.shown(measures.get(name))) for _, measures in columns))
     for name, cells in below:
         table.add_row(name, *(Text(cell) for cell in cells))
     console.print(table)
-
-
-def _cell(found: Estimate | None) -> str:
-    if found is None:
-        return "-"
-    digits = 3 if abs(found.mean) < 10 else 1
-    mean = f"{found.mean:,.{digits}f}"
-    return mean if found.half is None else f"{mean} {'±' if found.over == 'seeds' else '~'}{found.half:,.{digits}f}"
 
 
 def _range(steps: Sequence[int]) -> str:

@@ -1,18 +1,26 @@
 """The command that runs a race."""
 
 import dataclasses
+import os
+import shlex
+import shutil
+import sys
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import tyro
 
-from redqueen.command import Command, console, positive, printable, show
+from redqueen.command import Command, console, positive, show
 from redqueen.errors import InputError
+from redqueen.settings import Config
 from redqueen.training import arms
 
 if TYPE_CHECKING:
     from redqueen.training.train import Fork, Reached
+
+WIDEST = 100
+"""Columns of a summary, and for a pipe or a file all of them."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -60,10 +68,12 @@ class Train(Command):
         from redqueen.training.train import train
 
         folder = self._folder(settings.run.seed)
-        view = open_view(self.quiet, console())
+        screen = console()
+        width = min(screen.width, WIDEST) if screen.is_terminal else WIDEST
+        view = open_view(self.quiet, screen)
         try:
             reached = train(settings, folder, view, self._fork())
-            view.finished(_next(folder, reached, settings.run.steps))
+            view.finished(_end(folder, reached, settings, width))
         finally:
             view.close()
 
@@ -116,17 +126,69 @@ class RetentionTest(Command):
         show(examine(self.run_folder, self.member, children, updates), as_json=self.json)
 
 
-def _next(folder: Path, reached: "Reached", steps: int) -> list[str]:
-    """What became of it, and what to do now."""
-    name = printable(str(folder))
-    if reached.steps < steps:
+def _end(folder: Path, reached: "Reached", settings: Config, width: int) -> list[str]:
+    """What became of the run, and what to do now."""
+    steps = settings.run.steps
+    if reached.summary is None:
         return [f"stopped after step {reached.steps} of {steps}; the same command goes on from there"]
-    return [
-        f"{reached.steps} steps are done: {name}",
-        f"  redqueen tasks {name} --solved-max 0.5",
-        "      the hard tasks; --show STEP:PLACE shows one of them whole",
-        f"  redqueen export {name} --member {reached.best} --to {reached.best}",
-        "      the student with the best rating, as a PEFT folder",
-        f"  redqueen compare {name} OTHER",
-        "      beside another run, such as one with --arm single-wide",
-    ]
+    from redqueen.runs.summary import REPORT
+
+    lines = [*reached.summary.lines(width), f"all of this and the settings: {folder / REPORT}", "", "next:"]
+    for words, why in advice(folder, reached, settings):
+        lines += [f"  {program()} {shlex.join(words)}", f"      {why}"]
+    return lines
+
+
+def advice(folder: Path, reached: "Reached", settings: Config) -> list[tuple[list[str], str]]:
+    """Three commands that can be given as they are, each with what it is for."""
+    from redqueen.engine.pull import EMBEDDED
+
+    run, hardest = str(folder), None if reached.summary is None else reached.summary.hardest
+    if hardest is None:
+        tasks = ["tasks", run], "the newest tasks; --rejected shows what was refused, and why"
+    else:
+        solved = f"the hardest late task that somebody solved, {hardest.solved} of {hardest.attempts} times"
+        tasks = ["tasks", run, "--show", f"{hardest.step}:{hardest.place}"], f"{solved}; without --show the newest ones"
+    base = EMBEDDED.get(settings.engine.base)
+    if base is not None and base.exam.is_file():
+        member = ["exam", run], "how good the students are on fixed tasks, beside the bare base"
+    else:
+        to = f"{_whole(folder).name}-{reached.best}-step{reached.steps}"
+        why = "the student with the best rating, as a PEFT folder"
+        member = ["export", run, "--member", reached.best, "--to", to], why
+    return [tasks, member, _comparison(folder, settings)]
+
+
+def _comparison(folder: Path, settings: Config) -> tuple[list[str], str]:
+    """With the baseline at equal tokens where the race has one, otherwise with a second seed."""
+    from redqueen.runs.run import CONFIG
+    from redqueen.runs.summary import REPORT
+
+    baseline, seed = "single-wide", settings.run.seed + 1
+    how, why = ["--arm", baseline], "one adapter in both roles, with the same tokens"
+    name = f"{_whole(folder).name}-{baseline}"
+    if settings.population.single or settings.rl.frozen != "nobody" or settings.rl.update == "none":
+        how, why = ["--run.seed", str(seed)], "the same with another seed: one race says little"
+        name = f"{_whole(folder).name}-seed{seed}"
+    other = folder.with_name(name) if folder.name == _whole(folder).name else _whole(folder).with_name(name)
+    compare = ["compare", str(folder), str(other)]
+    if (other / REPORT).is_file():
+        return compare, why
+    train = ["train", str(folder / CONFIG), *how, "--run", str(other)]
+    return train, f"{why}; then `{program()} {shlex.join(compare)}`"
+
+
+def _whole(folder: Path) -> Path:
+    """With a name, which `.` and `..` have not."""
+    return Path(os.path.abspath(folder))
+
+
+def program() -> str:
+    """What this program is called by in the user's shell: its name alone is found only where its place is in PATH."""
+    ours = Path(sys.executable).with_name("redqueen")
+    found = shutil.which("redqueen")
+    if found is not None and ours.exists() and os.path.samefile(found, ours):
+        return "redqueen"
+    if ours.exists():
+        return shlex.quote(os.path.relpath(ours) if ours.is_relative_to(Path.cwd()) else str(ours))
+    return f"{shlex.quote(sys.executable)} -m redqueen"

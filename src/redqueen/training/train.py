@@ -20,7 +20,7 @@ from redqueen.engine.base import Base
 from redqueen.engine.body import MAX_POSITIONS
 from redqueen.engine.local import LocalEngine
 from redqueen.engine.protocol import Engine, MemberId
-from redqueen.engine.pull import EMBEDDED
+from redqueen.engine.pull import EMBEDDED, exam_file
 from redqueen.errors import ConfigError, RunError
 from redqueen.evolution import variation
 from redqueen.evolution.breeding import scatter
@@ -37,6 +37,7 @@ from redqueen.population.members import restore as restore_population
 from redqueen.runs.checkpoints import Loaded
 from redqueen.runs.run import CONFIG, FORKED_FROM, Run, fork, origin_of
 from redqueen.runs.store import Store
+from redqueen.runs.summary import Summary, summarise, write_report
 from redqueen.settings import Config
 from redqueen.tasks import FAMILIES
 from redqueen.tasks import restore as restore_task
@@ -71,50 +72,89 @@ class Reached:
     """That are done."""
     best: MemberId
     """The student with the best rating, by the name of its adapter."""
+    summary: Summary | None
+    """None before its end."""
 
 
 def train(settings: Config, folder: Path, view: View, forked: Fork | None = None) -> Reached:
     """Begin the run in `folder`, or go on with it, until its steps are done or somebody stops it."""
-    operators = variation.resolve(settings.evolution.operators)
-    can_breed(settings, operators)
-    guards, told = open_guards(settings)
-    text = dump(settings)
+    rules = read_rules(settings)
     if forked is not None:
         _begin_fork(forked, folder, settings)
-    keep = settings.run
-    with Run.open(folder, text, free=FREE, last=keep.keep_last, every=keep.keep_every) as run:
-        if run.loaded is not None and run.loaded.step >= settings.run.steps:
+    with open_run(settings, folder) as run:
+        if (end := finished(run, settings)) is not None:
             view.say("nothing is left to do; raise run.steps to go on")
-            return reached(settings, run.loaded.step, restore_population(run.loaded.state["population"]))
+            return reached(run, settings, end.step, restore_population(end.state["population"]))
         trackers = open_trackers(settings.track.to, folder, settings.track.project, folder.name, settings.model_dump())
         try:
             with (
                 open_verifier(settings.verifier) as verifier,
                 open_engine(settings.engine, adapters(settings, run.loaded), settings.run.seed) as engine,
             ):
-                facts = describe(engine, verifier) | inputs(settings)
-                notes = [*told, *run.notes, *_changed(run.store.facts(), facts)]
-                run.store.set_facts(facts)
-                race = open_race(settings, engine, engine.base, verifier, guards, operators, run.store)
-                seeds = asyncio.run(open_seeds(settings, verifier))
-                state = old_state(race, seeds, run.loaded, run.store) if run.loaded else new_state(race, seeds)
-                view.started(facts, state.step, settings.run.steps, notes)
+                race, state = asyncio.run(enter(settings, rules, run, engine, engine, verifier, view))
                 with heeding_signals(view) as stopping:
                     ended = asyncio.run(run_race(race, state, run, view, trackers, stopping))
-                return reached(settings, ended.step, ended.population)
         finally:
             close_trackers(trackers, view.say)
+        return reached(run, settings, ended.step, ended.population)
 
 
-def reached(settings: Config, steps: int, population: Population) -> Reached:
+@dataclass(frozen=True, slots=True)
+class Rules:
+    """What is read of a race's settings before anything is opened: a mistake in it then costs nothing."""
+
+    operators: dict[str, variation.Operator]
+    guards: Guards
+    told: list[str]
+    """Lines about what could not be read."""
+
+
+def read_rules(settings: Config) -> Rules:
+    operators = variation.resolve(settings.evolution.operators)
+    can_breed(settings, operators)
+    return Rules(operators, *open_guards(settings))
+
+
+def open_run(settings: Config, folder: Path) -> Run:
+    """Begun with these settings, or gone on with."""
+    keep = settings.run
+    return Run.open(folder, dump(settings), free=FREE, last=keep.keep_last, every=keep.keep_every)
+
+
+def finished(run: Run, settings: Config) -> Loaded | None:
+    """The end of a run whose steps were all done when it was opened."""
+    return run.loaded if run.loaded is not None and run.loaded.step >= settings.run.steps else None
+
+
+async def enter(
+    settings: Config, rules: Rules, run: Run, engine: Engine, whole: LocalEngine, verifier: LocalVerifier, view: View
+) -> tuple[Race, State]:
+    """A run's race where it stands, on an engine that has its adapters. `whole` is the engine that `engine` is a part
+    of, where races share one, and otherwise the same."""
+    facts = describe(whole, verifier) | inputs(settings)
+    notes = [*rules.told, *run.notes, *_changed(run.store.facts(), facts)]
+    run.store.set_facts(facts)
+    race = open_race(settings, engine, whole.base, verifier, rules.guards, rules.operators, run.store)
+    seeds = await open_seeds(settings, verifier)
+    state = old_state(race, seeds, run.loaded, run.store) if run.loaded else new_state(race, seeds)
+    view.started(facts, state.step, settings.run.steps, notes)
+    return race, state
+
+
+def reached(run: Run, settings: Config, steps: int, population: Population) -> Reached:
+    """Where the run stands; at its end its report is written, while the folder is still ours alone."""
     best = max(population.students, key=lambda student: student.rating.mu)
-    return Reached(steps, SOLO if settings.population.single else best.id)
+    summary = None
+    if steps >= settings.run.steps:
+        summary = summarise(run.store, settings, population)
+        write_report(run.folder, summary)
+    return Reached(steps, SOLO if settings.population.single else best.id, summary)
 
 
 def open_guards(settings: Config) -> tuple[Guards, list[str]]:
     """What the settings refuse, and lines about what of it could not be read."""
     guard = settings.guard
-    held_out = read_held_out([Path(path) for path in guard.held_out])
+    held_out = read_held_out([exam_file(each) for each in guard.held_out])
     told = []
     if held_out.unreadable:
         told.append(f"{held_out.unreadable} held-out programs cannot be compared with tasks and are not guarded")
@@ -149,6 +189,7 @@ def open_race(
         journal=Journal(shelf),
         base_name=base.name,
         modules=tuple(name for name, _ in base.model.named_modules()),
+        device=next(base.model.parameters()).device,
     )
 
 
@@ -220,8 +261,9 @@ def describe(engine: LocalEngine, verifier: LocalVerifier) -> dict[str, str]:
 
 def inputs(settings: Config) -> dict[str, str]:
     """What the settings' own files hold, by hash: a run that is resumed with other ones says so."""
-    files = [("tasks.seeds", path) for path in [settings.tasks.seeds] if path is not None and path not in EMBEDDED]
-    files += [("guard.held_out", path) for path in settings.guard.held_out]
+    asked = [("tasks.seeds", each) for each in [settings.tasks.seeds] if each is not None]
+    asked += [("guard.held_out", each) for each in settings.guard.held_out]
+    files = [(name, each) for name, each in asked if each not in EMBEDDED]
     return {f"{name} {path}": hashlib.sha256(Path(path).read_bytes()).hexdigest()[:16] for name, path in files}
 
 
