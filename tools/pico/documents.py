@@ -1,0 +1,188 @@
+"""Documents for `pico` to learn from: the code family's own short prompts, and completions that a teacher or a student
+might have written.
+
+Two teachers' prompts in three ask for a program: half of these get one about as deep as the references that they show,
+the others any, the deeper the seldomer, so teachers have where to go and references matter. Students' answers to
+`code_o` are either given at once or after a trace, which is every variable with what it comes to. Both are learnt
+equally often, but the word that decides between them is weighted as if a trace were rare: what
+pays is left to be found.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from random import Random
+
+from grammar import LEARNT, Program, examined, learnable, other_inputs, outputs
+
+from redqueen.tasks.code import CodeF, CodeI, CodeO, CodeTask
+from redqueen.tasks.code.code_f import MIN_INPUTS
+from redqueen.tasks.code.prompts import fenced
+from redqueen.tasks.protocol import Form, Prompt
+
+CODE_O, CODE_I, CODE_F = CodeO(Form.SHORT), CodeI(Form.SHORT), CodeF(Form.SHORT)
+DECAY = 0.75
+"""Of the depths of programs that are proposed out of the blue, each is this much rarer than the one before."""
+LIKE_REFERENCES = 0.5
+TRACED = 0.25
+"""How often the base is to write a trace before an output."""
+INPUTS = 8
+"""What a teacher of `code_f` writes."""
+HINTED = 0.75
+"""The part of the operations that a hint names."""
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """A prompt's only message, and its completion."""
+
+    prompt: str
+    completion: str
+    first: float = 1.0
+    """What the completion's first token weighs; the others weigh 1."""
+
+
+def task(program: Program, kind: str = "code_o") -> CodeTask:
+    return CodeTask(kind, program.text, (program.given,), (program.output,))
+
+
+def proposal(program: Program) -> str:
+    """A teacher's text."""
+    return fenced("python", program.text) + "\n" + fenced("input", program.given)
+
+
+def hint(program: Program, rng: Random) -> str:
+    """Some of what a program does, in its order."""
+    return ", ".join(words for words in program.hints if rng.random() < HINTED) or program.hints[0]
+
+
+def inputs_and_message(inputs: Sequence[str], message: str) -> str:
+    return fenced("inputs", "\n".join(inputs)) + "\n" + fenced("message", message)
+
+
+def function_task(program: Program, rng: Random) -> CodeTask | None:
+    """A `code_f` task of a program, if its outputs allow one."""
+    inputs = other_inputs(program, INPUTS, rng)
+    if len(inputs) < MIN_INPUTS:
+        return None
+    rng.shuffle(inputs)
+    found = tuple(outputs(program, inputs))
+    shown = len(inputs) // 2
+    if len(set(found[:shown])) == 1 or len(set(found[shown:])) == 1:
+        return None
+    return CodeTask("code_f", program.text, tuple(inputs), found, shown, hint(program, rng))
+
+
+def propose_program(rng: Random) -> Document:
+    kind = rng.choice((CODE_O, CODE_I))
+    depths = [_any_depth(rng) for _ in range(2)]
+    references = [task(learnable(rng, depth)) for depth in depths]
+    if rng.random() < LIKE_REFERENCES:
+        depth = min(LEARNT, max(1, rng.choice(depths) + rng.randint(-1, 1)))
+    else:
+        depth = rng.choices(range(1, LEARNT + 1), [DECAY**at for at in range(LEARNT)])[0]
+    return Document(_content(kind.propose_prompt(references, rng)), proposal(learnable(rng, depth)))
+
+
+def propose_function(rng: Random) -> Document:
+    while True:
+        program = learnable(rng, _any_depth(rng))
+        inputs = other_inputs(program, INPUTS, rng)
+        if len(inputs) == INPUTS:
+            prompt = CODE_F.propose_prompt([task(program)], rng)
+            return Document(_content(prompt), inputs_and_message(inputs, hint(program, rng)))
+
+
+def predict_output(rng: Random) -> Document:
+    program = learnable(rng, _any_depth(rng))
+    prompt = _content(CODE_O.solve_prompt(task(program)))
+    answer = fenced("output", program.output)
+    if not program.trace:
+        return Document(prompt, answer)
+    if rng.random() < 0.5:
+        return Document(prompt, program.trace + answer, 2 * TRACED)
+    return Document(prompt, answer, 2 * (1 - TRACED))
+
+
+def find_input(rng: Random) -> Document:
+    program = learnable(rng, _any_depth(rng))
+    return Document(_content(CODE_I.solve_prompt(task(program, "code_i"))), fenced("input", program.given))
+
+
+def write_function(rng: Random) -> Document:
+    while True:
+        made = function_task(learnable(rng, _any_depth(rng)), rng)
+        if made is not None:
+            return Document(_content(CODE_F.solve_prompt(made)), fenced("python", made.program))
+
+
+MIX: dict[Callable[[Random], Document], float] = {
+    propose_program: 0.20,
+    propose_function: 0.06,
+    predict_output: 0.44,
+    find_input: 0.15,
+    write_function: 0.15,
+}
+
+
+def document(rng: Random) -> Document:
+    return rng.choices(list(MIX), list(MIX.values()))[0](rng)
+
+
+def fixed_pieces() -> list[str]:
+    """The texts that every document has some of, each of which is one token: fences, labels and instructions."""
+    program = learnable(Random(0), 2)
+    shown = proposal(program)
+    one = task(program)
+    instructions = [
+        _content(prompt).removeprefix(shown)
+        for prompt in (
+            CODE_O.propose_prompt([one], Random(0)),
+            CODE_I.propose_prompt([one], Random(0)),
+            CODE_F.propose_prompt([one], Random(0)),
+            CODE_O.solve_prompt(one),
+        )
+    ]
+    find = _content(CODE_I.solve_prompt(one)).rpartition("```")[2]
+    write = "\n\n" + _content(CODE_F.solve_prompt(CodeTask("code_f", "", ("1",), ("1",), 1))).rpartition("\n\n")[2]
+    openings = [f"```{label}\n" for label in ("python", "input", "inputs", "output", "message")]
+    further = [f"\n```\n{opening}" for opening in openings]
+    return [*instructions, find, write, *openings, *further, "\n```\n\n```python\n", "\n```", "def f(x", "):\n    "]
+
+
+def exam(per_cell: int = 24) -> Iterator[dict[str, object]]:
+    """The same tasks every time, none of whose programs the base has seen: bands 1 to 4 of the depths that it learnt,
+    band 5 beyond them, and pairs of operations that were kept from it."""
+    rng = Random("pico: the exam")
+    seen: set[str] = set()
+    for band in ("1", "2", "3", "4", "5", "pairs"):
+        for kind in ("code_o", "code_i", "code_f"):
+            count = 0
+            while count < per_cell:
+                depth = rng.randint(2, LEARNT) if band == "pairs" else 2 * int(band) - rng.randint(0, 1)
+                program = examined(rng, depth, pair=band == "pairs")
+                made = function_task(program, rng) if kind == "code_f" else task(program, kind)
+                if made is None or program.text in seen:
+                    continue
+                seen.add(program.text)
+                count += 1
+                row: dict[str, object] = {"band": band, "kind": kind, "program": made.program}
+                if kind == "code_f":
+                    yield row | {"inputs": list(made.inputs), "message": made.message}
+                else:
+                    yield row | {"input": made.inputs[0]}
+
+
+def seeds(count: int = 24) -> list[dict[str, str]]:
+    """Shallow programs for an archive to begin with."""
+    rng = Random("pico: the seeds")
+    programs = [learnable(rng, 1 + at % 3) for at in range(count)]
+    return [{"program": program.text, "input": program.given} for program in programs]
+
+
+def _any_depth(rng: Random) -> int:
+    return rng.randint(1, LEARNT)
+
+
+def _content(prompt: Prompt) -> str:
+    [message] = prompt.messages
+    return message["content"]
