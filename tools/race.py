@@ -1,0 +1,196 @@
+"""The scientific check: the population, its baselines and its ablations, over seeds, all races on one engine at once.
+
+    python tools/race.py --to FOLDER                                       all arms, 5 seeds, the preset `demo`
+    python tools/race.py --to FOLDER --sweep 3e-4,1e-3,3e-3                the same, with a learning rate for each arm
+    python tools/race.py --to FOLDER --arms population single --seeds 2 --steps 10 --plots FOLDER/plots
+
+The runs in FOLDER/ARM-SEED are ordinary ones (`redqueen compare`, `tasks`, `exam`). The same command again goes on
+where it was stopped or killed. Anything after the options is a setting: `--population.teachers 2`.
+"""
+
+import argparse
+import json
+import sys
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from study.outcomes import POPULATION, Outcome, markdown, outcome
+from study.races import Entry, hold
+from study.sitting import BARE, Sitting, exam_figures
+from study.sweep import FIRST_SEED, sweep
+
+from redqueen.bench.workload import device_name, machine_name
+from redqueen.config import load, place
+from redqueen.engine.pull import exam_file
+from redqueen.errors import InputError, UserError
+from redqueen.runs.whole import write_text
+from redqueen.settings import Config
+from redqueen.terminal import span_text
+from redqueen.training import arms
+
+ARMS = (POPULATION, "1t1s", "single", "single-wide", "no-evolution", "random-matching", "frozen-teachers")
+JOBS = "jobs.jsonl"
+"""What each command took: seconds and the machine. One that was killed has left no line."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Study:
+    """What is asked."""
+
+    to: Path
+    source: str
+    """The settings: a preset or a file."""
+    overrides: Sequence[tuple[str, str]] = ()
+    arms: Sequence[str] = ARMS
+    seeds: int = 5
+    steps: int | None = None
+    rates: Sequence[float] = ()
+    """Of the sweep; without them the settings' own is used for all arms."""
+    sweep_seeds: int = 2
+    sweep_steps: int | None = None
+    """As the study's when left out."""
+    attempts: int = 8
+    exam: Path | None = None
+    """The base's own when left out."""
+
+    def settings(self, arm: str, seed: int, lr: float | None = None, steps: int | None = None) -> Config:
+        given = [*self.overrides, ("run.seed", str(seed))]
+        given += [("rl.lr", repr(lr))] if lr is not None else []
+        given += [("run.steps", str(steps))] if steps is not None else []
+        return arms.apply(load(self.source, given), None if arm == POPULATION else arm)
+
+    def sitting(self) -> Sitting:
+        settings = self.settings(self.arms[0], 0)
+        exam = self.exam or exam_file(settings.engine.base)
+        return Sitting(exam, "odd", self.to / "exam.json", settings, self.attempts)
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """What a study came to."""
+
+    entries: tuple[Entry, ...]
+    outcomes: tuple[Outcome, ...]
+    base: Mapping[str, float]
+    """The bare base's figures at the exam."""
+
+
+def study(asked: Study) -> Found | None:
+    """From the sweep to outcomes.json; None if somebody stopped it."""
+    _check(asked)
+    sitting = asked.sitting()
+    asked.to.mkdir(parents=True, exist_ok=True)
+    rates: Mapping[str, float] = {}
+    if asked.rates:
+        steps = asked.sweep_steps or asked.steps
+        found = sweep(
+            lambda arm, seed, lr: asked.settings(arm, seed, lr, steps),
+            asked.arms, asked.rates, asked.sweep_seeds, asked.to, sitting,
+        )  # fmt: skip
+        if found is None:
+            return None
+        rates = found
+    entries = tuple(
+        Entry(arm, seed, asked.settings(arm, seed, rates.get(arm), asked.steps), asked.to / f"{arm}-{seed}")
+        for arm in asked.arms
+        for seed in range(asked.seeds)
+    )
+    answered = hold(entries, sitting)
+    if answered is None:
+        return None
+    parts, of_race = sitting.parts(), {}
+    for each in answered:
+        of_race.setdefault((each.who.race, each.who.step), []).append(each.answers)
+    base = exam_figures(of_race[BARE.race, BARE.step], parts, asked.attempts)
+    outcomes = tuple(
+        outcome(entry, of_race[entry.name, entry.settings.run.steps], parts, asked.attempts) for entry in entries
+    )
+    record = {
+        "exam": {"file": str(sitting.exam), "tasks": len(sitting.places), "places": "odd", "attempts": asked.attempts},
+        "learning_rates": dict(rates) or "the settings' own",
+        "base": base,
+        "runs": [asdict(each) for each in outcomes],
+    }
+    write_text(asked.to / "outcomes.json", json.dumps(record, indent=1) + "\n")
+    return Found(entries, outcomes, base)
+
+
+def _check(asked: Study) -> None:
+    for name in asked.arms:
+        if name != POPULATION and name not in arms.ARMS:
+            raise InputError(f"there is no arm {name}", f"the arms are {', '.join([POPULATION, *arms.ARMS])}")
+    if len(set(asked.arms)) < len(asked.arms) or len(set(asked.rates)) < len(asked.rates):
+        raise InputError("an arm or a learning rate is named twice", "name each once")
+    if not 1 <= asked.seeds <= FIRST_SEED or asked.sweep_seeds < 1 or asked.attempts < 1:
+        raise InputError("a study needs seeds and attempts", f"use 1 or more, and {FIRST_SEED} seeds at most")
+
+
+def _jobs(asked: Study, seconds: float) -> str:
+    """Write down what this command took, and say it with those before."""
+    device = device_name(place(asked.settings(asked.arms[0], 0).engine)[0])
+    with (asked.to / JOBS).open("a") as file:
+        file.write(json.dumps({"seconds": seconds, "machine": machine_name(), "device": device}) + "\n")
+    jobs = [json.loads(line) for line in (asked.to / JOBS).read_text().splitlines()]
+    total, machines = sum(job["seconds"] for job in jobs), {f"{job['machine']}; {job['device']}" for job in jobs}
+    goes = f" in {len(jobs)} goes" if len(jobs) > 1 else ""
+    return (
+        f"{total:,.0f} s ({span_text(total)}){goes} for sweep, races and exam together, on "
+        f"{' and '.join(sorted(machines))}; all races share one engine, so there are no seconds of an arm."
+    )
+
+
+def _rates(text: str) -> tuple[float, ...]:
+    return tuple(float(part) for part in text.split(","))
+
+
+def main(argv: Sequence[str] | None = None) -> None:
+    options = argparse.ArgumentParser(
+        description="The population beside its baselines, over seeds.", allow_abbrev=False
+    )
+    options.add_argument("--to", type=Path, required=True, help="the folder of the runs and of outcomes.json")
+    options.add_argument("--settings", default="demo", metavar="FILE|PRESET")
+    options.add_argument("--arms", nargs="+", choices=[POPULATION, *arms.ARMS], default=list(ARMS), metavar="ARM")
+    options.add_argument("--seeds", type=int, default=5)
+    options.add_argument("--steps", type=int, help="of every race; run.steps of the settings when left out")
+    options.add_argument("--sweep", type=_rates, default=(), metavar="LR,LR", help="choose each arm's rate from these")
+    options.add_argument("--sweep-seeds", type=int, default=2)
+    options.add_argument("--sweep-steps", type=int, help="as the study's when left out")
+    options.add_argument("--attempts", type=int, default=8, help="at each task of the exam, beside a greedy one")
+    options.add_argument("--plots", type=Path, metavar="FOLDER", help="also draw pictures into this folder")
+    given, rest = options.parse_known_args(argv)
+    if len(rest) % 2 or not all(name.startswith("--") and "." in name for name in rest[::2]):
+        options.error(f"settings are written --section.key value, not {' '.join(rest)}")
+    asked = Study(
+        to=given.to,
+        source=given.settings,
+        overrides=[(name.removeprefix("--"), value) for name, value in zip(rest[::2], rest[1::2], strict=True)],
+        arms=given.arms,
+        seeds=given.seeds,
+        steps=given.steps,
+        rates=given.sweep,
+        sweep_seeds=given.sweep_seeds,
+        sweep_steps=given.sweep_steps,
+        attempts=given.attempts,
+    )
+    start = time.monotonic()
+    try:
+        found = study(asked)
+        took = _jobs(asked, time.monotonic() - start)
+        if found is None:
+            print("race: stopped; the same command goes on from there", file=sys.stderr)
+            raise SystemExit(1)
+        print(markdown(found.outcomes, found.base, asked.attempts), took, sep="\n\n")
+        if given.plots is not None:
+            from study.plots import draw
+
+            for path in draw(found.entries, found.outcomes, found.base, given.plots):
+                print(f"race: {path}", file=sys.stderr)
+    except UserError as error:
+        print(f"race: {error}", file=sys.stderr)
+        raise SystemExit(error.exit_status) from None
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,101 @@
+"""Pictures of a study: where each arm's students end, and how solve rate, length of programs and coverage went."""
+
+import math
+import statistics
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from study.outcomes import Outcome, curves
+from study.races import Entry
+from study.sitting import MAIN_NAME
+
+from redqueen.errors import InputError
+from redqueen.runs.intervals import half_width
+from redqueen.runs.quarters import Series
+
+COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
+"""Okabe and Ito's, which can be told apart by everybody; with the lines below also in print."""
+LINES = ("-", "--", "-.", ":", (0, (5, 1)), (0, (3, 1, 1, 1)), (0, (1, 1)))
+CURVES = {
+    "solve-rate": ("solve rate", "share of attempts that are right"),
+    "lines": ("lines", "lines of a task's program, mean"),
+    "coverage": ("coverage", "cells of structures ever filled"),
+}
+"""By file, the measure and what its axis says."""
+
+
+def draw(entries: Sequence[Entry], outcomes: Sequence[Outcome], base: Mapping[str, float], folder: Path) -> list[Path]:
+    """Write all pictures; where they are."""
+    try:
+        import matplotlib
+        from matplotlib import pyplot
+    except ImportError:
+        raise InputError("plots need matplotlib, which is not installed", "pip install 'redqueen[dev]'") from None
+    folder.mkdir(parents=True, exist_ok=True)
+    written = []
+    # Text as text is small and can be read by machines; a fixed salt and no date make equal pictures equal files.
+    look: dict[Any, Any] = {
+        "svg.fonttype": "none",
+        "svg.hashsalt": "redqueen",
+        "font.size": 9,
+        "axes.spines.top": False,
+    }
+    with matplotlib.rc_context({**look, "axes.spines.right": False}):
+        for name, figure in {
+            "exam": _exam(pyplot, outcomes, base),
+            **{file: _over_steps(pyplot, entries, *what) for file, what in CURVES.items()},
+        }.items():
+            path = folder / f"{name}.svg"
+            figure.savefig(path, facecolor="white", bbox_inches="tight", metadata={"Date": None})
+            pyplot.close(figure)
+            written.append(path)
+    return written
+
+
+def _exam(pyplot: Any, outcomes: Sequence[Outcome], base: Mapping[str, float]) -> Any:
+    name = f"exam {MAIN_NAME}, sampled"
+    arms = list(dict.fromkeys(each.arm for each in outcomes))
+    figure, axes = pyplot.subplots(figsize=(6.4, 0.42 * len(arms) + 1.1))
+    for at, arm in enumerate(arms):
+        values = [each.figures[name] for each in outcomes if each.arm == arm]
+        colour = COLOURS[at % len(COLOURS)]
+        # Beside the interval, not below it.
+        axes.plot(values, [at + 0.22] * len(values), "o", color=colour, markersize=4, alpha=0.6, markeredgewidth=0)
+        half = half_width(values) if len(values) > 1 else 0.0
+        axes.errorbar(statistics.fmean(values), at, xerr=half, fmt="D", color=colour, markersize=6, capsize=4)
+    axes.axvline(base[name], color="#666666", linestyle=":", label="bare base")
+    axes.set_yticks(range(len(arms)), arms)
+    axes.invert_yaxis()
+    axes.margins(x=0.08)
+    axes.set_xlabel(f"exam, bands {MAIN_NAME}: share of sampled attempts that are right, mean of a run's students")
+    axes.legend(frameon=False, loc="best")
+    return figure
+
+
+def _over_steps(pyplot: Any, entries: Sequence[Entry], name: str, label: str) -> Any:
+    figure, axes = pyplot.subplots(figsize=(6.4, 3.6))
+    for at, arm in enumerate(dict.fromkeys(entry.arm for entry in entries)):
+        found = curves([entry.folder for entry in entries if entry.arm == arm], name)
+        steps, middle, low, high = band(found)
+        colour = COLOURS[at % len(COLOURS)]
+        axes.plot(steps, middle, color=colour, linestyle=LINES[at % len(LINES)], linewidth=1.4, label=arm)
+        axes.fill_between(steps, low, high, color=colour, alpha=0.12, linewidth=0)
+    axes.set_xlabel("step")
+    axes.set_ylabel(label)
+    axes.legend(frameon=False, fontsize=8, loc="center left", bbox_to_anchor=(1.0, 0.5))
+    return figure
+
+
+def band(runs: Sequence[Series]) -> tuple[list[int], list[float], list[float], list[float]]:
+    """Steps that any run has, the mean over runs, and its 95 % interval; without one the mean again."""
+    steps = sorted({step for run in runs for step in run.steps})
+    middle, low, high = [], [], []
+    for step in steps:
+        values = [value for run in runs if (value := run.mean([step])) is not None]
+        mean = statistics.fmean(values) if values else math.nan
+        half = half_width(values) if len(values) > 1 else 0.0
+        middle.append(mean)
+        low.append(mean - half)
+        high.append(mean + half)
+    return steps, middle, low, high
