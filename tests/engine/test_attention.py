@@ -73,3 +73,16 @@ def test_a_product_for_each_run_of_rows_is_that_for_blocks():
         after = layer(x_N_I, spans)
         torch.testing.assert_close(after, layer(x_N_I, blocks))
         assert not torch.equal(after[:5], before[:5]) and torch.equal(after[5:], before[5:])
+
+
+@pytest.mark.parametrize("key_heads", [1, 2, 4])
+def test_a_window_by_folded_heads_is_the_same_window(key_heads):
+    """What CUDA computes, here on a CPU."""
+    generator = torch.Generator().manual_seed(0)
+    q_B_T_H_D, k_B_T_G_D, v_B_T_G_D = (
+        torch.randn(3, 40, heads, 8, generator=generator) for heads in (4, key_heads, key_heads)
+    )
+    at = torch.arange(40)
+    seen_T_T = (at[None, :] <= at[:, None]) & (at[None, :] > at[:, None] - 7)
+    by_folding = ops.folded(q_B_T_H_D, k_B_T_G_D, v_B_T_G_D, seen_T_T, 0.3)
+    assert torch.allclose(by_folding, ops.causal(q_B_T_H_D, k_B_T_G_D, v_B_T_G_D, scale=0.3, window=7), atol=1e-6)

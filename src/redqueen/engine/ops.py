@@ -5,12 +5,17 @@ same in one step. The tests hold the two against each other.
 """
 
 import importlib.util
+from typing import Any
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor
+from torch.nn.attention import SDPBackend, sdpa_kernel
 
 HAVE_TRITON = importlib.util.find_spec("triton") is not None
+WITHOUT_PLANS = [SDPBackend.FLASH_ATTENTION, SDPBackend.EFFICIENT_ATTENTION, SDPBackend.MATH]
+"""cuDNN's attention, which torch prefers on some GPUs, is compiled for every new shape, and no two batches of a race
+have the same."""
 
 
 def fused(tensor: Tensor) -> bool:
@@ -117,7 +122,7 @@ def masked(q_S_C_H_D: Tensor, k_S_T_G_D: Tensor, v_S_T_G_D: Tensor, mask_S_1_E_T
     The queries that share a key head are like several queries of one head, and the mask has a row for each (E = H / G *
     C): the quick kernels do not take a mask and fewer key heads than query heads at once."""
     sequences, count, heads, dim = q_S_C_H_D.shape
-    out_S_G_E_D = F.scaled_dot_product_attention(
+    out_S_G_E_D = _attention(
         q_S_C_H_D.transpose(1, 2).reshape(sequences, k_S_T_G_D.shape[2], -1, dim),
         k_S_T_G_D.transpose(1, 2),
         v_S_T_G_D.transpose(1, 2),
@@ -127,24 +132,41 @@ def masked(q_S_C_H_D: Tensor, k_S_T_G_D: Tensor, v_S_T_G_D: Tensor, mask_S_1_E_T
     return out_S_G_E_D.reshape(sequences, heads, count, dim).transpose(1, 2)
 
 
+def folded(q_B_T_H_D: Tensor, k_B_T_G_D: Tensor, v_B_T_G_D: Tensor, seen_T_T: Tensor, scale: float) -> Tensor:
+    """Attention to what each position sees, by `masked`; on a CPU it would let the lengths of neighbours show in the
+    last bits."""
+    mask_T_T = torch.zeros(seen_T_T.shape, dtype=q_B_T_H_D.dtype, device=seen_T_T.device)
+    mask_E_T = mask_T_T.masked_fill_(~seen_T_T, float("-inf")).repeat(q_B_T_H_D.shape[2] // k_B_T_G_D.shape[2], 1)
+    return masked(q_B_T_H_D, k_B_T_G_D, v_B_T_G_D, mask_E_T[None, None], scale)
+
+
 def causal(q_B_T_H_D: Tensor, k_B_T_G_D: Tensor, v_B_T_G_D: Tensor, *, scale: float, window: int) -> Tensor:
     """Causal attention of whole sequences that are padded at their ends: padding comes after all that matters, so it
     needs no mask. `window` > 0 is how many positions back, itself included, a token sees."""
     length = q_B_T_H_D.shape[1]
-    mask = None
+    mask_T_T = None
     if 0 < window < length:
         at = torch.arange(length, device=q_B_T_H_D.device)
-        mask = (at[None, :] <= at[:, None]) & (at[None, :] > at[:, None] - window)
-    out_B_H_T_D = F.scaled_dot_product_attention(
+        mask_T_T = (at[None, :] <= at[:, None]) & (at[None, :] > at[:, None] - window)
+        if q_B_T_H_D.is_cuda:
+            return folded(q_B_T_H_D, k_B_T_G_D, v_B_T_G_D, mask_T_T, scale)
+    out_B_H_T_D = _attention(
         q_B_T_H_D.transpose(1, 2),
         k_B_T_G_D.transpose(1, 2),
         v_B_T_G_D.transpose(1, 2),
-        attn_mask=mask,
-        is_causal=mask is None,
+        attn_mask=mask_T_T,
+        is_causal=mask_T_T is None,
         scale=scale,
         enable_gqa=q_B_T_H_D.shape[2] != k_B_T_G_D.shape[2],
     )
     return out_B_H_T_D.transpose(1, 2)
+
+
+def _attention(q: Tensor, k: Tensor, v: Tensor, **options: Any) -> Tensor:
+    if not q.is_cuda:
+        return F.scaled_dot_product_attention(q, k, v, **options)
+    with sdpa_kernel(WITHOUT_PLANS):
+        return F.scaled_dot_product_attention(q, k, v, **options)
 
 
 def attend_part(
