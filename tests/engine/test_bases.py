@@ -729,7 +729,7 @@ def test_a_terminal_gets_a_bar(capsys, monkeypatch):
 
 @pytest.mark.parametrize(
     ("shape", "weights"),
-    [("tiny", 918_656), ("1m", 902_272), ("135m", 134_515_008), ("0.5b", 494_032_768), ("7b", 7_615_616_512)],
+    [("tiny", 918_656), ("1m", 935_040), ("135m", 134_515_008), ("0.5b", 494_032_768), ("7b", 7_615_616_512)],
 )
 def test_a_shape_has_as_many_weights_as_the_model_that_it_stands_for(shape, weights):
     with torch.device("meta"):

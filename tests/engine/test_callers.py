@@ -9,7 +9,7 @@ import torch
 
 from engine import tiny
 from redqueen.engine import ops
-from redqueen.engine.local import LocalEngine
+from redqueen.engine.local import LocalEngine, usual_rows
 from redqueen.engine.protocol import Recipe, SampleRequest, ScoreRequest, Trajectory
 from redqueen.errors import InputError, UserError
 
@@ -183,3 +183,9 @@ def test_a_sequence_that_never_fits_is_named_and_does_not_slow_the_others(monkey
         with pytest.raises(InputError, match="a sequence of 64 tokens does not fit"):
             tiny.score(opened, [ScoreRequest(prompt=(1,), completion=(2,) * 63)])
         assert opened.trainer.micro_tokens == micro
+
+
+def test_the_smaller_a_base_the_more_completions_grow_at_the_same_time_on_a_cpu():
+    sizes = (10_000, 1_000_000, 4_000_000, 16_777_216, 7_000_000_000)
+    assert [usual_rows("cpu", size) for size in sizes] == [1024, 1024, 268, 64, 64]
+    assert usual_rows("cuda", 1_000_000) == usual_rows("cuda", 7_000_000_000) == 512

@@ -39,10 +39,11 @@ from redqueen.engine.trainer import Trainer
 from redqueen.errors import InputError, UserError
 
 R = TypeVar("R")
-ROWS = {"cuda": 512, "cpu": 64}
-SMALL_ROWS = 256
-"""On a CPU for bases of up to `SMALL` parameters, whose steps take hardly longer with more rows."""
-SMALL = 16_000_000
+ROWS = 512
+"""Completions that grow at the same time, on CUDA."""
+CPU_ROWS, CPU_WORK = (64, 1024), 1 << 30
+"""On a CPU the step of a small base takes hardly longer with more rows: rows times parameters is about `CPU_WORK`,
+within these."""
 
 
 @dataclass(slots=True, eq=False)
@@ -106,9 +107,11 @@ class LocalEngine:
         )  # fmt: skip
         self.body = open_body(model, self.bank)
         self._agree(expected)
-        usual = SMALL_ROWS if kind == "cpu" and self.shape.parameters <= SMALL else ROWS[kind]
         self.sampler = Sampler(
-            base, Steps(self.body, self.bank, rows or usual), self.plan.cache_tokens, self.plan.micro_tokens
+            base,
+            Steps(self.body, self.bank, rows or usual_rows(kind, self.shape.parameters)),
+            self.plan.cache_tokens,
+            self.plan.micro_tokens,
         )
         self.trainer = Trainer(
             self.body, self.bank, self.plan.micro_tokens, self.plan.checkpointing, self.sampler.steps.drop
@@ -296,6 +299,12 @@ def _heard(turn: Sequence[_Asked], loop: asyncio.AbstractEventLoop) -> Done:
             loop.call_soon_threadsafe(done, place, sample)
 
     return hear
+
+
+def usual_rows(device: str, parameters: int) -> int:
+    """How many completions grow at the same time, where nobody says it."""
+    least, most = CPU_ROWS
+    return ROWS if device == "cuda" else min(most, max(least, CPU_WORK // parameters))
 
 
 def _probe(base: Base) -> torch.Tensor:

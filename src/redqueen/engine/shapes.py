@@ -36,9 +36,9 @@ def _1m() -> PreTrainedConfig:
         hidden_size=128,
         num_hidden_layers=4,
         num_attention_heads=4,
-        num_key_value_heads=4,
-        intermediate_size=352,
-        vocab_size=768,
+        num_key_value_heads=1,
+        intermediate_size=448,
+        vocab_size=640,
         max_position_embeddings=2048,
         tie_word_embeddings=True,
     )
