@@ -2,12 +2,14 @@
 
 import asyncio
 from collections.abc import Sequence
+from dataclasses import replace
 
 import pytest
 
-from loop.scripted import Script, sample
+from loop.scripted import Script, race, sample
 from redqueen.engine.protocol import Done, Sample, SampleRequest
 from redqueen.phases.flow import sample_and_check
+from redqueen.tasks.protocol import Prompt
 
 REQUESTS = [SampleRequest(prompt=(1,), key=place, max_tokens=1) for place in range(4)]
 SAMPLES = [sample(str(place)) for place in range(4)]
@@ -105,3 +107,16 @@ def test_nothing_is_sampled_for_nothing():
         return checked.samples, await checked.results()
 
     assert asyncio.run(lead()) == ((), [])
+
+
+def test_a_question_is_encoded_once():
+    encoded: list[object] = []
+
+    def encode(chat: object) -> tuple[int, ...]:
+        encoded.append(chat)
+        return (len(encoded),)
+
+    asking = replace(race(), encode=encode)
+    one, other = (Prompt(({"role": "user", "content": text},)) for text in ("one?", "other?"))
+    assert [asking.tokens(each) for each in (one, other, one)] == [(1,), (2,), (1,)]
+    assert encoded == [[{"role": "user", "content": "one?"}], [{"role": "user", "content": "other?"}]]

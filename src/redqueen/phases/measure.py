@@ -37,13 +37,12 @@ async def measure(
     state: State,
     step: int,
     scored: Sequence[Scored],
-    behaving: asyncio.Task[tuple[list[str | None], int]],
+    behaving: asyncio.Task["Behaved"],
 ) -> Measured:
     """`behaving` is what `behave` was begun with."""
-    shown, runs = await behaving
+    figures, shown, runs = await behaving
     race.journal.flush(step)
     tasks = _tasks(scored)
-    figures = {place: of_task(task) for place, task in tasks.items()}
     cells, new_cells = state.cells.add(map(cell, tasks.values(), figures.values()))
     seen, _ = state.behaviours.add(each for each in shown if each is not None)
     distance = None
@@ -52,15 +51,22 @@ async def measure(
     return Measured(figures, dict(zip(tasks, shown, strict=True)), cells, len(new_cells), seen, distance, runs)
 
 
-async def behave(race: Race, scored: Sequence[Scored]) -> tuple[list[str | None], int]:
-    """What each task's program does on fixed inputs; and the verifier's runs for that."""
-    tasks = list(_tasks(scored).values())
+Behaved = tuple[dict[int, Complexity | None], list[str | None], int]
+"""How complex each task is, by place; what its program does on fixed inputs; and the verifier's runs for that."""
+
+
+async def behave(race: Race, scored: Sequence[Scored]) -> Behaved:
+    """What is known of tasks without the engine."""
+    by_place = _tasks(scored)
+    tasks = list(by_place.values())
 
     async def find(_: Sequence[str]) -> tuple[list[str | None], int]:
         counted = Counted(race.verifier)
         return await behaviours(tasks, counted), counted.runs
 
-    return await race.journal.behaviours([task.id for task in tasks], find)
+    shown, runs = await race.journal.behaviours([task.id for task in tasks], find)
+    # By now the engine is at work: what is done here costs no time of the step.
+    return {place: of_task(task) for place, task in by_place.items()}, shown, runs
 
 
 def _tasks(scored: Sequence[Scored]) -> dict[int, Task]:

@@ -97,7 +97,7 @@ async def verify(race: Race, state: State, step: int, proposals: Proposals) -> t
         teacher = proposals.proposals[places[0]].teacher
         runs[teacher] = runs.get(teacher, 0) + count
     screened = await race.guards.screen(
-        [_readable(race, became[each.place]) for each in proposals.proposals], state.archive, race.verifier
+        [became[each.place] for each in proposals.proposals], state.archive, race.verifier
     )
     oversight, seed = race.settings.oversight.every, race.settings.run.seed
     posed = [
@@ -166,7 +166,7 @@ async def _check(race: Race, question: Question, samples: Sequence[Sample]) -> t
         return await kind.validate(drafts, counted), counted.runs
 
     valid, runs = await race.journal.drafts([each for each in read if isinstance(each, Draft)], validate)
-    left = iter(valid)
+    left = iter(_readable(race, each) for each in valid)
     return [next(left) if isinstance(each, Draft) else each for each in read], runs
 
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from random import Random
 from typing import Any
 
@@ -18,6 +18,8 @@ from redqueen.tasks.guards import Guards
 from redqueen.tasks.protocol import Kind, Prompt, Rejection, Task, Verdict
 from redqueen.verifier import Verifier
 
+KNOWN = 1024
+"""Encoded prompts that are kept: those of one step, with room."""
 SOLO = "solo"
 """The one adapter of a race with `population.single`."""
 
@@ -49,7 +51,15 @@ class Race:
         return SOLO if self.settings.population.single else member
 
     def tokens(self, prompt: Prompt) -> tuple[int, ...]:
-        return self.encode([{"role": each["role"], "content": each["content"]} for each in prompt.messages])
+        return self._tokens(tuple((each["role"], each["content"]) for each in prompt.messages))
+
+    @cached_property
+    def _tokens(self) -> Callable[[tuple[tuple[str, str], ...]], tuple[int, ...]]:
+        """Kept for a while: a question is encoded when its task is proposed, and once more when it is put."""
+        encode = self.encode
+        return lru_cache(maxsize=KNOWN)(
+            lambda chat: encode([{"role": role, "content": content} for role, content in chat])
+        )
 
     def frozen(self, role: Role) -> bool:
         return self.settings.rl.frozen == f"{role}s" or self.settings.rl.update == "none"
