@@ -122,7 +122,7 @@ def _batches(shapes: dict[str, tuple[torch.Size, torch.Size]], limit: int) -> It
 
 def _stack(state: MemberState, batches: Iterable[tuple[str, ...]], device: torch.device) -> Adapter:
     def gather(tensors: Iterable[Tensor]) -> Tensor:
-        return torch.stack([tensor.to(device, torch.float32) for tensor in tensors])
+        return torch.stack(list(tensors)).to(device, torch.float32)
 
     stacks = []
     for names in batches:

@@ -14,8 +14,8 @@ from redqueen.evolution.variation.adapter import Adapter, Stack, pairs
 from redqueen.evolution.variation.draws import Draws
 from redqueen.evolution.variation.lowrank import Spectrum, orthonormal, refactored
 
-_SMALL = 256
-"""Slots with a side of at most this are decomposed whole."""
+_SMALL = {"cpu": 256, "cuda": 0}
+"""Slots with a side of at most this are decomposed whole, which on CUDA takes longer than the iteration."""
 _SPARE = 8
 """Directions beyond the parents', drawn at random, so that the iteration is not blind to what a merge adds."""
 _ROUNDS = 1
@@ -54,7 +54,7 @@ def merged(parents: Sequence[Adapter], draws: Draws, merge: Merge) -> Adapter:
 
 def truncated(delta_O_I: Tensor, rank: int, start_I_K: Tensor) -> tuple[Tensor, Tensor, Tensor]:
     """The `rank` largest components, by an iteration that starts from `start_I_K`: u [O, R], s [R], v [I, R]."""
-    if min(delta_O_I.shape) <= max(_SMALL, start_I_K.shape[1]):
+    if min(delta_O_I.shape) <= max(_SMALL[delta_O_I.device.type], start_I_K.shape[1]):
         u_O_K, s_K, vt_K_I = torch.linalg.svd(delta_O_I, full_matrices=False)
         return _wide(u_O_K, rank), _wide(s_K[None], rank)[0], _directions(vt_K_I.mT, rank)
     u_O_K = _basis(delta_O_I @ _basis(start_I_K))
@@ -62,7 +62,8 @@ def truncated(delta_O_I: Tensor, rank: int, start_I_K: Tensor) -> tuple[Tensor, 
         u_O_K = _basis(delta_O_I @ _basis(delta_O_I.mT @ u_O_K))
     # delta ~ u (v core)^T
     v_I_K, core_K_K = (half[0] for half in orthonormal((delta_O_I.mT @ u_O_K)[None]))
-    uc_K_K, s_K, vct_K_K = torch.linalg.svd(core_K_K.mT)
+    # A matrix this small is decomposed on the CPU before CUDA has begun.
+    uc_K_K, s_K, vct_K_K = (part.to(delta_O_I.device) for part in torch.linalg.svd(core_K_K.mT.cpu()))
     return u_O_K @ uc_K_K[:, :rank], s_K[:rank], v_I_K @ vct_K_K.mT[:, :rank]
 
 
