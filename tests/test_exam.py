@@ -375,6 +375,15 @@ def test_an_exam_of_a_run_has_its_students_their_mean_and_the_base(redqueen, run
     assert shown[3] == f"{100 * whole['s0']['sampled']:.1f}"
 
 
+def test_bands_that_are_asked_for_get_what_they_get_in_the_whole_exam(redqueen, run, exam):
+    asked = ("exam", run, "--tasks", exam, "--attempts", 2, "--json", *HERE)
+    whole, low = (json.loads(redqueen(*asked, *more)[1]) for more in ((), ("--bands", "low")))
+    assert (whole["bands"], low["bands"], low["tasks"]) == (["low", "high"], ["low"], 4)
+    for name, row in by_name(whole).items():
+        of_low = next(part for part in row["parts"] if part["band"] == "low" and part["kind"] is None)
+        assert by_name(low)[name]["parts"][0] == of_low | {"band": None}
+
+
 def test_steps_adapters_and_bases_sit_one_exam_and_get_what_they_get_alone(redqueen, run, exam, place):
     assert redqueen("export", run, "--member", "s1", "--to", place / "s1")[0] == 0
     asked = ("--tasks", exam, "--attempts", 2, "--json", *HERE)
@@ -419,6 +428,7 @@ def test_what_cannot_be_examined_together_is_refused_in_one_line(redqueen, run, 
         ((f"{run}:7",), f"{run} has no checkpoint of step 7; its checkpoints are of steps 1, 2"),
         ((place / "nothing",), f"there is no base {place / 'nothing'}"),
         (("chains", "--attempts", 0), "--attempts cannot be 0"),
+        (("chains", "--bands", "low,deep"), f"{exam} has no band 'deep'; it has low, high"),
         (("chains", "--to", exam), f"{exam} is of no known format"),
         (("chains", "--to", run / "no" / "x.json"), "there is no folder"),
     ):

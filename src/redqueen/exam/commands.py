@@ -24,6 +24,8 @@ class Exam(Command):
     tasks: Annotated[str | None, tyro.conf.arg(metavar="FILE.jsonl|NAME")] = None
     """The exam: a file of tasks, or the name of a base that comes with the package for its own; that of the base when
     left out."""
+    bands: Annotated[str | None, tyro.conf.arg(metavar="BAND,BAND")] = None
+    """Of these bands only; of all when left out."""
     attempts: int = 8
     """At each task, beside a greedy one."""
     role: Literal["students", "teachers", "all"] = "students"
@@ -39,7 +41,8 @@ class Exam(Command):
             _refuse(self.to)
         from redqueen.exam.sitting import sit
 
-        report = sit(self.what, self.tasks, self.role, attempts, self.settings)
+        bands = [] if self.bands is None else [band.strip() for band in self.bands.split(",")]
+        report = sit(self.what, self.tasks, bands, self.role, attempts, self.settings)
         show(report, as_json=self.json)
         if self.to is not None:
             from redqueen.runs.whole import write_text

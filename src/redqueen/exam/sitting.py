@@ -25,11 +25,18 @@ _BARE = ""
 """The bare base among the examinees: no member has this name."""
 
 
-def sit(whats: Sequence[str], tasks: str | None, role: Asked, attempts: int, settings: Config) -> Report:
+def sit(
+    whats: Sequence[str], tasks: str | None, bands: Sequence[str], role: Asked, attempts: int, settings: Config
+) -> Report:
     """Examine all that these runs, PEFT folders and bases have, and their base."""
     examinees = find(whats, role)
     file = _tasks_file(tasks, examinees.base)
     drafts = read_exam(file)
+    there, bands = dict.fromkeys(each.band for each in drafts), list(dict.fromkeys(bands))
+    for band in bands:
+        if band not in there:
+            raise InputError(f"{file} has no band {band!r}", f"it has {', '.join(there)}")
+    drafts = [each for each in drafts if not bands or each.band in bands]
     runs = examinees.settings
     form = Form(_chosen("tasks", "form", settings, runs, "short" if examinees.base in EMBEDDED else "long"))
     temperature: float = _chosen("rl", "temperature", settings, runs, settings.rl.temperature)
@@ -57,7 +64,7 @@ def sit(whats: Sequence[str], tasks: str | None, role: Asked, attempts: int, set
             )  # fmt: skip
             computed = {"device": engine.device.type, "dtype": str(engine.dtype).removeprefix("torch.")}
     given = {"form": str(form), "attempts": attempts, "temperature": temperature, "max_tokens": max_tokens}
-    how = {"exam": str(file), **given, **computed}
+    how = {"exam": str(file), "bands": list(bands or there), **given, **computed}
     return report(examinees, exam, answers.pop(_BARE), answers, how)
 
 
