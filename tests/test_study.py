@@ -1,7 +1,11 @@
 """The scientific check (tools/race.py): races that share an engine, and the arithmetic of what they came to."""
 
 import json
+import os
+import signal
 import sqlite3
+import subprocess
+import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import replace
@@ -120,6 +124,17 @@ def test_a_race_of_a_study_is_what_it_is_alone(asked, found, place, arm, seed):
                 assert torch.allclose(mine, its, rtol=1e-3, atol=1e-6), "A factors come from the race's own seed"
 
 
+def test_races_shared_out_among_processes_are_the_same_races(asked, found, place):
+    shared = study(replace(asked, to=place / "shared", jobs=2))
+    assert shared is not None
+    for entry in shared.entries:
+        assert records(entry.folder) == records(asked.to / entry.name)
+    assert shared.base == found.base
+    assert [each.figures["exam 1-4, sampled"] for each in shared.outcomes] == [
+        each.figures["exam 1-4, sampled"] for each in found.outcomes
+    ]
+
+
 def test_races_of_two_seeds_begin_with_other_members(asked, found):
     one, other = (next(iter(members(asked.to / f"single-{seed}")["solo"].values()))[0] for seed in (0, 1))
     # Two steps move a weight by 2e-2 at most.
@@ -175,7 +190,7 @@ def test_a_study_that_is_stopped_goes_on_from_its_checkpoints(asked, found, plac
     with monkeypatch.context() as patch:
         patch.setattr(races, "heeding_signals", soon)
         assert study(again) is None
-    assert not (again.to / "exam.json").exists()
+    assert not (again.to / "exam").exists()
     assert checkpoints.steps(again.to / "population-0" / CHECKPOINTS) == [1]
     assert study(again) is not None
     assert records(again.to / "population-0") == records(asked.to / "population-0")
@@ -184,6 +199,41 @@ def test_a_study_that_is_stopped_goes_on_from_its_checkpoints(asked, found, plac
 def test_a_race_that_has_gone_further_is_refused(asked, found):
     with pytest.raises(InputError, match="is at step 2, and 1 are asked for"):
         study(replace(asked, steps=1))
+
+
+def test_a_mistake_that_a_process_finds_is_told_by_the_study(asked, found):
+    with pytest.raises(InputError, match="is at step 2, and 1 are asked for") as refused:
+        study(replace(asked, steps=1, jobs=2))
+    assert refused.value.mend
+
+
+def test_processes_that_are_told_to_stop_save_and_the_study_goes_on(asked, found, place):
+    to = place / "told"
+    asking = f"""
+from pathlib import Path
+import race
+made = race.Study(
+    to=Path({str(to)!r}), source={asked.source!r}, arms=("population", "single"), seeds=1, steps=40, attempts=1,
+    exam=Path({str(asked.exam)!r}), jobs=2,
+)
+print(race.study(made))
+"""
+    paths = os.pathsep.join(path for path in sys.path if path)
+    told = subprocess.Popen(
+        [sys.executable, "-c", asking], env=os.environ | {"PYTHONPATH": paths}, text=True,
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+    )  # fmt: skip
+    assert told.stderr is not None
+    for line in told.stderr:
+        # The race of the population: the other may be over by then, or not yet.
+        if "job 1 of 2: " in line and " of 40 steps" in line and not line.startswith("race: job 1 of 2: 0 "):
+            told.send_signal(signal.SIGTERM)
+            break
+    out, err = told.communicate(timeout=120)
+    assert (told.returncode, out) == (0, "None\n"), err
+    assert "job 1 of 2: stopping" in err
+    [saved] = checkpoints.steps(to / "population-0" / CHECKPOINTS)[-1:]
+    assert 0 < saved < 40
 
 
 def test_trackers_are_refused(asked):
@@ -195,6 +245,7 @@ def test_a_mistake_is_one_line(place, capsys):
     for words, complaint in (
         (["--settings", "nothing.toml"], "race: there is no settings file"),
         (["--seeds", "0"], "race: a study needs seeds"),
+        (["--jobs", "0"], "race: a study needs seeds, attempts and jobs"),
         (["--arms", "single", "single"], "race: an arm or a learning rate is named twice"),
     ):
         with pytest.raises(SystemExit) as stop:
@@ -209,7 +260,7 @@ def test_how_far_all_races_are_is_said_a_few_times(found, capsys):
         Heard(entry.name, progress).started({}, 1, STEPS, ["a note"])
     lines = capsys.readouterr().err.splitlines()
     assert lines[-1] == f"race: {found.entries[-1].name}: a note"
-    assert sum("of 8 steps of all races" in line for line in lines) == 4
+    assert sum("of 8 steps, " in line for line in lines) == 4
 
 
 # The exam
@@ -238,8 +289,8 @@ def test_only_odd_places_count(asked, found):
     assert figures["exam 1-4, pass@2"] == pytest.approx(0.75)
     assert (figures["exam 1-4, weakest"], figures["exam 1-4, best"]) == (0.25, 0.75)
     assert (figures["exam 5, sampled"], figures["exam pairs, sampled"]) == (0.5, 0)
-    asked_of_all = json.loads((asked.to / "exam.json").read_text())["answers"]
-    assert {len(each["answers"]["correct"]) for each in asked_of_all} == {4}
+    files = [json.loads(file.read_text()) for file in (asked.to / "exam").iterdir()]
+    assert {len(each["answered"]["answers"]["correct"]) for each in files} == {4}
 
 
 def test_a_study_examines_the_students_of_a_run_as_the_product_does(asked, found, tmp_path, capsys):
@@ -265,7 +316,7 @@ def found_of(asked: Study, name: str) -> list[races.Answered]:
 
 def test_an_exam_that_was_killed_goes_on_after_those_who_were_done(asked, found, monkeypatch, tmp_path):
     """Two at a time, killed before the last ones."""
-    sitting = replace(asked.sitting(), kept=tmp_path / "exam.json")
+    sitting = replace(asked.sitting(), kept=tmp_path / "exam")
     whole = asked.sitting().known()
     asks: list[list[str]] = []
 
@@ -297,7 +348,7 @@ def test_answers_to_another_exam_are_not_taken_for_these(asked, found):
 def test_an_exam_without_the_main_bands_is_refused(asked, tmp_path):
     (tmp_path / "exam.jsonl").write_text((asked.exam.read_text()).replace('"1"', '"low"').replace('"2"', '"low"'))
     with pytest.raises(InputError, match="no task in the bands"):
-        Sitting(tmp_path / "exam.jsonl", "odd", tmp_path / "kept.json", asked.settings("single", 0), 2).parts()
+        Sitting(tmp_path / "exam.jsonl", "odd", tmp_path / "kept", asked.settings("single", 0), 2).parts()
 
 
 # The sweep
@@ -316,7 +367,7 @@ def test_a_sweep_is_by_the_even_places_with_seeds_and_rates_of_its_own(asked, fo
     calls: list[tuple[list[str], str, list[int]]] = []
     won = {"single-lr0.001-1000": [0, 2], "single-lr0.003-1000": [2, 2]}
 
-    def hold(entries, sitting):
+    def hold(entries, sitting, jobs):
         calls.append(([entry.name for entry in entries], sitting.half, sitting.places))
         assert [entry.settings.rl.lr for entry in entries] == [1e-3, 3e-3]
         assert {entry.settings.run.seed for entry in entries} == {1000}
@@ -333,7 +384,7 @@ def test_a_sweep_is_by_the_even_places_with_seeds_and_rates_of_its_own(asked, fo
 def test_the_races_of_a_study_have_the_rates_of_the_sweep(asked, monkeypatch, place):
     monkeypatch.setattr(race, "sweep", lambda *_: {"population": 3e-3, "single": 3e-4})
     entries: list[races.Entry] = []
-    monkeypatch.setattr(race, "hold", lambda given, _: entries.extend(given))
+    monkeypatch.setattr(race, "hold", lambda given, *_: entries.extend(given))
     assert study(replace(asked, to=place / "rates", rates=(3e-4, 3e-3), seeds=1)) is None
     assert [(each.arm, each.settings.rl.lr) for each in entries] == [("population", 3e-3), ("single", 3e-4)]
 

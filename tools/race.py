@@ -1,8 +1,9 @@
-"""The scientific check: the population, its baselines and its ablations, over seeds, all races on one engine at once.
+"""The scientific check: the population, its baselines and its ablations, over seeds, all races at once on one device.
 
     python tools/race.py --to FOLDER                                       all arms, 5 seeds, the preset `demo`
     python tools/race.py --to FOLDER --sweep 3e-4,1e-3,3e-3                the same, with a learning rate for each arm
     python tools/race.py --to FOLDER --arms population single --seeds 2 --steps 10 --plots FOLDER/plots
+    python tools/race.py --to FOLDER --jobs 8                              in eight processes, an engine in each
 
 The runs in FOLDER/ARM-SEED are ordinary ones (`redqueen compare`, `tasks`, `exam`). The same command again goes on
 where it was stopped or killed. Anything after the options is a setting: `--population.teachers 2`.
@@ -54,6 +55,8 @@ class Study:
     attempts: int = 8
     exam: Path | None = None
     """The base's own when left out."""
+    jobs: int = 1
+    """Processes among which the races are shared out, each with an engine: one keeps a core busy, not a GPU."""
 
     def settings(self, arm: str, seed: int, lr: float | None = None, steps: int | None = None) -> Config:
         given = [*self.overrides, ("run.seed", str(seed))]
@@ -64,7 +67,7 @@ class Study:
     def sitting(self) -> Sitting:
         settings = self.settings(self.arms[0], 0)
         exam = self.exam or exam_file(settings.engine.base)
-        return Sitting(exam, "odd", self.to / "exam.json", settings, self.attempts)
+        return Sitting(exam, "odd", self.to / "exam", settings, self.attempts)
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +90,7 @@ def study(asked: Study) -> Found | None:
         steps = asked.sweep_steps or asked.steps
         found = sweep(
             lambda arm, seed, lr: asked.settings(arm, seed, lr, steps),
-            asked.arms, asked.rates, asked.sweep_seeds, asked.to, sitting,
+            asked.arms, asked.rates, asked.sweep_seeds, asked.to, sitting, asked.jobs,
         )  # fmt: skip
         if found is None:
             return None
@@ -97,7 +100,7 @@ def study(asked: Study) -> Found | None:
         for arm in asked.arms
         for seed in range(asked.seeds)
     )
-    answered = hold(entries, sitting)
+    answered = hold(entries, sitting, asked.jobs)
     if answered is None:
         return None
     parts, of_race = sitting.parts(), {}
@@ -123,8 +126,8 @@ def _check(asked: Study) -> None:
             raise InputError(f"there is no arm {name}", f"the arms are {', '.join([POPULATION, *arms.ARMS])}")
     if len(set(asked.arms)) < len(asked.arms) or len(set(asked.rates)) < len(asked.rates):
         raise InputError("an arm or a learning rate is named twice", "name each once")
-    if not 1 <= asked.seeds <= FIRST_SEED or asked.sweep_seeds < 1 or asked.attempts < 1:
-        raise InputError("a study needs seeds and attempts", f"use 1 or more, and {FIRST_SEED} seeds at most")
+    if not 1 <= asked.seeds <= FIRST_SEED or min(asked.sweep_seeds, asked.attempts, asked.jobs) < 1:
+        raise InputError("a study needs seeds, attempts and jobs", f"use 1 or more, and {FIRST_SEED} seeds at most")
 
 
 def _jobs(asked: Study, seconds: float) -> str:
@@ -137,7 +140,7 @@ def _jobs(asked: Study, seconds: float) -> str:
     goes = f" in {len(jobs)} goes" if len(jobs) > 1 else ""
     return (
         f"{total:,.0f} s ({span_text(total)}){goes} for sweep, races and exam together, on "
-        f"{' and '.join(sorted(machines))}; all races share one engine, so there are no seconds of an arm."
+        f"{' and '.join(sorted(machines))}; races share an engine, so there are no seconds of an arm."
     )
 
 
@@ -158,6 +161,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     options.add_argument("--sweep-seeds", type=int, default=2)
     options.add_argument("--sweep-steps", type=int, help="as the study's when left out")
     options.add_argument("--attempts", type=int, default=8, help="at each task of the exam, beside a greedy one")
+    options.add_argument("--jobs", type=int, default=1, help="processes, an engine in each")
     options.add_argument("--plots", type=Path, metavar="FOLDER", help="also draw pictures into this folder")
     given, rest = options.parse_known_args(argv)
     if len(rest) % 2 or not all(name.startswith("--") and "." in name for name in rest[::2]):
@@ -173,6 +177,7 @@ def main(argv: Sequence[str] | None = None) -> None:
         sweep_seeds=given.sweep_seeds,
         sweep_steps=given.sweep_steps,
         attempts=given.attempts,
+        jobs=given.jobs,
     )
     start = time.monotonic()
     try:

@@ -25,6 +25,10 @@ class UserError(RedQueenError):
         self.what = what
         self.mend = mend
 
+    def __reduce__(self) -> tuple[type["UserError"], tuple[str, str]]:
+        """It may come from another process."""
+        return type(self), (self.what, self.mend)
+
 
 class ConfigError(UserError):
     """A configuration that cannot be used."""

@@ -1,15 +1,22 @@
-"""Races that run at once on one engine and one verifier, each in a run folder of its own, and their exam after them.
+"""Races that run at once on one engine and one verifier, each in a run folder of its own, and their exam after them;
+or shared out among processes that each do this.
 
 Each is the race that `redqueen train` would run alone: it goes on from its checkpoint, and one that is finished is not
 run again. Members of the shared engine are called RACE/ID.
 """
 
 import asyncio
+import multiprocessing
+import os
+import signal
 import sys
+import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
+from multiprocessing.connection import Connection, wait
+from multiprocessing.context import SpawnProcess
 from pathlib import Path
 
 import torch
@@ -20,7 +27,7 @@ from redqueen.engine.bank import Bank
 from redqueen.engine.corner import Corner
 from redqueen.engine.local import LocalEngine
 from redqueen.engine.protocol import MemberId, MemberState
-from redqueen.errors import InputError
+from redqueen.errors import InputError, UserError
 from redqueen.loop import run_race
 from redqueen.phases.race import SOLO
 from redqueen.population.members import Population
@@ -28,9 +35,10 @@ from redqueen.population.members import restore as restore_population
 from redqueen.settings import Config
 from redqueen.terminal import Quiet, StepSummary, span_text
 from redqueen.training.train import adapters, enter, finished, heeding_signals, open_run, reached, read_rules
+from redqueen.verifier.zygotes import available_cores
 
 TICKS = 20
-"""Lines about how far the races are, in all."""
+"""Lines about how far they are."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,9 +67,10 @@ class Own(Corner):
 
 
 class Progress:
-    """How far all races are together."""
+    """How far the races of one process are together."""
 
-    def __init__(self, entries: Sequence[Entry]) -> None:
+    def __init__(self, entries: Sequence[Entry], job: str = "") -> None:
+        self._job = job
         self._done = {entry.name: 0 for entry in entries}
         self._steps = sum(entry.settings.run.steps for entry in entries)
         self._told, self._start = 0, time.monotonic()
@@ -71,10 +80,10 @@ class Progress:
         done = sum(self._done.values())
         if done * TICKS // self._steps > self._told:
             self._told = done * TICKS // self._steps
-            self.say(f"{done:,} of {self._steps:,} steps of all races, {span_text(time.monotonic() - self._start)}")
+            self.say(f"{done:,} of {self._steps:,} steps, {span_text(time.monotonic() - self._start)}")
 
     def say(self, line: str) -> None:
-        print(f"race: {line}", file=sys.stderr, flush=True)
+        print(f"race: {self._job}{line}", file=sys.stderr, flush=True)
 
 
 class Heard(Quiet):
@@ -107,12 +116,87 @@ def fresh_members(engine: LocalEngine, seeds: Sequence[int]) -> dict[int, Member
     }  # fmt: skip
 
 
-def hold(entries: Sequence[Entry], sitting: Sitting) -> list[Answered] | None:
+def hold(entries: Sequence[Entry], sitting: Sitting, jobs: int = 1) -> list[Answered] | None:
     """Run what is not finished and examine who has not been; all answers, or None if somebody stopped the races."""
     if any(entry.settings.track.to for entry in entries):
         raise InputError("races on one engine report to no tracker", "leave out track.to")
+    jobs = min(jobs, len(entries))
+    if jobs == 1:
+        done = _run_and_examine(entries, sitting, Progress(entries), bare=True)
+    else:
+        done = _share_out(entries, sitting, jobs)
+    return list(sitting.known().values()) if done else None
+
+
+def _share_out(entries: Sequence[Entry], sitting: Sitting, jobs: int) -> bool:
+    """The same in so many processes; the first error of one of them stops the others, which save what they have."""
+    context = multiprocessing.get_context("spawn")
+    children: dict[Connection, SpawnProcess] = {}
+    for at in range(jobs):
+        ours, theirs = context.Pipe(duplex=False)
+        # Arms differ in what they cost, and an arm's races stand side by side.
+        child = context.Process(target=_job, args=(theirs, entries[at::jobs], sitting, at + 1, jobs))
+        child.start()
+        theirs.close()
+        children[ours] = child
+    done, first = True, None
+    stopped = False
+
+    def stop(*_: object) -> None:
+        nonlocal stopped
+        stopped = True
+        for child in children.values():
+            if child.is_alive():
+                child.terminate()
+
+    before = {number: signal.signal(number, stop) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        open_pipes = set(children)
+        while open_pipes:
+            for pipe in wait(list(open_pipes)):
+                assert isinstance(pipe, Connection)
+                open_pipes.discard(pipe)
+                try:
+                    said: bool | UserError = pipe.recv()
+                except EOFError:
+                    what = "a process of the study ended before its races had"
+                    said = False if stopped else InputError(what, "give the same command again: it goes on from there")
+                if isinstance(said, UserError) and first is None:
+                    first = said
+                    stop()
+                done = done and said is True
+        for child in children.values():
+            child.join()
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+    if first is not None:
+        raise first
+    return done
+
+
+def _job(told: Connection, entries: Sequence[Entry], sitting: Sitting, number: int, jobs: int) -> None:
+    """One of the processes. A terminal's Ctrl-C reaches the parent alone, which passes it on; without a parent there is
+    nobody to report to."""
+    os.setpgrp()
+    parent = multiprocessing.parent_process()
+    assert parent is not None
+    threading.Thread(target=lambda: (parent.join(), os._exit(1)), daemon=True).start()
+    share = max(1, available_cores() // jobs)
+    torch.set_num_threads(share)
+    progress = Progress(entries, f"job {number} of {jobs}: ")
+    try:
+        told.send(_run_and_examine(entries, sitting, progress, bare=number == 1, workers=share))
+    except UserError as error:
+        told.send(error)
+
+
+def _run_and_examine(
+    entries: Sequence[Entry], sitting: Sitting, progress: Progress, *, bare: bool, workers: int | None = None
+) -> bool:
+    """Whether all came to their end; `bare` also examines the base. `workers` is for a verifier whose settings leave
+    them open."""
     rules = {entry.name: read_rules(entry.settings) for entry in entries}
-    progress = Progress(entries)
     with ExitStack() as stack:
         runs = {entry.name: stack.enter_context(open_run(entry.settings, entry.folder)) for entry in entries}
         ends = {entry.name: finished(runs[entry.name], entry.settings) for entry in entries}
@@ -130,12 +214,14 @@ def hold(entries: Sequence[Entry], sitting: Sitting) -> list[Answered] | None:
             for student in students(entry, restore_population(end.state["population"]))
             if student not in known
         }
-        if not racing and not absent and BARE in known:
-            return list(known.values())
+        bare = bare and BARE not in known
+        if not racing and not absent and not bare:
+            return True
         members = [f"{entry.name}/{id}" for entry in racing for id in adapters(entry.settings, runs[entry.name].loaded)]
         members += [student.name for student in absent]
         shared = entries[0].settings
-        verifier = stack.enter_context(open_verifier(shared.verifier))
+        pool = shared.verifier.model_copy(update={"workers": shared.verifier.workers or workers})
+        verifier = stack.enter_context(open_verifier(pool))
         engine = stack.enter_context(open_engine(shared.engine, members))
         for student, state in absent.items():
             engine.write(student.name, state)
@@ -159,12 +245,13 @@ def hold(entries: Sequence[Entry], sitting: Sitting) -> list[Answered] | None:
         with heeding_signals(Heard("", progress)) as stopping:
             came = asyncio.run(all_races(stopping))
         if any(step < entry.settings.run.steps for entry, step, _ in came):
-            return None
+            return False
         asked = [*absent, *(student for entry, _, population in came for student in students(entry, population))]
-        if BARE not in known:
+        if bare:
             asked.insert(0, BARE)
         progress.say(f"the exam: {len(asked)} examinees at {len(sitting.places)} tasks")
-        return list(sitting.hold(engine, verifier, asked).values())
+        sitting.hold(engine, verifier, asked)
+        return True
 
 
 def students(entry: Entry, population: Population) -> list[Examinee]:

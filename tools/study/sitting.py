@@ -1,6 +1,6 @@
-"""The exam of a study: every second task, for all students of all races and the bare base, kept in one file.
+"""The exam of a study: every second task, for all students of all races and the bare base, each kept in a file.
 
-What is in the file is not asked again, as long as the exam is the same. The tasks at even places (from 0, in the order
+Who has a file is not asked again, as long as the exam is the same. The tasks at even places (from 0, in the order
 of the exam) choose learning rates, those at odd places are what the study reports: neither is used for the other.
 """
 
@@ -44,6 +44,10 @@ class Examinee:
         """As the shared engine calls it; the bare base has none."""
         return f"{self.race}/{self.member}" if self.race else ""
 
+    @property
+    def file(self) -> str:
+        return f"{self.race}-{self.step}-{self.member}.json" if self.race else "base.json"
+
 
 BARE = Examinee("", 0, "")
 
@@ -63,7 +67,7 @@ class Sitting:
     exam: Path
     half: Half
     kept: Path
-    """Where the answers are, a .json file."""
+    """Where the answers are, a folder."""
     settings: Config
     """Of any of the races: the form of the prompts, the temperature and the longest attempt are the same for all."""
     attempts: int
@@ -89,17 +93,15 @@ class Sitting:
 
     def known(self) -> dict[Examinee, Answered]:
         """Who has answered already, and what."""
-        if not self.kept.is_file():
-            return {}
-        kept = json.loads(self.kept.read_text())
-        if kept["how"] != self._how():
-            return {}
-        return {each.who: each for each in map(_restored, kept["answers"])}
+        kept = [json.loads(file.read_text()) for file in sorted(self.kept.glob("*.json"))]
+        how = self._how()
+        found = [_restored(each["answered"]) for each in kept if each["how"] == how]
+        return {each.who: each for each in found}
 
     def hold(self, engine: LocalEngine, verifier: Verifier, asked: Sequence[Examinee]) -> dict[Examinee, Answered]:
         """Ask these, some at a time, and keep what they say; all that are known then."""
         tasks = asyncio.run(self._tasks(verifier))
-        known = self.known()
+        self.kept.mkdir(exist_ok=True)
         for at in range(0, len(asked), AT_A_TIME):
             some = asked[at : at + AT_A_TIME]
             members = {each.name: None if each == BARE else each.name for each in some}
@@ -109,10 +111,10 @@ class Sitting:
                     temperature=self.settings.rl.temperature, max_tokens=self.settings.tasks.attempt_tokens,
                 )
             )  # fmt: skip
-            known |= {each: Answered(each, found[each.name]) for each in some}
-            record = {"how": self._how(), "answers": [asdict(each) for each in known.values()]}
-            write_text(self.kept, json.dumps(record) + "\n")
-        return known
+            for each in some:
+                record = {"how": self._how(), "answered": asdict(Answered(each, found[each.name]))}
+                write_text(self.kept / each.file, json.dumps(record) + "\n")
+        return self.known()
 
     async def _tasks(self, verifier: Verifier) -> list[ExamTask]:
         tasks = await validated_exam(read_exam(self.exam), verifier)

@@ -34,6 +34,7 @@ def sweep(
     seeds: int,
     folder: Path,
     sitting: Sitting,
+    jobs: int = 1,
 ) -> dict[str, float] | None:
     """The best rate of each arm; all figures are written to `folder`. None if somebody stopped the races. `make` gives
     the settings of an arm with a seed and a rate."""
@@ -41,8 +42,8 @@ def sweep(
     runs = folder / "sweep"
     entries = [Entry(arm, seed, make(arm, seed, lr), runs / f"{arm}-lr{lr:g}-{seed}") for arm, lr, seed in asked]
     runs.mkdir(parents=True, exist_ok=True)
-    sitting = replace(sitting, half="even", kept=runs / "exam.json")
-    found = hold(entries, sitting)
+    sitting = replace(sitting, half="even", kept=runs / "exam")
+    found = hold(entries, sitting, jobs)
     if found is None:
         return None
     parts = sitting.parts()
