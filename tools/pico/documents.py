@@ -1,11 +1,10 @@
 """Documents for `pico` to learn from: the code family's own short prompts, and completions that a teacher or a student
 might have written.
 
-Two teachers' prompts in three ask for a program: half of these get one about as deep as the references that they show,
-the others any, the deeper the seldomer, so teachers have where to go and references matter. Students' answers to
-`code_o` are either given at once or after a trace, which is every variable with what it comes to. Both are learnt
-equally often, but the word that decides between them is weighted as if a trace were rare: what
-pays is left to be found.
+Programs are proposed the seldomer the deeper they are, whatever the references in the prompt: teachers have where to
+go, and nothing but learning takes them there. Students' answers to `code_o` are either given at once or after a trace,
+which is every variable with what it comes to. Both are learnt equally often, but the word that decides between them is
+weighted as if a trace were rare: what pays is left to be found.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -20,9 +19,9 @@ from redqueen.tasks.code.prompts import fenced
 from redqueen.tasks.protocol import Form, Prompt
 
 CODE_O, CODE_I, CODE_F = CodeO(Form.SHORT), CodeI(Form.SHORT), CodeF(Form.SHORT)
-DECAY = 0.75
-"""Of the depths of programs that are proposed out of the blue, each is this much rarer than the one before."""
-LIKE_REFERENCES = 0.5
+PROPOSED, SOLVED = 0.6, 0.85
+"""Of the depths of programs that are proposed, and of those that are solved, each is so many times as frequent as the
+one before."""
 TRACED = 0.25
 """How often the base is to write a trace before an output."""
 INPUTS = 8
@@ -74,18 +73,14 @@ def function_task(program: Program, rng: Random) -> CodeTask | None:
 
 def propose_program(rng: Random) -> Document:
     kind = rng.choice((CODE_O, CODE_I))
-    depths = [_any_depth(rng) for _ in range(2)]
-    references = [task(learnable(rng, depth)) for depth in depths]
-    if rng.random() < LIKE_REFERENCES:
-        depth = min(LEARNT, max(1, rng.choice(depths) + rng.randint(-1, 1)))
-    else:
-        depth = rng.choices(range(1, LEARNT + 1), [DECAY**at for at in range(LEARNT)])[0]
-    return Document(_content(kind.propose_prompt(references, rng)), proposal(learnable(rng, depth)))
+    references = [task(learnable(rng, rng.randint(1, LEARNT))) for _ in range(2)]
+    program = learnable(rng, _depth(rng, PROPOSED))
+    return Document(_content(kind.propose_prompt(references, rng)), proposal(program))
 
 
 def propose_function(rng: Random) -> Document:
     while True:
-        program = learnable(rng, _any_depth(rng))
+        program = learnable(rng, rng.randint(1, LEARNT))
         inputs = other_inputs(program, INPUTS, rng)
         if len(inputs) == INPUTS:
             prompt = CODE_F.propose_prompt([task(program)], rng)
@@ -93,7 +88,7 @@ def propose_function(rng: Random) -> Document:
 
 
 def predict_output(rng: Random) -> Document:
-    program = learnable(rng, _any_depth(rng))
+    program = learnable(rng, _depth(rng, SOLVED))
     prompt = _content(CODE_O.solve_prompt(task(program)))
     answer = fenced("output", program.output)
     if not program.trace:
@@ -104,13 +99,13 @@ def predict_output(rng: Random) -> Document:
 
 
 def find_input(rng: Random) -> Document:
-    program = learnable(rng, _any_depth(rng))
+    program = learnable(rng, _depth(rng, SOLVED))
     return Document(_content(CODE_I.solve_prompt(task(program, "code_i"))), fenced("input", program.given))
 
 
 def write_function(rng: Random) -> Document:
     while True:
-        made = function_task(learnable(rng, _any_depth(rng)), rng)
+        made = function_task(learnable(rng, _depth(rng, SOLVED)), rng)
         if made is not None:
             return Document(_content(CODE_F.solve_prompt(made)), fenced("python", made.program))
 
@@ -179,8 +174,8 @@ def seeds(count: int = 24) -> list[dict[str, str]]:
     return [{"program": program.text, "input": program.given} for program in programs]
 
 
-def _any_depth(rng: Random) -> int:
-    return rng.randint(1, LEARNT)
+def _depth(rng: Random, decay: float) -> int:
+    return rng.choices(range(1, LEARNT + 1), [decay**at for at in range(LEARNT)])[0]
 
 
 def _content(prompt: Prompt) -> str:

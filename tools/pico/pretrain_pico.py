@@ -3,10 +3,13 @@
     python tools/pico/pretrain_pico.py --work FOLDER --to src/redqueen/bases/pico
 
 Everything made on the way is kept in the work folder, the training's state every few hundred steps, and the same
-command goes on where it was stopped. Only completions are learnt. The weights are kept in bfloat16.
+command goes on where it was stopped. Only completions are learnt. A step's batch has documents of about one length, so
+that on CUDA a step is captured once for each length and replayed: a model this small would otherwise wait for Python.
+The weights are kept in bfloat16.
 """
 
 import argparse
+import hashlib
 import json
 import math
 import shutil
@@ -25,8 +28,12 @@ from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
 
 HEAD_WIDTH = 32
 SAVE_EVERY = 500
-BATCH_TOKENS = 32_768
-"""In each of the two batches of a step, padding included."""
+BATCH_TOKENS = 65_536
+"""Of a step, padding included."""
+ROUNDED = 32
+"""What lengths are rounded up to a multiple of."""
+EAGER = 3
+"""Steps of each length that are taken before one is captured, as CUDA wants."""
 
 
 def make_model(tokenizer: PreTrainedTokenizerFast, width: int, layers: int) -> LlamaForCausalLM:
@@ -36,8 +43,9 @@ def make_model(tokenizer: PreTrainedTokenizerFast, width: int, layers: int) -> L
             hidden_size=width,
             num_hidden_layers=layers,
             num_attention_heads=heads,
-            num_key_value_heads=heads,
-            intermediate_size=round(width * 8 / 3 / 32) * 32,
+            # On a CPU decoding waits for keys and values: all heads look at the same ones.
+            num_key_value_heads=1,
+            intermediate_size=round(width * 3.5 / 32) * 32,
             vocab_size=VOCABULARY,
             max_position_embeddings=2048,
             tie_word_embeddings=True,
@@ -51,45 +59,41 @@ def make_model(tokenizer: PreTrainedTokenizerFast, width: int, layers: int) -> L
 
 
 class Batches:
-    """The corpus on a device, and batches of documents of about one length."""
+    """The corpus on a device, in batches of one length each."""
 
     def __init__(self, corpus: Shard, device: torch.device):
-        self.tokens_D = torch.from_numpy(corpus.tokens.astype(np.int32)).to(device)
-        lengths = torch.from_numpy(corpus.lengths)
-        self.lengths_N, self.prompts_N = lengths.to(device), torch.from_numpy(corpus.prompts).to(device)
-        self.starts_N = (lengths.cumsum(0) - lengths).to(device)
-        self.firsts_N = torch.from_numpy(corpus.firsts).to(device)
-        order = lengths.argsort(stable=True)
-        ranked = lengths[order]
-        self.rows: list[Tensor] = []
-        at = 0
-        while at < len(order):
-            # As many as fit when all are as long as the longest of them.
-            count = BATCH_TOKENS // int(ranked[min(len(order) - 1, at + BATCH_TOKENS // int(ranked[at]))])
-            self.rows.append(order[at : at + count].to(device))
-            at += count
         self.device = device
+        self.tokens_D = torch.from_numpy(corpus.tokens.astype(np.int32)).to(device)
+        lengths_N = torch.from_numpy(corpus.lengths)
+        self.lengths_N, self.prompts_N = lengths_N.to(device), torch.from_numpy(corpus.prompts).to(device)
+        self.starts_N = (lengths_N.cumsum(0) - lengths_N).to(device)
+        self.firsts_N = torch.from_numpy(corpus.firsts).to(device)
+        rounded_N = -(-lengths_N // ROUNDED) * ROUNDED
+        self.of_length = {int(length): (rounded_N == length).nonzero()[:, 0] for length in rounded_N.unique()}
+        self.shares = [len(rows) for rows in self.of_length.values()]
 
-    def __getitem__(self, number: int) -> tuple[Tensor, Tensor]:
-        """Tokens and what each weighs, padded on the right: nothing looks ahead, so padding needs no mask."""
-        rows = self.rows[number]
-        lengths_B, prompts_B = self.lengths_N[rows, None], self.prompts_N[rows, None]
-        places_T = torch.arange(int(lengths_B.max()), device=self.device)
-        index_B_T = (self.starts_N[rows, None] + places_T).clamp_max(len(self.tokens_D) - 1)
+    def draw(self, rng: Random) -> tuple[int, Tensor, Tensor]:
+        """A length, and tokens with what each weighs, padded on the right to it: nothing looks ahead, so padding needs
+        no mask."""
+        length = rng.choices(list(self.of_length), self.shares)[0]
+        rows = self.of_length[length]
+        drawn_B = rows[torch.tensor([rng.randrange(len(rows)) for _ in range(BATCH_TOKENS // length)])].to(self.device)
+        lengths_B, prompts_B = self.lengths_N[drawn_B, None], self.prompts_N[drawn_B, None]
+        places_T = torch.arange(length, device=self.device)
+        index_B_T = (self.starts_N[drawn_B, None] + places_T).clamp_max(len(self.tokens_D) - 1)
         inside_B_T = places_T < lengths_B
         tokens_B_T = torch.where(inside_B_T, self.tokens_D[index_B_T].long(), 0)
         weights_B_T = (inside_B_T & (places_T >= prompts_B)).float()
-        weights_B_T = torch.where(places_T == prompts_B, self.firsts_N[rows, None], weights_B_T)
-        return tokens_B_T, weights_B_T
+        weights_B_T = torch.where(places_T == prompts_B, self.firsts_N[drawn_B, None], weights_B_T)
+        return length, tokens_B_T, weights_B_T
 
 
 def loss_of(model: Any, tokens_B_T: Tensor, weights_B_T: Tensor) -> Tensor:
     hidden_B_T_H = model.model(input_ids=tokens_B_T, use_cache=False).last_hidden_state[:, :-1]
-    weights_B_T = weights_B_T[:, 1:]
-    learnt_B_T = weights_B_T > 0
-    logits_M_V = model.lm_head(hidden_B_T_H[learnt_B_T]).float()
-    losses_M = F.cross_entropy(logits_M_V, tokens_B_T[:, 1:][learnt_B_T], reduction="none")
-    return (losses_M * weights_B_T[learnt_B_T]).sum() / weights_B_T.sum()
+    weights_M = weights_B_T[:, 1:].flatten()
+    logits_M_V = model.lm_head(hidden_B_T_H).flatten(0, 1).float()
+    losses_M = F.cross_entropy(logits_M_V, tokens_B_T[:, 1:].flatten(), reduction="none")
+    return (losses_M * weights_M).sum() / weights_M.sum()
 
 
 def rate_at(step: int, steps: int, peak: float) -> float:
@@ -100,41 +104,82 @@ def rate_at(step: int, steps: int, peak: float) -> float:
     return peak * 0.5 * (1 + math.cos(math.pi * (step - warm) / max(1, steps - warm)))
 
 
+class Training:
+    """A model and its optimiser, and on CUDA the captured step of each length."""
+
+    def __init__(self, model: Any, device: torch.device):
+        self.model, self.device = model, device
+        self.cuda = device.type == "cuda"
+        matrices = [weight for weight in model.parameters() if weight.ndim > 1]
+        vectors = [weight for weight in model.parameters() if weight.ndim == 1]
+        groups = [{"params": matrices, "weight_decay": 0.05}, {"params": vectors, "weight_decay": 0.0}]
+        self.rate = torch.zeros((), device=device)
+        self.optimiser = torch.optim.AdamW(
+            groups, lr=self.rate, betas=(0.9, 0.98), fused=self.cuda, foreach=False, capturable=self.cuda
+        )
+        self.loss = torch.zeros((), device=device)
+        """The sum since it was last read."""
+        self._graphs: dict[int, tuple[torch.cuda.CUDAGraph, Tensor, Tensor]] = {}
+        self._seen: dict[int, int] = {}
+        self._pool: Any = None
+
+    def step(self, length: int, tokens_B_T: Tensor, weights_B_T: Tensor, rate: float) -> None:
+        self.rate.fill_(rate)
+        self._seen[length] = self._seen.get(length, 0) + 1
+        if not self.cuda or self._seen[length] <= EAGER:
+            self._take(tokens_B_T, weights_B_T)
+            return
+        if length not in self._graphs:
+            torch.cuda.synchronize()
+            graph = torch.cuda.CUDAGraph()
+            self.optimiser.zero_grad(set_to_none=True)
+            with torch.cuda.graph(graph, pool=self._pool):
+                self._take(tokens_B_T, weights_B_T)
+            self._pool = graph.pool()
+            self._graphs[length] = graph, tokens_B_T, weights_B_T
+        graph, tokens, weights = self._graphs[length]
+        if tokens is not tokens_B_T:
+            tokens.copy_(tokens_B_T)
+            weights.copy_(weights_B_T)
+        graph.replay()
+
+    def _take(self, tokens_B_T: Tensor, weights_B_T: Tensor) -> None:
+        self.optimiser.zero_grad(set_to_none=True)
+        with torch.autocast(self.device.type, torch.bfloat16, enabled=self.cuda, cache_enabled=False):
+            loss = loss_of(self.model, tokens_B_T, weights_B_T)
+        loss.backward()
+        torch.nn.utils.clip_grad_norm_(self.model.parameters(), 1.0)
+        self.optimiser.step()
+        self.loss += loss.detach()
+
+
 def train(model: Any, batches: Batches, steps: int, peak: float, seed: int, work: Path) -> list[tuple[int, float]]:
     """Take all steps that the work folder does not have yet; the loss every hundred."""
-    matrices = [weight for weight in model.parameters() if weight.ndim > 1]
-    vectors = [weight for weight in model.parameters() if weight.ndim == 1]
-    groups = [{"params": matrices, "weight_decay": 0.05}, {"params": vectors, "weight_decay": 0.0}]
-    device = batches.device
-    optimiser = torch.optim.AdamW(groups, lr=peak, betas=(0.9, 0.98), fused=device.type == "cuda")
+    training = Training(model, batches.device)
     saved = work / "training.pt"
     begin, curve = 0, []
     if saved.is_file():
-        state = torch.load(saved, map_location=device, weights_only=True)
+        state = torch.load(saved, map_location=batches.device, weights_only=True)
         model.load_state_dict(state["model"])
-        optimiser.load_state_dict(state["optimiser"])
+        training.optimiser.load_state_dict(state["optimiser"])
+        for group in training.optimiser.param_groups:
+            group |= {"lr": training.rate, "fused": training.cuda, "capturable": training.cuda}
         begin, curve = state["step"], state["curve"]
     started = time.perf_counter()
-    losses: list[Tensor] = []
+    counted = begin
     for step in range(begin, steps):
-        rng = Random(f"pico: batches {seed} {step}")
-        for group in optimiser.param_groups:
-            group["lr"] = rate_at(step, steps, peak)
-        for number in rng.sample(range(len(batches.rows)), 2):
-            with torch.autocast(device.type, torch.bfloat16, enabled=device.type == "cuda"):
-                loss = loss_of(model, *batches[number]) / 2
-            loss.backward()
-            losses.append(loss.detach())
-        torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
-        optimiser.step()
-        optimiser.zero_grad(set_to_none=True)
+        training.step(*batches.draw(Random(f"pico: batches {seed} {step}")), rate_at(step, steps, peak))
         if (step + 1) % 100 == 0 or step + 1 == steps:
-            curve.append((step + 1, round(2 * torch.stack(losses).mean().item(), 4)))
-            losses = []
-            print(f"step {step + 1}: loss {curve[-1][1]:.4f}, {time.perf_counter() - started:.0f} s", flush=True)
+            curve.append((step + 1, round(training.loss.item() / (step + 1 - counted), 4)))
+            training.loss.zero_()
+            counted = step + 1
+            print(f"step {step + 1}: loss {curve[-1][1]:.4f}, {time.perf_counter() - started:.1f} s", flush=True)
         if (step + 1) % SAVE_EVERY == 0 or step + 1 == steps:
-            state = {"model": model.state_dict(), "optimiser": optimiser.state_dict(), "step": step + 1, "curve": curve}
-            torch.save(state, saved.with_suffix(".partial"))
+            optimiser = training.optimiser.state_dict()
+            torch.save(
+                {"model": model.state_dict(), "optimiser": optimiser, "step": step + 1, "curve": curve},
+                saved.with_suffix(".partial"),
+            )
             saved.with_suffix(".partial").rename(saved)
     return curve
 
@@ -147,14 +192,26 @@ def save(model: Any, tokenizer: PreTrainedTokenizerFast, folder: Path) -> None:
         (folder / f"{name}.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in rows))
 
 
+def foreign(work: Path, asked: dict[str, Any]) -> str | None:
+    """What a work folder was begun with that is asked for otherwise now; a new one keeps what is asked."""
+    recipe = {name: asked[name] for name in ("width", "layers", "documents", "steps", "lr", "seed")}
+    sources = [Path(__file__).with_name(name).read_bytes() for name in ("grammar.py", "documents.py", "shards.py")]
+    recipe["sources"] = hashlib.sha256(b"".join(sources)).hexdigest()[:16]
+    file = work / "recipe.json"
+    if not file.is_file():
+        file.write_text(json.dumps(recipe) + "\n")
+    begun = json.loads(file.read_text())
+    return next((f"{name} = {begun[name]}" for name in recipe if begun[name] != recipe[name]), None)
+
+
 def main() -> None:
     options = argparse.ArgumentParser(description="Make the base `pico` from nothing.")
     options.add_argument("--work", type=Path, required=True, help="for what an interrupted run goes on from")
     options.add_argument("--to", type=Path, required=True, help="the folder to write; what is there is replaced")
     options.add_argument("--width", type=int, default=128, help=f"a multiple of {HEAD_WIDTH}")
     options.add_argument("--layers", type=int, default=4)
-    options.add_argument("--documents", type=int, default=600_000)
-    options.add_argument("--steps", type=int, default=3900)
+    options.add_argument("--documents", type=int, default=1_000_000)
+    options.add_argument("--steps", type=int, default=12_000)
     options.add_argument("--lr", type=float, default=3e-3)
     options.add_argument("--device", type=torch.device, default=None, help="CUDA if there is any")
     options.add_argument("--seed", type=int, default=0)
@@ -164,6 +221,8 @@ def main() -> None:
     device = asked.device or torch.device("cuda" if torch.cuda.is_available() else "cpu")
     torch.manual_seed(asked.seed)
     asked.work.mkdir(parents=True, exist_ok=True)
+    if (odd := foreign(asked.work, vars(asked))) is not None:
+        options.error(f"{asked.work} was begun with {odd}: name another folder")
     tokenizer = open_tokenizer(asked.work, asked.seed)
     corpus = make_corpus(asked.work, asked.documents, asked.seed)
     print(f"{len(corpus.tokens) / 1e6:.1f} million tokens", flush=True)
