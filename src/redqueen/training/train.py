@@ -279,9 +279,14 @@ def heeding_signals(view: View) -> Iterator[Callable[[], bool]]:
             view.close()
             os._exit(128 + number)
         asked = True
-        view.say(
+        line = (
             "stopping: the phase is finished and the run saved; once more stops at once, and the last checkpoint stays"
         )
+        try:
+            # Not from here: the signal may have come while a line was being printed.
+            asyncio.get_running_loop().call_soon_threadsafe(view.say, line)
+        except RuntimeError:
+            view.say(line)
 
     before = {number: signal.signal(number, ask) for number in (signal.SIGINT, signal.SIGTERM)}
     try:
