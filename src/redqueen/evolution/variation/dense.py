@@ -1,4 +1,4 @@
-"""Merges that look at single entries of Delta W: formed one slot at a time, and cut back to the rank.
+"""Merges that look at single entries of Delta W: formed a few slots at a time, and cut back to the rank.
 
 What a merge gives is no longer of low rank. The child is its best approximation of the parents' rank, found by
 iterating on a subspace that starts with the parents' own.
@@ -16,6 +16,9 @@ from redqueen.evolution.variation.lowrank import Spectrum, orthonormal, refactor
 
 _SMALL = {"cpu": 256, "cuda": 0}
 """Slots with a side of at most this are decomposed whole, which on CUDA takes longer than the iteration."""
+_ENTRIES = {"cpu": 1, "cuda": 1 << 27}
+"""Of Delta W that are formed before they are cut, one slot at least: a CPU has its hands full with one, while CUDA
+takes as long for one as for many."""
 _SPARE = 8
 """Directions beyond the parents', drawn at random, so that the iteration is not blind to what a merge adds."""
 _ROUNDS = 1
@@ -42,29 +45,36 @@ def merged(parents: Sequence[Adapter], draws: Draws, merge: Merge) -> Adapter:
     """The child whose Delta W in every slot is what `merge` makes of the parents', cut to the rank."""
     children = []
     for one, other in pairs(parents):
-        slots = []
-        for index in range(len(one)):
-            mother, father = _slot(one, index), _slot(other, index)
-            start_I_K = torch.cat([mother.a_R_I, father.a_R_I, draws.normal(_SPARE, mother.a_R_I.shape[1])]).mT
-            slots.append(truncated(merge(mother, father), one.rank, start_I_K))
-        u, s, v = (torch.stack(parts) for parts in zip(*slots, strict=True))
+        outputs, inputs = one.b_S_O_R.shape[1], one.a_S_R_I.shape[2]
+        together = max(1, _ENTRIES[one.a_S_R_I.device.type] // (outputs * inputs))
+        spectra = []
+        for first in range(0, len(one), together):
+            indices = range(first, min(first + together, len(one)))
+            delta_S_O_I, starts = one.a_S_R_I.new_empty(len(indices), outputs, inputs), []
+            for delta_O_I, index in zip(delta_S_O_I, indices, strict=True):
+                mother, father = _slot(one, index), _slot(other, index)
+                starts.append(torch.cat([mother.a_R_I, father.a_R_I, draws.normal(_SPARE, inputs)]).mT)
+                delta_O_I.copy_(merge(mother, father))
+            spectra.append(truncated(delta_S_O_I, one.rank, torch.stack(starts)))
+        u, s, v = (torch.cat(parts) for parts in zip(*spectra, strict=True))
         children.append(refactored(one, Spectrum(u, s, v)))
     return replace(parents[0], stacks=tuple(children))
 
 
-def truncated(delta_O_I: Tensor, rank: int, start_I_K: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-    """The `rank` largest components, by an iteration that starts from `start_I_K`: u [O, R], s [R], v [I, R]."""
-    if min(delta_O_I.shape) <= max(_SMALL[delta_O_I.device.type], start_I_K.shape[1]):
-        u_O_K, s_K, vt_K_I = torch.linalg.svd(delta_O_I, full_matrices=False)
-        return _wide(u_O_K, rank), _wide(s_K[None], rank)[0], _directions(vt_K_I.mT, rank)
-    u_O_K = _basis(delta_O_I @ _basis(start_I_K))
+def truncated(delta_S_O_I: Tensor, rank: int, start_S_I_K: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    """The `rank` largest components of each, by an iteration that starts from `start_S_I_K`: u [S, O, R], s [S, R],
+    v [S, I, R]."""
+    if min(delta_S_O_I.shape[1:]) <= max(_SMALL[delta_S_O_I.device.type], start_S_I_K.shape[2]):
+        u_S_O_K, s_S_K, vt_S_K_I = torch.linalg.svd(delta_S_O_I, full_matrices=False)
+        return _wide(u_S_O_K, rank), _wide(s_S_K[:, None], rank)[:, 0], _directions(vt_S_K_I.mT, rank)
+    u_S_O_K = _basis(delta_S_O_I @ _basis(start_S_I_K))
     for _ in range(_ROUNDS):
-        u_O_K = _basis(delta_O_I @ _basis(delta_O_I.mT @ u_O_K))
+        u_S_O_K = _basis(delta_S_O_I @ _basis(delta_S_O_I.mT @ u_S_O_K))
     # delta ~ u (v core)^T
-    v_I_K, core_K_K = (half[0] for half in orthonormal((delta_O_I.mT @ u_O_K)[None]))
-    # A matrix this small is decomposed on the CPU before CUDA has begun.
-    uc_K_K, s_K, vct_K_K = (part.to(delta_O_I.device) for part in torch.linalg.svd(core_K_K.mT.cpu()))
-    return u_O_K @ uc_K_K[:, :rank], s_K[:rank], v_I_K @ vct_K_K.mT[:, :rank]
+    v_S_I_K, core_S_K_K = orthonormal(delta_S_O_I.mT @ u_S_O_K)
+    # Matrices this small are decomposed on the CPU before CUDA has begun.
+    uc_S_K_K, s_S_K, vct_S_K_K = (part.to(delta_S_O_I.device) for part in torch.linalg.svd(core_S_K_K.mT.cpu()))
+    return u_S_O_K @ uc_S_K_K[:, :, :rank], s_S_K[:, :rank], v_S_I_K @ vct_S_K_K.mT[:, :, :rank]
 
 
 def threshold(values: Tensor, share: float, draws: Draws, most: int = 1 << 20) -> Tensor:
@@ -89,13 +99,13 @@ def _slot(stack: Stack, index: int) -> Slot:
     return Slot(stack.a_S_R_I[index], stack.b_S_O_R[index], moments)
 
 
-def _basis(x_N_K: Tensor) -> Tensor:
-    return orthonormal(x_N_K[None])[0][0]
+def _basis(x_S_N_K: Tensor) -> Tensor:
+    return orthonormal(x_S_N_K)[0]
 
 
-def _wide(x_N_K: Tensor, rank: int) -> Tensor:
-    return torch.nn.functional.pad(x_N_K[:, :rank], (0, max(0, rank - x_N_K.shape[1])))
+def _wide(x_S_N_K: Tensor, rank: int) -> Tensor:
+    return torch.nn.functional.pad(x_S_N_K[:, :, :rank], (0, max(0, rank - x_S_N_K.shape[2])))
 
 
-def _directions(v_I_K: Tensor, rank: int) -> Tensor:
-    return v_I_K.repeat(1, -(-rank // v_I_K.shape[1]))[:, :rank]
+def _directions(v_S_I_K: Tensor, rank: int) -> Tensor:
+    return v_S_I_K.repeat(1, 1, -(-rank // v_S_I_K.shape[2]))[:, :, :rank]
