@@ -172,10 +172,10 @@ def test_a_finished_study_is_not_run_again(asked, found, monkeypatch):
 
 def test_what_is_missing_is_run_and_examined_and_nothing_else(asked, found, monkeypatch):
     calls = opened(monkeypatch)
-    more = study(replace(asked, seeds=3, arms=("single",)))
-    assert more is not None and [each.seed for each in more.outcomes] == [0, 1, 2]
+    more = study(replace(asked, seeds=2, first_seed=1, arms=("single",)))
+    assert more is not None and [each.seed for each in more.outcomes] == [1, 2]
     assert calls == [["single-2/solo"]]
-    assert more.outcomes[:2] == found.outcomes[2:]
+    assert more.outcomes[0] == found.outcomes[3]
 
 
 def test_a_study_that_is_stopped_goes_on_from_its_checkpoints(asked, found, place, monkeypatch):
@@ -245,6 +245,7 @@ def test_a_mistake_is_one_line(place, capsys):
     for words, complaint in (
         (["--settings", "nothing.toml"], "race: there is no settings file"),
         (["--seeds", "0"], "race: a study needs seeds"),
+        (["--first-seed", "996"], "race: seeds from 1000 on are the sweep's; use seeds from 0 to 999"),
         (["--jobs", "0"], "race: a study needs seeds, attempts and jobs"),
         (["--arms", "single", "single"], "race: an arm or a learning rate is named twice"),
     ):

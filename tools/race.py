@@ -46,6 +46,7 @@ class Study:
     overrides: Sequence[tuple[str, str]] = ()
     arms: Sequence[str] = ARMS
     seeds: int = 5
+    first_seed: int = 0
     steps: int | None = None
     rates: Sequence[float] = ()
     """Of the sweep; without them the settings' own is used for all arms."""
@@ -98,7 +99,7 @@ def study(asked: Study) -> Found | None:
     entries = tuple(
         Entry(arm, seed, asked.settings(arm, seed, rates.get(arm), asked.steps), asked.to / f"{arm}-{seed}")
         for arm in asked.arms
-        for seed in range(asked.seeds)
+        for seed in range(asked.first_seed, asked.first_seed + asked.seeds)
     )
     answered = hold(entries, sitting, asked.jobs)
     if answered is None:
@@ -126,8 +127,10 @@ def _check(asked: Study) -> None:
             raise InputError(f"there is no arm {name}", f"the arms are {', '.join([POPULATION, *arms.ARMS])}")
     if len(set(asked.arms)) < len(asked.arms) or len(set(asked.rates)) < len(asked.rates):
         raise InputError("an arm or a learning rate is named twice", "name each once")
-    if not 1 <= asked.seeds <= FIRST_SEED or min(asked.sweep_seeds, asked.attempts, asked.jobs) < 1:
-        raise InputError("a study needs seeds, attempts and jobs", f"use 1 or more, and {FIRST_SEED} seeds at most")
+    if min(asked.seeds, asked.sweep_seeds, asked.attempts, asked.jobs) < 1:
+        raise InputError("a study needs seeds, attempts and jobs", "use 1 or more")
+    if asked.first_seed < 0 or asked.first_seed + asked.seeds > FIRST_SEED:
+        raise InputError(f"seeds from {FIRST_SEED} on are the sweep's", f"use seeds from 0 to {FIRST_SEED - 1}")
 
 
 def _jobs(asked: Study, seconds: float) -> str:
@@ -145,20 +148,34 @@ def _jobs(asked: Study, seconds: float) -> str:
 
 
 def _rates(text: str) -> tuple[float, ...]:
-    return tuple(float(part) for part in text.split(","))
+    try:
+        return tuple(float(part) for part in text.split(","))
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"{text!r} is no list of numbers with commas between them") from None
 
 
 def main(argv: Sequence[str] | None = None) -> None:
     options = argparse.ArgumentParser(
-        description="The population beside its baselines, over seeds.", allow_abbrev=False
+        description="The population beside its baselines, over seeds. The same command again goes on where it was "
+        "stopped. Settings are given as --section.key value.",
+        allow_abbrev=False,
+        formatter_class=argparse.ArgumentDefaultsHelpFormatter,
     )
     options.add_argument("--to", type=Path, required=True, help="the folder of the runs and of outcomes.json")
-    options.add_argument("--settings", default="demo", metavar="FILE|PRESET")
-    options.add_argument("--arms", nargs="+", choices=[POPULATION, *arms.ARMS], default=list(ARMS), metavar="ARM")
-    options.add_argument("--seeds", type=int, default=5)
+    options.add_argument("--settings", default="demo", metavar="FILE|PRESET", help="what all races share")
+    options.add_argument(
+        "--arms",
+        nargs="+",
+        choices=[POPULATION, *arms.ARMS],
+        default=list(ARMS),
+        metavar="ARM",
+        help="which of population, " + ", ".join(arms.ARMS),
+    )
+    options.add_argument("--seeds", type=int, default=5, help="races of each arm")
+    options.add_argument("--first-seed", type=int, default=0, help="for seeds that had no part in choosing settings")
     options.add_argument("--steps", type=int, help="of every race; run.steps of the settings when left out")
     options.add_argument("--sweep", type=_rates, default=(), metavar="LR,LR", help="choose each arm's rate from these")
-    options.add_argument("--sweep-seeds", type=int, default=2)
+    options.add_argument("--sweep-seeds", type=int, default=2, help="races of each arm and rate")
     options.add_argument("--sweep-steps", type=int, help="as the study's when left out")
     options.add_argument("--attempts", type=int, default=8, help="at each task of the exam, beside a greedy one")
     options.add_argument("--jobs", type=int, default=1, help="processes, an engine in each")
@@ -172,6 +189,7 @@ def main(argv: Sequence[str] | None = None) -> None:
         overrides=[(name.removeprefix("--"), value) for name, value in zip(rest[::2], rest[1::2], strict=True)],
         arms=given.arms,
         seeds=given.seeds,
+        first_seed=given.first_seed,
         steps=given.steps,
         rates=given.sweep,
         sweep_seeds=given.sweep_seeds,

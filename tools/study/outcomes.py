@@ -148,7 +148,10 @@ def markdown(outcomes: Sequence[Outcome], base: Mapping[str, float], attempts: i
         blocks += [f"Each arm less {POPULATION}, seed by seed:", _differences(against, mains, "{} less " + POPULATION)]
         claimed = {arm: less(outcomes, POPULATION, arm) for arm in CLAIM if arm in arms}
         if claimed:
-            blocks += ["What the paper claims:", _differences(claimed, mains, POPULATION + " less {}")]
+            blocks += [
+                "The claim of the paper, as measured here:",
+                _differences(claimed, mains, POPULATION + " less {}"),
+            ]
     blocks.append(
         f"± is half of the 95 % interval over seeds (Student's t), not corrected for the number of comparisons. "
         f"A slope is what {PER} steps add, by least squares over all steps. Exam figures are means over a run's "
