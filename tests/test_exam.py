@@ -375,6 +375,15 @@ def test_an_exam_of_a_run_has_its_students_their_mean_and_the_base(redqueen, run
     assert shown[3] == f"{100 * whole['s0']['sampled']:.1f}"
 
 
+def test_pass_at_one_of_many_attempts_is_the_accuracy_of_them_all(redqueen, run, exam):
+    asked = ("exam", run, "--tasks", exam, "--attempts", 3, "--k", 1, *HERE)
+    found = json.loads(redqueen(*asked, "--json")[1])
+    assert (found["attempts"], found["k"]) == (3, 1)
+    for each in found["examinees"]:
+        assert each["parts"][0]["pass_at_k"] == pytest.approx(each["parts"][0]["sampled"])
+    assert "pass@1" in redqueen(*asked)[1].splitlines()[0]
+
+
 def test_bands_that_are_asked_for_get_what_they_get_in_the_whole_exam(redqueen, run, exam):
     asked = ("exam", run, "--tasks", exam, "--attempts", 2, "--json", *HERE)
     whole, low = (json.loads(redqueen(*asked, *more)[1]) for more in ((), ("--bands", "low")))
@@ -428,6 +437,8 @@ def test_what_cannot_be_examined_together_is_refused_in_one_line(redqueen, run, 
         ((f"{run}:7",), f"{run} has no checkpoint of step 7; its checkpoints are of steps 1, 2"),
         ((place / "nothing",), f"there is no base {place / 'nothing'}"),
         (("chains", "--attempts", 0), "--attempts cannot be 0"),
+        (("chains", "--k", 0), "--k cannot be 0"),
+        (("chains", "--attempts", 4, "--k", 5), "pass@5 cannot be told from 4 attempts; use --attempts 5 or more"),
         (("chains", "--bands", "low,deep"), f"{exam} has no band 'deep'; it has low, high"),
         (("chains", "--to", exam), f"{exam} is of no known format"),
         (("chains", "--to", run / "no" / "x.json"), "there is no folder"),

@@ -28,6 +28,8 @@ class Exam(Command):
     """Of these bands only; of all when left out."""
     attempts: int = 8
     """At each task, beside a greedy one."""
+    k: int | None = None
+    """Of pass@k, which is the surer the more attempts there are; the number of attempts when left out."""
     role: Literal["students", "teachers", "all"] = "students"
     """Whom of a run."""
     json: bool = False
@@ -37,12 +39,15 @@ class Exam(Command):
 
     def run(self) -> None:
         attempts = positive("--attempts", self.attempts)
+        k = attempts if self.k is None else positive("--k", self.k)
+        if k > attempts:
+            raise InputError(f"pass@{k} cannot be told from {attempts} attempts", f"use --attempts {k} or more")
         if self.to is not None:
             _refuse(self.to)
         from redqueen.exam.sitting import sit
 
         bands = [] if self.bands is None else [band.strip() for band in self.bands.split(",")]
-        report = sit(self.what, self.tasks, bands, self.role, attempts, self.settings)
+        report = sit(self.what, self.tasks, bands, self.role, attempts, k, self.settings)
         show(report, as_json=self.json)
         if self.to is not None:
             from redqueen.runs.whole import write_text

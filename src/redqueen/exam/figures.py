@@ -33,7 +33,7 @@ class Figures:
     greedy: float
     """The same at temperature 0, one attempt for each task."""
     pass_at_k: float
-    """The share of tasks that one of k attempts solves, k being the number of attempts."""
+    """The share of tasks that one of k attempts solves."""
     well_formed: float
     """The share of attempts that could be judged."""
     tokens: float

@@ -41,7 +41,7 @@ class Report:
 
     base: str
     how: Mapping[str, Any]
-    """The file, the prompts' form, attempts, temperature, the longest attempt; what it was computed on."""
+    """The file, the prompts' form, attempts, k of pass@k, temperature, the longest attempt; what it was computed on."""
     parts: tuple[Part, ...]
     """All tasks first."""
     rows: tuple[Row, ...]
@@ -79,8 +79,14 @@ class Report:
         bands = bands if len(bands) > 1 else []
         table = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False, padding=(0, 1))
         table.add_column(Text("%"))
-        k = self.how["attempts"]
-        heads = [*(str(self.parts[at].band) for at in bands), "all", "greedy", f"pass@{k}", "well formed", "tokens"]
+        heads = [
+            *(str(self.parts[at].band) for at in bands),
+            "all",
+            "greedy",
+            f"pass@{self.how['k']}",
+            "well formed",
+            "tokens",
+        ]
         for head in heads:
             table.add_column(Text(printable(head)), justify="right", no_wrap=True)
         for row in self.rows:
@@ -94,7 +100,8 @@ class Report:
         tasks, how = len(self.parts[0].places), self.how
         lines = [
             f"{tasks:,} tasks, {how['attempts']} sampled (temperature {how['temperature']:g}) and 1 greedy attempt at "
-            f"each, {how['form']} prompts, at most {how['max_tokens']} tokens"
+            f"each, {how['form']} prompts, at most {how['max_tokens']} tokens; "
+            f"{'bands and all are' if len({part.band for part in self.parts}) > 2 else 'all is'} sampled accuracy"
         ]
         summaries = [row for row in self.rows if row.summary]
         for row in summaries:
@@ -115,10 +122,10 @@ def report(
 ) -> Report:
     """Everybody's answers and the base's, in figures."""
     found = parts(tasks)
-    base_N_F = scores(base)
+    base_N_F = scores(base, k=how["k"])
 
     def row(name: str, of: Sequence[Answers], group: Group | None, members: Sequence[str] = ()) -> Row:
-        ours_N_F = scores(*of)
+        ours_N_F = scores(*of, k=how["k"])
         chosen = [list(part.places) for part in found]
         of_parts = tuple(figures(ours_N_F[places]) for places in chosen)
         if group is None:

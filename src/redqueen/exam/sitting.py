@@ -26,7 +26,7 @@ _BARE = ""
 
 
 def sit(
-    whats: Sequence[str], tasks: str | None, bands: Sequence[str], role: Asked, attempts: int, settings: Config
+    whats: Sequence[str], tasks: str | None, bands: Sequence[str], role: Asked, attempts: int, k: int, settings: Config
 ) -> Report:
     """Examine all that these runs, PEFT folders and bases have, and their base."""
     examinees = find(whats, role)
@@ -63,7 +63,7 @@ def sit(
                 )
             )  # fmt: skip
             computed = {"device": engine.device.type, "dtype": str(engine.dtype).removeprefix("torch.")}
-    given = {"form": str(form), "attempts": attempts, "temperature": temperature, "max_tokens": max_tokens}
+    given = {"form": str(form), "attempts": attempts, "k": k, "temperature": temperature, "max_tokens": max_tokens}
     how = {"exam": str(file), "bands": list(bands or there), **given, **computed}
     return report(examinees, exam, answers.pop(_BARE), answers, how)
 
