@@ -181,7 +181,9 @@ def _quarters(store: Store, settings: Config, first: range, last: range) -> tupl
     rows.append(("structural cells, new", *(_count(new.total(quarter)) for quarter in (first, last))))
     blocks = any(figure is not None and figure.blocks for both in figures.values() for figure in both)
     bears = "~ is over blocks of steps and says nothing of other seeds" if blocks else "too few steps for an interval"
-    return Table("First quarter -> last quarter", ("", _span(first), _span(last)), tuple(rows)), f"one seed: {bears}"
+    return Table("First quarter -> last quarter", ("", _span(first), _span(last)), tuple(rows)), (
+        f"one seed: {bears}; tasks are the teachers' own and change, so solve rates say little of how good students are"
+    )
 
 
 def _totals(store: Store, phases: Mapping[str, float]) -> str:
