@@ -26,7 +26,7 @@ demo: $(READY)
 	@$(BIN)/redqueen train demo --run runs/demo
 
 test: check
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest -n 2 --no-loadscope-reorder
 
 check: $(READY)
 	$(BIN)/python -m ruff check

@@ -12,7 +12,7 @@ from kill import Left, Trial
 import redqueen
 
 TOOL = Path(__file__).parents[2] / "tools" / "kill" / "kill.py"
-RANDOM, EVERY = 3, 12
+RANDOM, EVERY = 2, 16
 
 
 @pytest.fixture(scope="module")
@@ -41,6 +41,8 @@ def test_killed_at_random_it_ends_with_the_same_members_and_records(found):
 def test_killed_at_a_flush_or_a_rename_it_ends_with_the_same_members_and_records(found):
     assert found["calls"] > 40
     assert len(found["at_calls"]) >= found["calls"] // EVERY
+    calls = {trial["kills"][0].rpartition(", ")[2].split()[0] for trial in found["at_calls"]}
+    assert "fsync" in calls and calls & {"rename", "replace"}
     for trial in found["at_calls"]:
         assert trial["differs"] == [], trial
 

@@ -58,7 +58,7 @@ def test_a_race_that_was_stopped_between_its_events_goes_on_to_the_same_end(pico
 # What pays is what is learnt
 
 LEARNING: dict[str, Any] = {
-    "run": {"steps": 12, "checkpoint_every": 12, "measure_every": 12},
+    "run": {"steps": 8, "checkpoint_every": 8, "measure_every": 8},
     "population": {"teachers": 1, "students": 1},
     "engine": {"rank": 8},
     "tasks": {"prompts": 4, "proposals": 8, "attempts": 8},
@@ -77,5 +77,5 @@ def test_students_learn_what_pays_and_unlearn_it_when_the_rewards_sign_is_flippe
     paid = {grade: sign * reward for grade, reward in rewards.STUDENT.items()}
     monkeypatch.setattr(rewards, "STUDENT", paid)
     ran = race_to_the_end(place / f"learning{sign}", settings(changes=LEARNING))
-    before, after = share_of_traces(ran, 1, 2), share_of_traces(ran, 11, 12)
+    before, after = share_of_traces(ran, 1, 2), share_of_traces(ran, 7, 8)
     assert after > before + 0.2 if sign > 0 else after < before - 0.05

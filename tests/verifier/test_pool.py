@@ -427,7 +427,7 @@ def test_zygotes_that_cannot_start_fail_only_the_jobs_that_need_them() -> None:
 
 
 def test_a_long_queue_of_one_flavour_does_not_hold_up_another(any_verifier) -> None:
-    loops = [Job.calls("def f():\n    while True: pass", [""], twice=False)] * 200
+    loops = [Job.calls("def f():\n    while True: pass", [""], twice=False, limits=Limits(cpu_s=0.05))] * 200
     under_way = any_verifier.submit(loops)
     assert verdicts(any_verifier, Job.calls("import json\ndef f(): return json.dumps(1)", [""])) == ["ok:'1'"]
     assert not under_way.done()

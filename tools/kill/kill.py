@@ -1,7 +1,7 @@
 """Kill a race at random moments and at every flush and rename, resume it, and compare it with one that was left alone.
 
     python tools/kill/kill.py                           30 random kills, and one at every flush and rename
-    python tools/kill/kill.py --kills 3 --every 12      fewer, as the test suite does
+    python tools/kill/kill.py --kills 2 --every 16      fewer, as the test suite does
 
 The race that is left alone is a plain `redqueen train`. The others are forks of this process, which has everything
 imported, so that kills fall into the race and not into its imports; what they call is the command's own `main`. SQLite
