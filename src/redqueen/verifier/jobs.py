@@ -97,11 +97,15 @@ class Job:
     twice: bool = True
     """Run under two hash seeds, the calls in opposite order, and demand equal results."""
     limits: Limits = field(default_factory=Limits)
+    maths: bool = False
+    """Run in a guest that has math-verify, as `redqueen_maths`."""
 
     def __post_init__(self) -> None:
         texts = (self.source, self.entry, self.stdin, *self.texts, *(text for pair in self.modules for text in pair))
         if not all(isinstance(text, str) for text in texts) or not all(len(pair) == 2 for pair in self.modules):
             raise TypeError("a job is made of text: write arguments as in a call (`'12'`), modules as (name, source)")
+        if self.numpy and self.maths:
+            raise ValueError("a guest has numpy or math-verify")
         if self.mode is not Mode.PROGRAM and not self.texts:
             raise ValueError(f"a job of mode {self.mode} needs at least one text")
         if self.twice and self.mode in (Mode.LITERALS, Mode.ARGUMENTS):
@@ -142,6 +146,19 @@ class Job:
     def literals(cls, texts: Iterable[str], *, limits: Limits | None = None) -> "Job":
         """Read texts as Python literals inside a guest: one result per text."""
         return cls(Mode.LITERALS, texts=tuple(texts), twice=False, limits=limits or Limits())
+
+    @classmethod
+    def answers(cls, pairs: Iterable[tuple[str, str]], *, limits: Limits) -> "Job":
+        """Whether each right answer and the answer beside it say the same, by math-verify: one result per pair."""
+        source = "from redqueen_maths import same as f"
+        return cls(
+            Mode.CALLS,
+            source,
+            tuple(f"{gold!r}, {answer!r}" for gold, answer in pairs),
+            twice=False,
+            limits=limits,
+            maths=True,
+        )
 
     @classmethod
     def arguments(cls, texts: Iterable[str], *, limits: Limits | None = None) -> "Job":

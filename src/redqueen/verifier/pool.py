@@ -20,7 +20,7 @@ from redqueen.verifier.tiers import (
     mend,
     unsupported,
 )
-from redqueen.verifier.zygotes import PRELOAD, available_cores, numpy_paths
+from redqueen.verifier.zygotes import PRELOAD, available_cores, maths_paths, numpy_paths
 
 
 class Verifier(Protocol):
@@ -82,6 +82,10 @@ class LocalVerifier:
         """Start a batch and return at once; the future gets its outcomes."""
         if any(job.numpy for job in jobs) and not numpy_paths():
             raise InputError("a program wants numpy, which is not installed", "run `pip install numpy`")
+        if any(job.maths for job in jobs) and not maths_paths():
+            raise InputError(
+                "math-verify, which grades mathematics, is not installed", "run `pip install redqueen[evals]`"
+            )
         return self._pool().submit(jobs)
 
     def zygote_pids(self) -> list[int]:

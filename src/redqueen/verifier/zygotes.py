@@ -31,8 +31,8 @@ _TIME_ZONES = ("UTC0", "LATER-24")
 """The second run of a job is a day ahead by its local time, so that what depends on the date shows."""
 
 CORE = (
-    "__future__", "abc", "bisect", "collections.abc", "copy", "enum", "functools", "heapq", "io", "itertools", "math",
-    "operator", "os", "re", "string", "sys", "time", "types", "typing",
+    "__future__", "abc", "bisect", "collections.abc", "copy", "enum", "functools", "heapq", "io", "itertools",
+    "marshal", "math", "operator", "os", "re", "string", "sys", "time", "types", "typing",
     # Plain arithmetic on long integers imports it from Python 3.12 on.
     *(["_pylong"] if sys.version_info >= (3, 12) else []),
 )  # fmt: skip
@@ -54,6 +54,8 @@ PRELOAD = (
 )  # fmt: skip
 """What programs may import. A module counts only if it is listed: a guest cannot open a file to import from."""
 NUMPY_PRELOAD = ("numpy", "numpy.linalg", "numpy.fft", "numpy.random", "numpy.polynomial", "numpy.ma")
+MATHS = "redqueen_maths"
+_MATHS_NEEDS = ("math_verify", "latex2sympy2_extended", "antlr4", "sympy", "mpmath")
 _ONE_THREAD = {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
 """A zygote must have a single thread when it forks."""
 
@@ -65,6 +67,8 @@ class Modules(StrEnum):
     ALL = "all"
     NUMPY = "numpy"
     """All, and numpy."""
+    MATHS = "maths"
+    """All, and math-verify."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,7 +117,7 @@ class Zygote:
             str(_PADDING * second),
             ",".join(_held(self.flavour.modules, preload)),
         ]
-        paths = numpy_paths() if self.flavour.modules is Modules.NUMPY else []
+        paths = {Modules.NUMPY: numpy_paths, Modules.MATHS: maths_paths}.get(self.flavour.modules, list)()
         command = [sys.executable, "-s", "-P", "-S", "-B", str(GUEST / "zygote.py")]
         return subprocess.Popen(
             [*command, str(control_fd), *words, *paths],
@@ -171,8 +175,12 @@ def modules_for(job: Job) -> Modules:
     """The smallest zygote that has what the job's texts import."""
     if job.numpy:
         return Modules.NUMPY
-    texts = (job.source, *job.texts, *(text for _, text in job.modules))
-    return Modules.CORE if all(_needs_only_core(text) for text in texts) else Modules.ALL
+    if job.maths:
+        return Modules.MATHS
+    if not all(text.isascii() and "\\N" not in text for text in job.texts):
+        return Modules.ALL
+    sources = (job.source, *(text for _, text in job.modules))
+    return Modules.CORE if all(_needs_only_core(text) for text in sources) else Modules.ALL
 
 
 def _needs_only_core(text: str) -> bool:
@@ -189,7 +197,7 @@ def _needs_only_core(text: str) -> bool:
 def _held(modules: Modules, preload: Sequence[str]) -> list[str]:
     if modules is Modules.CORE:
         return [name for name in preload if name in CORE]
-    return [*preload, *(NUMPY_PRELOAD if modules is Modules.NUMPY else ())]
+    return [*preload, *{Modules.NUMPY: NUMPY_PRELOAD, Modules.MATHS: (MATHS,)}.get(modules, ())]
 
 
 def available_cores() -> int:
@@ -199,5 +207,18 @@ def available_cores() -> int:
 
 def numpy_paths() -> list[str]:
     """The folder that numpy would be imported from, without importing it here."""
-    spec = importlib.util.find_spec("numpy")
-    return [] if spec is None or spec.origin is None else [str(Path(spec.origin).parent.parent)]
+    return _folders(("numpy",))
+
+
+def maths_paths() -> list[str]:
+    """The folders of math-verify, of what it needs, and of our own use of it; none where any of that is missing."""
+    found = _folders(_MATHS_NEEDS)
+    return [*found, str(GUEST / "maths")] if found else []
+
+
+def _folders(packages: Sequence[str]) -> list[str]:
+    """Where packages would be imported from, each folder once; none where one of them is missing."""
+    origins = [spec and spec.origin for spec in map(importlib.util.find_spec, packages)]
+    if None in origins:
+        return []
+    return list(dict.fromkeys(str(Path(origin).parent.parent) for origin in origins if origin))
