@@ -7,11 +7,11 @@ two of them is their weights, and an exam comes out the same every time (up to t
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from redqueen.engine.flow import sample_and_check
 from redqueen.engine.local import LocalEngine
 from redqueen.engine.protocol import MemberId, Sample, SampleRequest, Stop
 from redqueen.errors import InputError
 from redqueen.keys import key
-from redqueen.phases.flow import sample_and_check
 from redqueen.tasks import all_kinds
 from redqueen.tasks.library import ExamTask
 from redqueen.tasks.protocol import Attempt, Form, Verdict

@@ -4,12 +4,13 @@ A run's adapters are read from its checkpoint one by one, without their optimise
 """
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import TYPE_CHECKING, Any, Literal
 
-from redqueen.config import load
+from redqueen.config import load, open_engine
 from redqueen.engine import peft
 from redqueen.engine.base import config as base_config
 from redqueen.engine.protocol import MemberState
@@ -22,6 +23,10 @@ from redqueen.runs import checkpoints, export
 from redqueen.runs.run import CONFIG
 from redqueen.runs.store import RECORDS
 from redqueen.settings import Config
+from redqueen.toml import shown
+
+if TYPE_CHECKING:
+    from redqueen.engine.local import LocalEngine
 
 Asked = Literal["students", "teachers", "all"]
 
@@ -66,12 +71,16 @@ def find(whats: Sequence[str], asked: Asked) -> Examinees:
         if what in bases:
             raise InputError(f"{what} is named twice", "name it once")
         prefix = f"{what}/" if len(whats) > 1 else ""
-        run, step = _run(what)
+        run, step, member = _run(what)
         if run is not None:
             settings[what] = load(str(run / CONFIG))
             checkpoint, told = export.find(run, step)
             notes += told
-            groups += _of_run(what, prefix, checkpoint, settings[what], asked)
+            if member is None:
+                groups += _of_run(what, prefix, checkpoint, settings[what], asked)
+            else:
+                state = peft.load(export.member_folder(checkpoint, member))
+                groups.append(Group(what, export.step_of(checkpoint), None, {what: state}))
             named = settings[what].engine.base
         elif (Path(what) / peft.CONFIG).is_file():
             groups.append(Group(what, None, None, {what: peft.load(what)}))
@@ -94,14 +103,17 @@ def find(whats: Sequence[str], asked: Asked) -> Examinees:
     return found
 
 
-def _run(what: str) -> tuple[Path | None, int | None]:
-    """The folder of the run that is meant, if one is, and the step."""
+def _run(what: str) -> tuple[Path | None, int | None, str | None]:
+    """The folder of the run that is meant, if one is, the step, and the member if only one is meant."""
     if (Path(what) / RECORDS).is_file():
-        return Path(what), None
-    folder, _, step = what.rpartition(":")
-    if folder and step.isascii() and step.isdigit() and (Path(folder) / RECORDS).is_file():
-        return Path(folder), int(step)
-    return None, None
+        return Path(what), None, None
+    for name, member in ((what, None), (str(Path(what).parent), Path(what).name)):
+        if member is not None and (Path(name) / RECORDS).is_file() and not Path(what).exists():
+            return Path(name), None, member
+        folder, _, step = name.rpartition(":")
+        if folder and step.isascii() and step.isdigit() and (Path(folder) / RECORDS).is_file():
+            return Path(folder), int(step), member
+    return None, None, None
 
 
 def _of_run(what: str, prefix: str, checkpoint: Path, settings: Config, asked: Asked) -> list[Group]:
@@ -137,3 +149,36 @@ def _fit(members: Mapping[str, MemberState]) -> None:
             raise InputError(f"{first} has {why}", "examine them apart: they get the same random numbers")
         if why := difference(other, state):
             raise InputError(f"{first} and {name} cannot be examined together: {why}", "examine them apart")
+
+
+@contextmanager
+def seated(examinees: Examinees, settings: Config) -> Iterator["LocalEngine"]:
+    """An engine with everybody's adapters, computing as the runs did unless the options say otherwise."""
+    runs = examinees.settings
+    fitting: dict[str, Any] = {
+        "base": examinees.base,
+        "dtype": agreed("engine", "dtype", settings, runs, settings.engine.dtype),
+    }
+    if examinees.members:
+        state = next(iter(examinees.members.values()))
+        fitting |= {"rank": state.rank, "alpha": state.alpha, "target_modules": tuple(state.factors)}
+    with open_engine(settings.engine.model_copy(update=fitting), list(examinees.members)) as engine:
+        for name, state in examinees.members.items():
+            engine.write(name, state)
+        yield engine
+
+
+def agreed(section: str, name: str, given: Config, runs: Mapping[str, Config], otherwise: Any) -> Any:
+    """What the options say; or what the runs say, which must agree; or what there is otherwise."""
+    mine = getattr(given, section)
+    if name in mine.model_fields_set:
+        return getattr(mine, name)
+    theirs = {what: getattr(getattr(settings, section), name) for what, settings in runs.items()}
+    for what, value in theirs.items():
+        first, other = next(iter(theirs.items()))
+        if value != other:
+            raise InputError(
+                f"{first} has {section}.{name} = {shown(other)}, and {what} has {shown(value)}",
+                f"say what the exam shall have with --{section}.{name.replace('_', '-')}",
+            )
+    return next(iter(theirs.values()), otherwise)

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 from redqueen.command import printable
 from redqueen.exam.exam import Answers
 from redqueen.exam.examinees import Examinees, Group
-from redqueen.exam.figures import DRAWS, Figures, Gain, Interval, Part, figures, gain, parts, scores
+from redqueen.exam.figures import Figures, Gain, Part, figures, gain, parts, scores
+from redqueen.measure.resampling import DRAWS, Interval
 from redqueen.tasks.library import ExamTask
 
 if TYPE_CHECKING:

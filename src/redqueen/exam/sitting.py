@@ -6,20 +6,18 @@ with, unless the options say otherwise; where it is computed is this machine's b
 
 import asyncio
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
-from redqueen.config import open_engine, open_verifier
+from redqueen.config import open_verifier
 from redqueen.engine.pull import EMBEDDED, exam_file
 from redqueen.errors import InputError
 from redqueen.exam.exam import examine
-from redqueen.exam.examinees import Asked, find
+from redqueen.exam.examinees import Asked, agreed, find, seated
 from redqueen.exam.report import Report, report
 from redqueen.settings import Config
 from redqueen.tasks.library import read_exam, validated_exam
 from redqueen.tasks.protocol import Form
-from redqueen.toml import shown
 
 _BARE = ""
 """The bare base among the examinees: no member has this name."""
@@ -38,21 +36,12 @@ def sit(
             raise InputError(f"{file} has no band {band!r}", f"it has {', '.join(there)}")
     drafts = [each for each in drafts if not bands or each.band in bands]
     runs = examinees.settings
-    form = Form(_chosen("tasks", "form", settings, runs, "short" if examinees.base in EMBEDDED else "long"))
-    temperature: float = _chosen("rl", "temperature", settings, runs, settings.rl.temperature)
-    max_tokens: int = _chosen("tasks", "attempt_tokens", settings, runs, settings.tasks.attempt_tokens)
-    fitting: dict[str, Any] = {
-        "base": examinees.base,
-        "dtype": _chosen("engine", "dtype", settings, runs, settings.engine.dtype),
-    }
-    if examinees.members:
-        state = next(iter(examinees.members.values()))
-        fitting |= {"rank": state.rank, "alpha": state.alpha, "target_modules": tuple(state.factors)}
+    form = Form(agreed("tasks", "form", settings, runs, "short" if examinees.base in EMBEDDED else "long"))
+    temperature: float = agreed("rl", "temperature", settings, runs, settings.rl.temperature)
+    max_tokens: int = agreed("tasks", "attempt_tokens", settings, runs, settings.tasks.attempt_tokens)
     with open_verifier(settings.verifier) as verifier:
         exam = asyncio.run(validated_exam(drafts, verifier))
-        with open_engine(settings.engine.model_copy(update=fitting), list(examinees.members)) as engine:
-            for name, state in examinees.members.items():
-                engine.write(name, state)
+        with seated(examinees, settings) as engine:
             names: dict[str, str | None] = {_BARE: None} | {name: name for name in examinees.members}
             asked = f"{len(exam):,} tasks, {attempts} sampled and 1 greedy attempt at each"
             print(f"redqueen: {asked}, by {', '.join(['the base', *examinees.members])}", file=sys.stderr)
@@ -74,19 +63,3 @@ def _tasks_file(asked: str | None, base: str) -> Path:
     if base in EMBEDDED and EMBEDDED[base].exam.is_file():
         return EMBEDDED[base].exam
     raise InputError(f"the base {base} has no exam of its own", "name one with --tasks FILE.jsonl")
-
-
-def _chosen(section: str, name: str, given: Config, runs: Mapping[str, Config], otherwise: Any) -> Any:
-    """What the options say; or what the runs say, which must agree; or what there is otherwise."""
-    mine = getattr(given, section)
-    if name in mine.model_fields_set:
-        return getattr(mine, name)
-    theirs = {what: getattr(getattr(settings, section), name) for what, settings in runs.items()}
-    for what, value in theirs.items():
-        first, other = next(iter(theirs.items()))
-        if value != other:
-            raise InputError(
-                f"{first} has {section}.{name} = {shown(other)}, and {what} has {shown(value)}",
-                f"say what the exam shall have with --{section}.{name.replace('_', '-')}",
-            )
-    return next(iter(theirs.values()), otherwise)

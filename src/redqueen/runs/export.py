@@ -46,13 +46,13 @@ def step_of(checkpoint: Path) -> int:
 
 def adapter(checkpoint: Path, member: str, to: Path) -> None:
     """Write a member as a PEFT folder of its own."""
-    folder = _member(checkpoint, member)
+    folder = member_folder(checkpoint, member)
     peft.save_like(peft.load(folder), to, folder, {name: str(each.folder) for name, each in EMBEDDED.items()})
 
 
 def merged(run: Path, checkpoint: Path, member: str, to: Path) -> None:
     """Write the run's base with a member added to its weights, in the base's own dtype."""
-    state = peft.load(_member(checkpoint, member))
+    state = peft.load(member_folder(checkpoint, member))
     if to.exists():
         raise InputError(f"{to} is there already", "name another folder, or remove it")
     name = load_settings(str(run / "config.toml")).engine.base
@@ -82,7 +82,7 @@ def merge(model: torch.nn.Module, state: MemberState) -> None:
         weight_O_I.copy_(weight_O_I.float() + update_O_I.to(weight_O_I.device))
 
 
-def _member(checkpoint: Path, member: str) -> Path:
+def member_folder(checkpoint: Path, member: str) -> Path:
     there = sorted(each.name for each in (checkpoint / checkpoints.MEMBERS).iterdir() if each.is_dir())
     if member not in there:
         raise InputError(
