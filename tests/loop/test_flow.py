@@ -7,8 +7,8 @@ from dataclasses import replace
 import pytest
 
 from loop.scripted import Script, race, sample
+from redqueen.engine.flow import sample_and_check
 from redqueen.engine.protocol import Done, Sample, SampleRequest
-from redqueen.phases.flow import sample_and_check
 from redqueen.tasks.protocol import Prompt
 
 REQUESTS = [SampleRequest(prompt=(1,), key=place, max_tokens=1) for place in range(4)]

@@ -61,8 +61,8 @@ class Base:
     eos_ids: frozenset[int]
     """Every token that ends a text."""
 
-    def encode(self, messages: Sequence[Mapping[str, str]] | str) -> tuple[int, ...]:
-        """The tokens of a prompt that asks for a reply, or of a text as it is."""
+    def encode(self, messages: Sequence[Mapping[str, str]] | str, *, prefill: str = "") -> tuple[int, ...]:
+        """The tokens of a prompt that asks for a reply, of which the beginning may be given, or of a text as it is."""
         tokenizer = self._tokenizer()
         if isinstance(messages, str):
             return tuple(tokenizer.encode(messages))
@@ -71,6 +71,9 @@ class Base:
             return tuple(tokenizer.encode("\n\n".join(message["content"] for message in messages).rstrip()))
         chat = [dict(message) for message in messages]
         try:
+            if prefill:
+                text: Any = tokenizer.apply_chat_template(chat, add_generation_prompt=True, tokenize=False)
+                return tuple(tokenizer.encode(text + prefill, add_special_tokens=False))
             tokens: Any = tokenizer.apply_chat_template(chat, add_generation_prompt=True, return_dict=False)
         except TemplateError as error:
             what = f"the chat template of {self.name} refuses these messages: {one_line(error)}"
