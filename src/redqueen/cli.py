@@ -29,6 +29,7 @@ from redqueen.command import Command, console, positive, print_json, printable, 
 from redqueen.config import load, open_verifier
 from redqueen.engine.commands import BaseList, BasePull
 from redqueen.errors import Fault, InputError, RedQueenError
+from redqueen.evals.commands import Eval
 from redqueen.evolution.commands import Breed, Operators
 from redqueen.exam.commands import Exam
 from redqueen.runs.commands import Compare, Export, Tasks
@@ -219,6 +220,7 @@ COMMANDS: dict[str, type[Command]] = {
     "train": Train,
     "tasks": Tasks,
     "compare": Compare,
+    "eval": Eval,
     "exam": Exam,
     "export": Export,
     "retention": RetentionTest,

@@ -14,6 +14,7 @@ from redqueen.phases import record
 from redqueen.phases.evolve import evolve
 from redqueen.phases.judge import outcomes, score
 from redqueen.phases.learn import learn, lessons
+from redqueen.phases.look import Looked, look
 from redqueen.phases.measure import behave, measure
 from redqueen.phases.propose import propose, verify
 from redqueen.phases.race import Race
@@ -84,6 +85,10 @@ async def one_step(race: Race, state: State, clock: "Clock") -> tuple[State, Ste
         learned = await learn(race, state, step, given)
     with clock("evolve"):
         evolved = evolve(race, state, step, population, board)
+    looked: Looked = {}
+    if race.slices is not None:
+        with clock("look"):
+            looked = await look(race, step, evolved.population)
     with clock("measure"):
         measured = await measure(race, state, step, scored, behaving)
         runs[record.RACE] = measured.verifier_runs
@@ -92,7 +97,9 @@ async def one_step(race: Race, state: State, clock: "Clock") -> tuple[State, Ste
         after = State(
             step, evolved.population, evolved.watch, board, state.archive, measured.cells, measured.seen, health
         )
-        happened = record.Happened(step, population, meetings, scored, tries, given, learned, evolved, runs, measured)
+        happened = record.Happened(
+            step, population, meetings, scored, tries, given, learned, evolved, runs, measured, looked
+        )
     return after, record.rows(race, happened, clock.seconds)
 
 

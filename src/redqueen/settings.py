@@ -216,6 +216,28 @@ class TrackConfig(Section):
     """What the run is filed under there."""
 
 
+class EvalsConfig(Section):
+    """Benchmarks that are looked at during the race; they change nothing of it, and nobody is selected by them."""
+
+    every: int = Field(default=0, ge=0, le=1_000_000)
+    """Steps from one look to the next; 0 looks at none."""
+    suite: Annotated[
+        tuple[Annotated[str, Field(min_length=1)], ...],
+        Field(min_length=1, examples=[["humaneval_plus", "gsm8k"]]),
+        BeforeValidator(_as_tuple),
+        tyro.conf.arg(metavar="NAME,NAME"),
+    ] = ("humaneval_plus", "gsm8k")
+    """Which, as in `redqueen eval --suite`."""
+    items: int = Field(default=32, ge=1, le=1_000_000)
+    """Tasks of each, always the same ones."""
+    prompts: Literal["chat", "raw"] = "chat"
+    """How a model is asked: through its chat template, or with a text to go on with."""
+    max_tokens: int = Field(default=512, ge=1, le=1_000_000)
+    """The longest answer."""
+    data: str | None = Field(default=None, min_length=1)
+    """The folder that they are in, as NAME/test.jsonl.gz; the hub's when left out."""
+
+
 class MatchConfig(Section):
     """Who meets whom, and who wins."""
 
@@ -325,6 +347,7 @@ class Config(Section):
     rl: RlConfig = RlConfig()
     guard: GuardConfig = GuardConfig()
     oversight: OversightConfig = OversightConfig()
+    evals: EvalsConfig = EvalsConfig()
     track: TrackConfig = TrackConfig()
 
     @model_validator(mode="after")

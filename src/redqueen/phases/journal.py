@@ -61,6 +61,9 @@ class Journal:
     async def behaviours(self, programs: Sequence[str], find: Judge[str, str | None]) -> Judged[str | None]:
         return await self._through(_key("behaviours", list(programs)), programs, find, _PLAIN)
 
+    async def grades(self, answers: Sequence[str], grade: Judge[str, bool]) -> Judged[bool]:
+        return await self._through(_key("grades", list(answers)), answers, grade, _YES_NO)
+
     def flush(self, step: int) -> None:
         """Write down what was judged since the last time."""
         if self._new:
@@ -112,4 +115,5 @@ def _verdict(record: Any) -> Verdict:
 
 _TASKS = _Form(_to_record, _from_record)
 _VERDICTS = _Form(_verdict_record, _verdict)
+_YES_NO: _Form[bool] = _Form(bool, bool)
 _PLAIN: _Form[str | None] = _Form(lambda text: text, lambda text: text)

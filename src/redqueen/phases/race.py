@@ -9,6 +9,7 @@ from typing import Any
 import torch
 
 from redqueen.engine.protocol import Engine, MemberId, Sample
+from redqueen.evals.asking import Slices
 from redqueen.evolution.variation import Operator
 from redqueen.keys import Part, key, numbers
 from redqueen.phases.journal import Journal
@@ -45,6 +46,8 @@ class Race:
     """The names of the base's modules, which a checkpoint's adapters are written with."""
     device: torch.device
     """Where the algebra of weights is done: children are made there, and members compared."""
+    slices: Slices | None = None
+    """Of benchmarks, where the settings want them looked at."""
 
     def adapter(self, member: MemberId) -> MemberId:
         """Whose weights a member has."""

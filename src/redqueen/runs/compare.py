@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 from redqueen.command import printable
 from redqueen.config import load
 from redqueen.errors import InputError
-from redqueen.runs import quarters
+from redqueen.runs import benchmarks, quarters
 from redqueen.runs.intervals import Estimate, estimate
 from redqueen.runs.quarters import COMPLEXITY, COMPUTE, Figure, Series, series
 from redqueen.runs.store import Store
@@ -38,6 +38,12 @@ _SAME_RACE = (
     "verifier.workers",
     "track.to",
     "track.project",
+    "evals.every",
+    "evals.suite",
+    "evals.items",
+    "evals.prompts",
+    "evals.max_tokens",
+    "evals.data",
 )
 """Settings that runs of one arm may differ in."""
 
@@ -173,7 +179,7 @@ def measure(folder: Path) -> Measured:
         seconds = quarters.seconds(store)
         if seconds:
             compute[SECONDS] = math.fsum(seconds.values())
-        figures = _figures(store, settings, steps)
+        figures = _figures(store, settings, steps) | _benchmarks(folder)
     adapters = 1 if settings.population.single else settings.population.teachers + settings.population.students
     flat = dict(_flat(settings.model_dump()))
     return Measured(str(folder), settings.run.seed, steps, settings.run.steps, adapters, flat, figures, compute)
@@ -204,7 +210,14 @@ def _figures(store: Store, settings: Config, steps: int) -> dict[str, Figure]:
     for role in ("teacher", "student"):
         values = ratings[role[:1]]
         found[f"rating spread of {role}s"] = Figure(statistics.pstdev(values)) if len(values) > 1 else None
+    for each in store.metrics("benchmark", "student"):
+        found[f"slice of {each.kind}, students, at the last look"] = Figure(each.value)
     return {name: figure for name, figure in found.items() if figure is not None}
+
+
+def _benchmarks(folder: Path) -> dict[str, Figure]:
+    """What `redqueen eval` found of a run."""
+    return {each.name: Figure(each.value) for each in benchmarks.read(folder)}
 
 
 def _arm(name: str, runs: Sequence[Measured]) -> Arm:

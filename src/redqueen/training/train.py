@@ -17,11 +17,15 @@ import torch
 from redqueen import __version__
 from redqueen.config import dump, load, open_engine, open_verifier
 from redqueen.engine.base import Base
-from redqueen.engine.body import MAX_POSITIONS
 from redqueen.engine.local import LocalEngine
 from redqueen.engine.protocol import Engine, MemberId
 from redqueen.engine.pull import EMBEDDED, exam_file
 from redqueen.errors import ConfigError, RunError
+from redqueen.evals.asking import Slices, encoder, positions
+from redqueen.evals.benchmarks import chosen
+from redqueen.evals.data import Loaded as Benchmarked
+from redqueen.evals.data import find as find_benchmark
+from redqueen.evals.protocol import Prompts
 from redqueen.evolution import variation
 from redqueen.evolution.breeding import scatter
 from redqueen.loop import run_race
@@ -107,12 +111,13 @@ class Rules:
     guards: Guards
     told: list[str]
     """Lines about what could not be read."""
+    benchmarks: tuple[Benchmarked, ...]
 
 
 def read_rules(settings: Config) -> Rules:
     operators = variation.resolve(settings.evolution.operators)
     can_breed(settings, operators)
-    return Rules(operators, *open_guards(settings))
+    return Rules(operators, *open_guards(settings), open_benchmarks(settings))
 
 
 def open_run(settings: Config, folder: Path) -> Run:
@@ -134,7 +139,7 @@ async def enter(
     facts = describe(whole, verifier) | inputs(settings)
     notes = [*rules.told, *run.notes, *_changed(run.store.facts(), facts)]
     run.store.set_facts(facts)
-    race = open_race(settings, engine, whole.base, verifier, rules.guards, rules.operators, run.store)
+    race = open_race(settings, engine, whole.base, verifier, rules.guards, rules.operators, run.store, rules.benchmarks)
     seeds = await open_seeds(settings, verifier)
     state = old_state(race, seeds, run.loaded, run.store) if run.loaded else new_state(race, seeds)
     view.started(facts, state.step, settings.run.steps, notes)
@@ -172,17 +177,17 @@ def open_race(
     guards: Guards,
     operators: dict[str, variation.Operator],
     shelf: Shelf,
+    benchmarks: tuple[Benchmarked, ...] = (),
 ) -> Race:
     """Everything that does not change from step to step."""
     form = Form(settings.tasks.form)
     known: dict[str, Kind[Any, Any]] = {n: k for family in FAMILIES.values() for n, k in family(form).kinds.items()}
-    text = base.model.config.get_text_config()
     return Race(
         settings=settings,
         kinds={name: known[name] for name in settings.tasks.kinds},
         engine=engine,
         encode=base.encode,
-        positions=min(text.max_position_embeddings, MAX_POSITIONS),
+        positions=positions(base),
         verifier=verifier,
         guards=guards,
         operators=operators,
@@ -190,7 +195,24 @@ def open_race(
         base_name=base.name,
         modules=tuple(name for name, _ in base.model.named_modules()),
         device=next(base.model.parameters()).device,
+        slices=open_slices(settings, base, benchmarks),
     )
+
+
+def open_benchmarks(settings: Config) -> tuple[Benchmarked, ...]:
+    """The slices that the settings want looked at."""
+    asked = settings.evals
+    if not asked.every:
+        return ()
+    folder = None if asked.data is None else Path(asked.data)
+    return tuple(find_benchmark(each, folder).first(asked.items) for each in chosen(",".join(asked.suite)))
+
+
+def open_slices(settings: Config, base: Base, benchmarks: tuple[Benchmarked, ...]) -> Slices | None:
+    if not benchmarks:
+        return None
+    prompts = Prompts(settings.evals.prompts)
+    return Slices(benchmarks, encoder(base, prompts), prompts)
 
 
 async def open_seeds(settings: Config, verifier: Verifier) -> tuple[Task, ...]:

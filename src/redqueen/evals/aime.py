@@ -1,0 +1,39 @@
+"""What both years of AIME have in common: answers are whole numbers from 0 to 999, and compared as such."""
+
+import re
+from collections.abc import Sequence
+from typing import ClassVar
+
+from redqueen.evals.extraction import numeral
+from redqueen.evals.maths import CONTEST_EXAMPLES, Maths
+from redqueen.evals.protocol import Grade, Item, Row
+from redqueen.verifier import Verifier
+
+_TEXT = re.compile(r"\\(?:text|mathrm|mathbf)\s*\{([^{}]*)\}|\\[,;! ]|[\s$]")
+
+
+class Aime(Maths):
+    tokens = 2_048
+    graded = "whole numbers"
+    examples: ClassVar = CONTEST_EXAMPLES
+
+    def gold(self, row: Row) -> str:
+        value = whole_number(row["answer"])
+        if value is None or not 0 <= value <= 999:
+            raise ValueError(f"the answer {row['answer']} is no whole number from 0 to 999")
+        return str(value)
+
+    async def grade(self, answers: Sequence[tuple[Item, str | None]], verifier: Verifier) -> list[Grade]:
+        grades = []
+        for item, text in answers:
+            value = None if text is None else whole_number(text)
+            right = value is not None and value == int(self.gold(item.row))
+            why = "" if right else "no answer" if value is None else "wrong"
+            grades.append(Grade(right, None if value is None else str(value), why=why))
+        return grades
+
+
+def whole_number(text: str) -> int | None:
+    """A whole number, also with zeros before it."""
+    value = numeral(_TEXT.sub(lambda found: found[1] or "", text))
+    return int(value) if value is not None and value == value.to_integral_value() and abs(value) < 10**6 else None

@@ -1,0 +1,15 @@
+"""Minerva: 272 questions of university courses in science, with numbers and formulas for answers."""
+
+from typing import ClassVar
+
+from redqueen.evals.maths import CONTEST_EXAMPLES, Maths
+from redqueen.evals.protocol import Hub
+
+
+class MinervaMath(Maths):
+    name = "minerva_math"
+    title = "Minerva"
+    rows = 272
+    sha256 = "73a949faa661d8ad"
+    hub = Hub("math-ai/minervamath", "default", "test", 272)
+    examples: ClassVar = CONTEST_EXAMPLES

@@ -1,0 +1,22 @@
+"""OlympiadBench: 675 problems of mathematics olympiads in English, with answers that can be compared."""
+
+from typing import Any, ClassVar
+
+from redqueen.evals.maths import CONTEST_EXAMPLES, Maths
+from redqueen.evals.protocol import Hub, Row
+
+
+class OlympiadBench(Maths):
+    name = "olympiadbench"
+    title = "OlympiadBench"
+    rows = 675
+    sha256 = "053e42951d84e22a"
+    hub = Hub("Hothan/OlympiadBench", "OE_TO_maths_en_COMP", "train", 674)
+    examples: ClassVar = CONTEST_EXAMPLES
+
+    def from_hub(self, row: Row, number: int) -> dict[str, Any]:
+        return {
+            "id": f"olympiadbench/{row['id']}",
+            "question": row["question"],
+            "answer": ", ".join(row["final_answer"]),
+        }

@@ -1,0 +1,105 @@
+"""What a benchmark is: rows to load, prompts to ask, texts to read, answers to grade."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any, Literal, Protocol
+
+from redqueen.verifier import Verifier
+
+Row = Mapping[str, Any]
+"""One row of a benchmark's file."""
+Suite = Literal["code", "math", "knowledge"]
+
+
+class Prompts(StrEnum):
+    """How a model is asked. A score means nothing without it: the same weights differ by tens of points."""
+
+    CHAT = "chat"
+    """As a user's message, through the base's chat template."""
+    RAW = "raw"
+    """As a text to go on with, after worked examples where the task needs them."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Prompt:
+    """What is asked."""
+
+    text: str
+    """The user's message, or the text to go on with."""
+    prefill: str = ""
+    """How the reply begins; in chat only."""
+    stop: tuple[str, ...] = ()
+    """Strings that end the reply."""
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """One task of a benchmark."""
+
+    id: str
+    row: Row
+
+
+@dataclass(frozen=True, slots=True)
+class Grade:
+    """What became of one answer."""
+
+    correct: bool
+    vote: str | None = None
+    """What members that agree have in common, by which a population votes; None for an answer that is none."""
+    parts: Mapping[str, bool] = field(default_factory=dict)
+    """Verdicts that are reported beside the main one."""
+    why: str = ""
+    """In a word, why it is wrong: the status of the program, `no answer`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Hub:
+    """Where a model hub keeps a benchmark: a data set, one of its configurations, and a split."""
+
+    repository: str
+    config: str
+    split: str
+    rows: int
+    """How many there must be."""
+    files: tuple[str, ...] = ()
+    """The files of it; when left out, those of the configuration that the hub has converted."""
+
+
+class Benchmark(Protocol):
+    """One file in `benchmarks/`."""
+
+    name: str
+    """Of its folder, and on the command line."""
+    title: str
+    suite: Suite
+    rows: int
+    """Of the whole of it."""
+    sha256: str
+    """The beginning of that of the file that our figures were made with."""
+    hub: Hub
+    beside: str | None
+    """A further file that it uses, relative to its own folder, and where the hub has that."""
+    hub_beside: Hub | None
+    tokens: int
+    """The longest answer, unless told otherwise."""
+    graded: str
+    """How, in a few words that stand beside every score."""
+
+    def from_hub(self, row: Row, number: int) -> dict[str, Any]:
+        """A row of the hub's, as our files have it."""
+        ...
+
+    def load(self, rows: Sequence[Row], beside: Sequence[Row] = ()) -> list[Item]:
+        """The tasks; raises KeyError or ValueError for rows that are not this benchmark's. `beside` are the rows of the
+        further file, none where it is not there."""
+        ...
+
+    def prompt(self, item: Item, prompts: Prompts) -> Prompt: ...
+
+    def extract(self, item: Item, text: str, prompts: Prompts) -> str | None:
+        """The answer in what was said; None where there is none."""
+        ...
+
+    async def grade(self, answers: Sequence[tuple[Item, str | None]], verifier: Verifier) -> list[Grade]: ...

@@ -1,0 +1,278 @@
+"""What an evaluation found, as a table and as plain values."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from statistics import fmean
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from redqueen.command import printable
+from redqueen.evals.data import Loaded
+from redqueen.evals.figures import Score, Sheet, Vector, majority, score
+from redqueen.exam.examinees import Examinees, Group
+from redqueen.measure.resampling import DRAWS
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+WIDE = 1_000
+"""Columns where there is no terminal to fit into."""
+Pick = Callable[[Sheet], Vector]
+"""A measure of a sheet, task by task."""
+BARE = ""
+"""The bare base among the examinees: no member has this name."""
+
+
+@dataclass(frozen=True, slots=True)
+class One:
+    """One examinee on one measure."""
+
+    name: str
+    score: Score
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """A group on one measure of a benchmark, beside the bare base."""
+
+    benchmark: str
+    title: str
+    measure: str
+    """"greedy", "avg@k", "pass@k", or a part such as "base"."""
+    tasks: int
+    what: str | None
+    """As the user named it; None for the base alone."""
+    role: str | None
+    step: int | None
+    base: Score
+    members: tuple[One, ...]
+    mean: Score | None
+    """None for the base alone."""
+    vote: Score | None
+    """By majority, of the greedy answers of two members or more."""
+
+    @property
+    def weakest(self) -> One:
+        return min(self.members, key=lambda each: each.score.value)
+
+    @property
+    def best(self) -> One:
+        return max(self.members, key=lambda each: each.score.value)
+
+    def as_json(self) -> dict[str, Any]:
+        about = {"measure": self.measure, "what": self.what, "role": self.role, "step": self.step}
+        if self.mean is None:
+            return about | {"base": self.base.as_json()}
+        return about | {
+            "base": self.base.as_json(),
+            "mean": self.mean.as_json(),
+            "weakest": {"name": self.weakest.name, **self.weakest.score.as_json()},
+            "best": {"name": self.best.name, "selected_on_the_test_set": True, **self.best.score.as_json()},
+            "vote": None if self.vote is None else self.vote.as_json(),
+            "members": {each.name: each.score.as_json() for each in self.members},
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """One benchmark."""
+
+    loaded: Loaded
+    sheets: Mapping[str, Sheet]
+    lines: tuple[Line, ...]
+    seconds: float
+    """Of the last call: what was known already took none."""
+
+    @property
+    def tokens(self) -> int:
+        return sum(each.tokens for each in self.sheets.values())
+
+    def as_json(self) -> dict[str, Any]:
+        benchmark, loaded = self.loaded.benchmark, self.loaded
+        return {
+            "name": benchmark.name,
+            "title": benchmark.title,
+            "graded": benchmark.graded,
+            "tasks": len(loaded.items),
+            "file": loaded.origin,
+            "sha256": loaded.sha256,
+            "seconds": round(self.seconds, 3),
+            "tokens": {who or "base": each.tokens for who, each in self.sheets.items()},
+            "cut": {who or "base": each.cut for who, each in self.sheets.items()},
+            "unanswered": {who or "base": each.unanswered for who, each in self.sheets.items()},
+            "scores": [line.as_json() for line in self.lines],
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """What `redqueen eval` found."""
+
+    base: str
+    how: Mapping[str, Any]
+    """Prompts, attempts, k, temperature, what it was computed on, what gains are on."""
+    benchmarks: tuple[Measured, ...]
+    notes: tuple[str, ...]
+
+    def as_json(self) -> dict[str, Any]:
+        return {
+            "base": self.base,
+            **self.how,
+            "draws": DRAWS,
+            "seconds": round(sum(each.seconds for each in self.benchmarks), 3),
+            "benchmarks": [each.as_json() for each in self.benchmarks],
+            "notes": list(self.notes),
+        }
+
+    def render(self, console: "Console") -> None:
+        from rich import box
+        from rich.table import Table
+        from rich.text import Text
+
+        if not console.is_terminal:
+            console.width = WIDE
+        members = any(line.mean is not None for each in self.benchmarks for line in each.lines)
+        voted = any(line.vote is not None for each in self.benchmarks for line in each.lines)
+        whats = {(line.what, line.role) for each in self.benchmarks for line in each.lines}
+        heads = ["base ±se"]
+        if members:
+            heads += ["mean ±se", f"less {self.how['against'] or 'the base'}", "95 %"]
+        if voted:
+            heads += ["weakest", "best*", "vote"]
+        heads += ["tasks", "tokens", "seconds"]
+        table = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False, padding=(0, 1))
+        table.add_column(Text(f"%, {self.how['prompts']} prompts"))
+        if len(whats) > 1:
+            table.add_column("of")
+        for head in heads:
+            table.add_column(Text(printable(head)), justify="right", no_wrap=True)
+        for each in self.benchmarks:
+            for number, line in enumerate(each.lines):
+                first = number == 0
+                name = f"{line.title}, {line.measure}"
+                cells = [_plus_minus(line.base)]
+                if members:
+                    cells += _gained(line.mean)
+                if voted:
+                    cells += _spread(line)
+                last = [f"{line.tasks:,}", f"{each.tokens:,}", f"{each.seconds:,.1f}"] if first else ["", "", ""]
+                of = (
+                    [Text(printable(" ".join(filter(None, (line.what, _plural(line.role))))))] if len(whats) > 1 else []
+                )
+                table.add_row(Text(printable(name)), *of, *map(Text, [*cells, *last]))
+        console.print(table)
+        for text in (*self._below(voted, members), *self.notes):
+            console.print(Text(printable(text)), soft_wrap=True)
+
+    def _below(self, voted: bool, members: bool) -> list[str]:
+        how = self.how
+        lines = [f"{each.loaded.benchmark.title}: {each.loaded.benchmark.graded}" for each in self.benchmarks]
+        asked = f", {how['attempts']} attempts at temperature {how['temperature']:g}" if how["attempts"] else ""
+        lines.append(f"one greedy attempt{asked}; {how['dtype']} on {how['device']}; tokens are all that was sampled")
+        if members:
+            lines.append("95 %: by resampling tasks, the same ones for both sides; it says nothing of other runs")
+        if voted:
+            lines.append(
+                "* the best is selected on the test set itself and reads too high; vote: what most members answer "
+                "(code: return on the first tests)"
+            )
+        for each in self.benchmarks:
+            cut = fmean(sheet.cut for sheet in each.sheets.values())
+            if cut > 0.05:
+                lines.append(
+                    f"{each.loaded.benchmark.title}: {100 * cut:.0f} % of the answers were cut at their longest; "
+                    "raise it with --max-tokens"
+                )
+        return lines
+
+
+def measured(
+    loaded: Loaded,
+    sheets: Mapping[str, Sheet],
+    examinees: Examinees,
+    against: str | None,
+    attempts: int,
+    k: int,
+    seconds: float,
+) -> Measured:
+    """A benchmark's answers in figures, line by line."""
+    lines: list[Line] = []
+    for measure, pick in _measures(sheets[BARE], attempts, k):
+        groups: list[Group | None] = list(examinees.groups) or [None]
+        for group in groups:
+            lines.append(_line(loaded, measure, pick, sheets, examinees, group, against))
+    return Measured(loaded, sheets, tuple(lines), seconds)
+
+
+def _measures(base: Sheet, attempts: int, k: int) -> list[tuple[str, Pick]]:
+    found: list[tuple[str, Pick]] = [("greedy", lambda each: each.greedy_N)]
+    for name in base.parts_N:
+        found.append((f"{name} tests alone", lambda each, name=name: each.parts_N[name]))
+    if attempts:
+        found.append((f"avg@{attempts}", lambda each: _there(each.sampled_N)))
+        if k > 1:
+            found.append((f"pass@{k}", lambda each: _there(each.passed_N)))
+    return found
+
+
+def _there(vector_N: Vector | None) -> Vector:
+    assert vector_N is not None
+    return vector_N
+
+
+def _line(
+    loaded: Loaded,
+    measure: str,
+    pick: Pick,
+    sheets: Mapping[str, Sheet],
+    examinees: Examinees,
+    group: Group | None,
+    against: str | None,
+) -> Line:
+    benchmark, base_N = loaded.benchmark, pick(sheets[BARE])
+    about = (benchmark.name, benchmark.title, measure, len(loaded.items))
+    if group is None:
+        return Line(*about, None, None, None, score(base_N), (), None, None)
+    other_N = base_N
+    if against is not None:
+        others = [each for each in examinees.groups if each.what == against]
+        rival = next((each for each in others if each.role == group.role), others[0] if others else None)
+        if rival is not None:
+            other_N = np.mean([pick(sheets[name]) for name in rival.members], axis=0)
+    members = tuple(One(name, score(pick(sheets[name]), other_N)) for name in group.members)
+    mean_N = np.mean([pick(sheets[name]) for name in group.members], axis=0)
+    vote = None
+    if measure == "greedy" and len(members) > 1:
+        vote = score(majority([sheets[name] for name in group.members]), other_N)
+    role = None if group.role is None else str(group.role)
+    return Line(*about, group.what, role, group.step, score(base_N), members, score(mean_N, other_N), vote)
+
+
+def _plural(role: str | None) -> str:
+    return f"{role}s" if role else ""
+
+
+def _percent(value: float) -> str:
+    return f"{100 * value:.1f}"
+
+
+def _plus_minus(found: Score) -> str:
+    return _percent(found.value) + ("" if found.error is None else f" ±{100 * found.error:.1f}")
+
+
+def _gained(found: Score | None) -> list[str]:
+    if found is None:
+        return ["", "", ""]
+    gain = found.gain
+    if gain is None:
+        return [_plus_minus(found), "", ""]
+    between = "" if gain.low is None or gain.high is None else f"[{100 * gain.low:+.1f}, {100 * gain.high:+.1f}]"
+    return [_plus_minus(found), f"{100 * gain.value:+.1f}", between]
+
+
+def _spread(line: Line) -> Sequence[str]:
+    if len(line.members) < 2:
+        return ["", "", ""]
+    ends = [f"{_percent(each.score.value)} {each.name}" for each in (line.weakest, line.best)]
+    return [*ends, "" if line.vote is None else _percent(line.vote.value)]

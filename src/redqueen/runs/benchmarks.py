@@ -1,0 +1,56 @@
+"""How a run did on benchmarks: a small file beside its records, for whoever compares runs."""
+
+import json
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from redqueen.errors import InputError
+from redqueen.runs.whole import write_text
+
+FILE = "benchmarks.json"
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """The mean of a role, or of a single adapter, on one measure of a benchmark."""
+
+    benchmark: str
+    title: str
+    measure: str
+    prompts: str
+    role: str | None
+    step: int
+    tasks: int
+    sha256: str
+    """Of the benchmark's file."""
+    value: float
+    error: float | None
+    tokens: int
+    """That its members sampled for it."""
+
+    @property
+    def name(self) -> str:
+        """As tables have it."""
+        who = f", {self.role}s" if self.role else ""
+        return f"{self.title} ({self.tasks:,} tasks), {self.prompts}, {self.measure}{who}"
+
+
+def keep(run: Path, results: Sequence[Result]) -> None:
+    """Note results, in the place of earlier ones of the same measure."""
+
+    def key(each: Result) -> tuple[object, ...]:
+        return each.benchmark, each.measure, each.prompts, each.role, each.tasks
+
+    both = {key(each): each for each in (*read(run), *results)}
+    write_text(run / FILE, json.dumps([asdict(each) for each in both.values()], indent=1) + "\n")
+
+
+def read(run: Path) -> list[Result]:
+    path = run / FILE
+    if not path.is_file():
+        return []
+    try:
+        return [Result(**each) for each in json.loads(path.read_text(encoding="utf-8"))]
+    except (OSError, ValueError, TypeError):
+        raise InputError(f"{path} cannot be read", "remove it, and evaluate the run again") from None

@@ -1,0 +1,439 @@
+"""Every benchmark on a few tasks of our own: loaded, asked, read and graded; and how programs are tested."""
+
+import asyncio
+import json
+from collections.abc import Iterable
+from typing import Any
+
+import pytest
+
+from evals.slices import BESIDE, ROWS, SAID, SECRETS, script, write_rows
+from redqueen.errors import InputError
+from redqueen.evals.benchmarks import BENCHMARKS, chosen
+from redqueen.evals.benchmarks.humaneval_plus import HumanEvalPlus
+from redqueen.evals.data import Loaded, find
+from redqueen.evals.evalplus import EvalPlus, read_script
+from redqueen.evals.protocol import Benchmark, Grade, Item, Prompts
+from redqueen.verifier import Verifier
+
+ALL = sorted(BENCHMARKS)
+FUNCTIONS = ("humaneval_plus", "mbpp_plus")
+
+
+@pytest.fixture(params=ALL)
+def loaded(request, slices) -> Loaded:
+    return find(BENCHMARKS[request.param], slices)
+
+
+def graded(
+    benchmark: Benchmark, said: Iterable[tuple[Item, str | None]], prompts: Prompts, verifier: Verifier
+) -> list[Grade]:
+    answers = [(item, None if text is None else benchmark.extract(item, text, prompts)) for item, text in said]
+    return asyncio.run(benchmark.grade(answers, verifier))
+
+
+# All of them
+
+
+def test_there_are_eleven_and_each_has_a_slice():
+    assert len(ALL) == 11
+    assert sorted(ROWS) == ALL
+
+
+def test_a_folder_is_loaded_with_every_task_once_and_says_that_it_is_not_the_whole(loaded, slices):
+    ids = [item.id for item in loaded.items]
+    assert ids == [row["id"] for row in ROWS[loaded.benchmark.name]]
+    assert len(set(ids)) == 5
+    assert loaded.origin == str(slices / loaded.benchmark.name / "test.jsonl.gz")
+    assert len(loaded.sha256) == 64
+    assert loaded.notes == (
+        f"{loaded.benchmark.title}: 5 rows, and the benchmark has {loaded.benchmark.rows:,}",
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("how", list(Prompts))
+def test_a_prompt_has_the_question_and_never_the_answer(loaded, how):
+    for item in loaded.items:
+        prompt = loaded.benchmark.prompt(item, how)
+        asked = item.row["question"] if "question" in item.row else item.row["prompt"]
+        assert asked.strip() in prompt.text
+        secret = SECRETS[item.id]
+        assert secret.strip() not in prompt.text
+        assert secret.strip() not in prompt.prefill
+
+
+@pytest.mark.parametrize("how", list(Prompts))
+def test_right_texts_are_right_and_wrong_ones_wrong(loaded, how, verifier):
+    said = [(item, SAID[item.id, how]) for item in loaded.items]
+    right = graded(loaded.benchmark, [(item, texts.right) for item, texts in said], how, verifier)
+    wrong = graded(loaded.benchmark, [(item, texts.wrong) for item, texts in said], how, verifier)
+    assert [(grade.correct, grade.why) for grade in right] == [(True, "")] * 5
+    assert [grade.correct for grade in wrong] == [False] * 5
+    votes = zip(right, wrong, strict=True)
+    assert all(mine.vote is not None and mine.vote != other.vote for mine, other in votes)
+
+
+def test_no_answer_is_wrong_and_called_so(loaded, verifier):
+    for grade in graded(loaded.benchmark, [(item, None) for item in loaded.items], Prompts.CHAT, verifier):
+        assert (grade.correct, grade.vote, grade.why) == (False, None, "no answer")
+        assert not any(grade.parts.values())
+
+
+def test_the_grades_are_in_the_order_of_the_answers(loaded, verifier):
+    said = [(item, SAID[item.id, Prompts.CHAT]) for item in loaded.items]
+    mixed = [(item, texts.right if place % 2 else texts.wrong) for place, (item, texts) in enumerate(said)]
+    mixed = [*mixed, (loaded.items[0], None), *reversed(mixed)]
+    found = [grade.correct for grade in graded(loaded.benchmark, mixed, Prompts.CHAT, verifier)]
+    assert found == [False, True, False, True, False, False, False, True, False, True, False]
+
+
+def test_a_slice_has_always_the_same_tasks_and_says_so(loaded):
+    part = loaded.first(2)
+    assert part.items == loaded.first(2).items
+    assert len(part.items) == 2
+    assert {item.id for item in part.items} <= {item.id for item in loaded.first(3).items}
+    assert part.notes[-1] == f"{loaded.benchmark.title}: 2 of 5 tasks"
+    assert loaded.first(5) is loaded
+
+
+def test_suites_are_lists_of_benchmarks():
+    assert [each.name for each in chosen("code")] == ["humaneval_plus", "mbpp_plus", "livecodebench"]
+    assert len(chosen("math")) == 7
+    assert len(chosen("all, gsm8k")) == 11
+    assert [each.name for each in chosen("mmlu,mmlu")] == ["mmlu"]
+
+
+@pytest.mark.parametrize(("name", "meant"), [("gsm8", "gsm8k"), ("humaneval", "humaneval_plus"), ("maths", "math")])
+def test_a_name_that_is_almost_right_is_put_right(name, meant):
+    with pytest.raises(InputError, match=f"did you mean {meant}"):
+        chosen(name)
+
+
+# Files that are not as they should be
+
+
+def test_a_missing_benchmark_names_the_way_out(tmp_path):
+    with pytest.raises(InputError, match="--data"):
+        find(BENCHMARKS["gsm8k"], tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("name", "row", "told"),
+    [
+        ("gsm8k", {"id": "a", "question": "How many?"}, "it lacks 'answer'"),
+        ("gsm8k", {"id": "a", "question": "", "answer": "4"}, "is empty"),
+        ("aime24", {"id": "a", "question": "How many?", "answer": "1000"}, "no whole number from 0 to 999"),
+        ("mmlu", {"id": "a", "subject": "s", "question": "?", "choices": ["x"], "answer": "A"}, "four choices"),
+        ("mmlu", {"id": "a", "subject": "s", "question": "?", "choices": [*"wxyz"], "answer": "A"}, "examples of s"),
+        ("humaneval_plus", {"id": "a", "prompt": 3}, "prompt is no text"),
+        (
+            "livecodebench",
+            {"id": "a", "prompt": "?", "release": "v1", "public_tests": [{"input": ""}], "extra_tests": []},
+            "a test lacks",
+        ),
+        (
+            "livecodebench",
+            {"id": "a", "prompt": "?", "release": "v1", "extra_tests": []}
+            | {"public_tests": [{"input": "", "output": "", "kind": "stdin"}]},
+            "a test lacks",
+        ),
+    ],
+)
+def test_rows_of_something_else_are_refused(tmp_path, name, row, told):
+    write_rows(tmp_path / name / "test.jsonl.gz", [row])
+    with pytest.raises(InputError, match=told):
+        find(BENCHMARKS[name], tmp_path)
+
+
+def test_a_file_that_names_a_task_twice_is_refused(tmp_path):
+    write_rows(tmp_path / "gsm8k" / "test.jsonl.gz", [ROWS["gsm8k"][0]] * 2)
+    with pytest.raises(InputError, match="names a task twice"):
+        find(BENCHMARKS["gsm8k"], tmp_path)
+
+
+@pytest.mark.parametrize("data", [b"", b"not packed", b"\x1f\x8b\x08\x00"])
+def test_a_file_that_is_not_whole_is_refused(tmp_path, data):
+    path = tmp_path / "gsm8k" / "test.jsonl.gz"
+    path.parent.mkdir()
+    path.write_bytes(data)
+    with pytest.raises(InputError):
+        find(BENCHMARKS["gsm8k"], tmp_path)
+
+
+def test_a_file_that_is_not_packed_will_do(tmp_path):
+    path = tmp_path / "gsm8k" / "test.jsonl"
+    path.parent.mkdir()
+    path.write_text("".join(json.dumps(row) + "\n" for row in ROWS["gsm8k"]))
+    assert len(find(BENCHMARKS["gsm8k"], tmp_path).items) == 5
+
+
+# Rows of the hub
+
+
+def test_rows_of_the_hub_become_ours():
+    ours = BENCHMARKS["gsm8k"].from_hub({"question": "How many?", "answer": "Count.\n#### 1,234"}, 7)
+    assert ours == {"id": "gsm8k/7", "question": "How many?", "answer": "1234"}
+    ours = BENCHMARKS["mmlu"].from_hub({"subject": "s", "question": "?", "choices": [*"wxyz"], "answer": 2}, 0)
+    assert ours["answer"] == "C"
+    ours = BENCHMARKS["olympiadbench"].from_hub({"id": 5, "question": "?", "final_answer": ["1", "2"]}, 0)
+    assert (ours["id"], ours["answer"]) == ("olympiadbench/5", "1, 2")
+    ours = BENCHMARKS["math500"].from_hub({"problem": "?", "answer": 4, "unique_id": "one"}, 0)
+    assert ours == {"id": "one", "question": "?", "answer": "4"}
+    tests = json.dumps([{"input": "1", "output": "1", "testtype": "stdin"}])
+    row = {"question_id": "q", "question_content": "?", "starter_code": "", "metadata": "{}"}
+    ours = BENCHMARKS["livecodebench"].from_hub(row | {"public_test_cases": tests, "private_test_cases": tests}, 0)
+    assert len(ours["public_tests"]) == 2
+    assert len(BENCHMARKS["livecodebench"].load([ours])) == 1
+
+
+def test_private_tests_that_would_import_something_are_refused():
+    import base64
+    import os
+    import pickle
+    import zlib
+
+    class Evil:
+        def __reduce__(self) -> Any:
+            return os.system, ("true",)
+
+    packed = base64.b64encode(zlib.compress(pickle.dumps(Evil()))).decode()
+    row = {"question_id": "q", "question_content": "?", "starter_code": "", "public_test_cases": "[]"}
+    with pytest.raises(ValueError, match="cannot be read"):
+        BENCHMARKS["livecodebench"].from_hub(row | {"private_test_cases": packed}, 0)
+    honest = base64.b64encode(zlib.compress(pickle.dumps('[{"input": "", "output": "", "testtype": "stdin"}]')))
+    ours = BENCHMARKS["livecodebench"].from_hub(row | {"private_test_cases": honest.decode()}, 0)
+    assert len(ours["public_tests"]) == 1
+
+
+# Programs and their tests
+
+
+def item_of(solution: str, inputs: list[list[Any]], base: int | None = None, atol: float = 0) -> Item:
+    """A task `f` of HumanEval+ that this solves."""
+    head, _, body = solution.partition("\n")
+    row: dict[str, Any] = {
+        "id": "own",
+        "prompt": head + "\n",
+        "entry_point": "f",
+        "canonical_solution": body + "\n",
+        "test": script(solution, "f", inputs, atol),
+    }
+    return Item("own", row if base is None else row | {"base_tests": base})
+
+
+def judged(item: Item, program: str, verifier: Verifier) -> Grade:
+    return asyncio.run(HumanEvalPlus().grade_program(item, program, verifier))
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_the_benchmarks_own_solutions_pass_base_and_plus(name, slices, verifier):
+    benchmark = BENCHMARKS[name]
+    assert isinstance(benchmark, EvalPlus)
+    for item in find(benchmark, slices).items:
+        grade = asyncio.run(benchmark.grade_program(item, benchmark.solution(item.row), verifier))
+        assert (grade.correct, grade.parts) == (True, {"base": True})
+
+
+def test_a_script_is_read_and_not_run():
+    test = script("def f(x):\n    return x", "f", [[1], [[2, (3,)]]], 1e-4)
+    assert read_script("raise SystemExit\n" + test) == ([[1], [[2, (3,)]]], 1e-4)
+    assert read_script("inputs = [[-inf], [{'a': {1, 2}}]]\nassertion(1, 2, 0)") == (
+        [[float("-inf")], [{"a": {1, 2}}]], 0.0,
+    )  # fmt: skip
+    with pytest.raises(ValueError, match="no inputs"):
+        read_script("assertion(1, 2, 0)")
+
+
+def test_floats_count_as_equal_within_a_millionth(verifier):
+    item = item_of("def f(x):\n    return x / 3", [[1], [2], [10]], 1)
+    assert judged(item, "def f(x):\n    return x / 3 + 1e-7", verifier).correct
+    assert judged(item, "def f(x):\n    return x / 3 + 2e-5", verifier).why == "wrong result"
+    loose = item_of("def f(x):\n    return x / 3", [[1], [2], [10]], 1, 1e-3)
+    assert judged(loose, "def f(x):\n    return x / 3 + 1e-4", verifier).correct
+
+
+def test_whole_numbers_are_not_compared_within_a_tolerance(verifier):
+    item = item_of("def f(x):\n    return 10 ** 8 + x", [[1], [2]], 1)
+    assert not judged(item, "def f(x):\n    return 10 ** 8 + x + 1", verifier).correct
+
+
+@pytest.mark.parametrize(
+    ("solution", "program"),
+    [
+        (
+            "def f(word):\n    return {each: word.count(each) for each in word}",
+            "from collections import Counter\ndef f(word):\n    return Counter(word)",
+        ),
+        (
+            "def f(word):\n    return (word[:1], len(word))",
+            "from typing import NamedTuple\nclass Pair(NamedTuple):\n    first: str\n    second: int\n"
+            "def f(word):\n    return Pair(word[:1], len(word))",
+        ),
+        (
+            "def f(word):\n    return [[each] for each in word]",
+            "class Kind(list):\n    pass\ndef f(word):\n    return Kind(Kind(each) for each in word)",
+        ),
+        ("def f(word):\n    return len(word)", "import numpy as np\ndef f(word):\n    return np.int64(len(word))"),
+        (
+            "def f(word):\n    return len(word) > 3",
+            "import numpy as np\ndef f(word):\n    return np.bool_(len(word) > 3)",
+        ),
+        (
+            "def f(word):\n    return len(word) / 3",
+            "import numpy as np\ndef f(word):\n    return np.float64(len(word)) / 3",
+        ),
+        (
+            "def f(word):\n    return [len(word)]",
+            "import numpy as np\ndef f(word):\n    return list(np.array([len(word)]))",
+        ),
+        ("def f(word):\n    return len(word)", "def f(word):\n    return float(len(word))"),
+        ("def f(word):\n    return set(word)", "def f(word):\n    return frozenset(word)"),
+    ],
+)
+def test_values_that_are_equal_will_do_whatever_their_type(solution, program, verifier):
+    item = item_of(solution, [["otter"], ["heron"], [""]], 2)
+    grade = judged(item, program, verifier)
+    assert (grade.correct, grade.why) == (True, "")
+    spoilt = program.replace("def f(word):\n", "def f(word):\n    word += 'wxyz'\n")
+    assert not judged(item, spoilt, verifier).correct
+
+
+LONG = "def f(n):\n    return list(range(n))"
+
+
+@pytest.mark.parametrize(
+    ("program", "right"),
+    [
+        (LONG, True),
+        ("def f(n):\n    return [float(each) for each in range(n)]", True),
+        ("def f(n):\n    return [*range(n - 1), n - 1 + 10 * (n > 10)] if n else []", False),
+        ("def f(n):\n    return tuple(range(n))", False),
+        ("def f(n):\n    return list(range(n)) if n < 10 else 'long result'", False),
+    ],
+)
+def test_results_that_are_too_long_to_send_are_compared_all_the_same(program, right, verifier):
+    grade = judged(item_of(LONG, [[3], [0], [5000], [20_000]], 2), program, verifier)
+    assert (grade.correct, grade.parts["base"]) == (right, "tuple" not in program)
+
+
+def test_long_sets_and_dictionaries_are_compared_whatever_their_order(verifier):
+    item = item_of("def f(n):\n    return {each: str(each) for each in range(n)}", [[2], [3000]], 1)
+    assert judged(item, "def f(n):\n    return {each: str(each) for each in reversed(range(n))}", verifier).correct
+    counted = "from collections import Counter\ndef f(n):\n    return Counter({each: str(each) for each in range(n)})"
+    assert judged(item, counted, verifier).correct
+    assert not judged(item, counted.replace("(n)})", "(n - 1)})"), verifier).correct
+
+
+def test_a_program_without_an_end_runs_out_of_time(verifier):
+    item = item_of("def f(n):\n    return n", [[1], [2]], 1)
+    grade = judged(item, "def f(n):\n    while True:\n        pass", verifier)
+    assert (grade.correct, grade.why, grade.parts) == (False, "timeout", {"base": False})
+
+
+def test_a_result_is_judged_as_it_was_returned(verifier):
+    item = item_of("def f(n):\n    return [n, n + 1]", [[1], [2], [3]], 2)
+    changed = "kept = []\ndef f(n):\n    kept[:] = [n, n + 1]\n    return kept"
+    assert judged(item, changed, verifier).correct
+    # The other way round: what is right only after later calls was wrong when it was returned.
+    late = "kept = []\ndef f(n):\n    old = kept[:]\n    kept[:] = [n, n + 1]\n    return old"
+    assert not judged(item, late, verifier).correct
+
+
+def test_a_function_that_changes_its_input_does_not_change_the_test(verifier):
+    item = item_of("def f(items):\n    return len(items)", [[[1, 2]], [[3]]], 1)
+    assert judged(item, "def f(items):\n    n = len(items)\n    items.clear()\n    return n", verifier).correct
+
+
+def test_base_tests_are_a_verdict_of_their_own(verifier):
+    item = item_of("def f(n):\n    return abs(n)", [[1], [2], [-1]], 2)
+    grade = judged(item, "def f(n):\n    return n", verifier)
+    assert (grade.correct, grade.parts, grade.why) == (False, {"base": True}, "wrong result")
+    assert judged(item, "def f(n):\n    return -n", verifier).parts == {"base": False}
+
+
+def test_where_nobody_says_which_are_the_base_tests_there_is_one_verdict(verifier):
+    item = item_of("def f(n):\n    return abs(n)", [[n] for n in range(12, -12, -1)])
+    assert judged(item, "def f(n):\n    return abs(n)", verifier).parts == {}
+    assert not judged(item, "def f(n):\n    return n", verifier).correct
+
+
+def test_tests_that_are_all_base_tests_are_run(verifier):
+    item = item_of("def f(n):\n    return n + 1", [[1], [2]], 2)
+    assert judged(item, "def f(n):\n    return n + 1", verifier).correct
+    for wrong in (
+        "def f(n):\n    return n",
+        "def f(n):\n    return n + 1 if n < 2 else 0",
+        "def f(n):\n    raise KeyError",
+    ):
+        assert not judged(item, wrong, verifier).correct
+
+
+def test_an_exception_is_named(verifier):
+    item = item_of("def f(n):\n    return n", [[1], [0]], 1)
+    assert judged(item, "def f(n):\n    return n // n * n", verifier).why == "exc:ZeroDivisionError"
+    assert judged(item, "def g(n):\n    return n", verifier).why == "exc:NameError"
+
+
+def test_what_stands_around_a_function_is_no_part_of_the_answer(slices, verifier):
+    item = find(BENCHMARKS["mbpp_plus"], slices).items[0]
+    program = SAID[item.id, Prompts.RAW].right
+    text = f"Of course, here it is.\n{program}\nassert odd_sum([1]) == 7\nprint('done')\nThis works because 1 + 1 = 2."
+    [grade] = graded(BENCHMARKS["mbpp_plus"], [(item, text)], Prompts.RAW, verifier)
+    assert grade.correct
+
+
+def test_helpers_and_imports_of_a_function_stay(slices, verifier):
+    item = find(BENCHMARKS["mbpp_plus"], slices).items[0]
+    program = (
+        "from functools import reduce\nZERO = 0\ndef odd(n):\n    return n % 2 == 1\n"
+        "def odd_sum(numbers):\n    return reduce(lambda a, b: a + b, filter(odd, numbers), ZERO)\n"
+    )
+    [grade] = graded(BENCHMARKS["mbpp_plus"], [(item, program)], Prompts.RAW, verifier)
+    assert grade.correct
+
+
+def test_programs_that_agree_have_the_same_vote(slices, verifier):
+    item = find(BENCHMARKS["mbpp_plus"], slices).items[0]
+    head = "def odd_sum(numbers):\n    return "
+    texts = [head + "sum(n for n in numbers if n % 2)", SAID[item.id, Prompts.RAW].right, head + "7", head + "3 + 4"]
+    votes = [each.vote for each in graded(BENCHMARKS["mbpp_plus"], [(item, t) for t in texts], Prompts.RAW, verifier)]
+    assert votes[0] == votes[1] != votes[2] == votes[3]
+
+
+def test_slices_have_what_stands_beside_them():
+    assert {*BESIDE} == {
+        "humaneval_plus/HumanEvalPlus.jsonl.gz", "mbpp_plus/MbppPlus.jsonl.gz", "mmlu_dev/test.jsonl.gz",
+    }  # fmt: skip
+
+
+# Contest programs
+
+
+def test_numbers_that_a_contest_program_prints_may_be_spelt_otherwise(slices, verifier):
+    benchmark = BENCHMARKS["livecodebench"]
+    item = find(benchmark, slices).items[2]
+    for program, right in (
+        ("for _ in range(int(input())):\n    print(f'  {float(input()) / 2:.4f}  ')", True),
+        ("for _ in range(int(input())):\n    print(float(input()) / 2 + 0.001)", False),
+        ("print('\\n'.join(str(float(input()) / 2) for _ in range(int(input()))), end='\\n\\n')", True),
+        ("import sys\nprint(*(float(each) / 2 for each in sys.stdin.read().split()[1:]))", False),
+        ("from sys import stdin\nfor n in list(stdin)[1:]:\n    print(eval(n) / 2)", True),
+        ("import threading\ndef main():\n    for _ in range(int(input())):\n        print(float(input()) / 2)\n"
+         "t = threading.Thread(target=main)\nt.start()\nt.join()", True),
+    ):  # fmt: skip
+        [grade] = graded(benchmark, [(item, program)], Prompts.RAW, verifier)
+        assert (grade.correct, program) == (right, program)
+
+
+def test_tests_that_nobody_validated_are_left_out(slices):
+    benchmark = BENCHMARKS["livecodebench"]
+    for item, row in zip(find(benchmark, slices).items, ROWS["livecodebench"], strict=True):
+        tests = benchmark.tests(item.row)
+        assert len(tests) == len(row["public_tests"]) + 1
+        assert all(test["input"] != "?" for test in tests)
+
+
+def test_releases_after_those_of_our_scores_are_left_out(tmp_path):
+    rows = [row | {"release": "v6"} if place else row for place, row in enumerate(ROWS["livecodebench"])]
+    write_rows(tmp_path / "livecodebench" / "test.jsonl.gz", rows)
+    assert [item.id for item in find(BENCHMARKS["livecodebench"], tmp_path).items] == ["own/lcb/0"]

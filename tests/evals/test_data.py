@@ -1,0 +1,105 @@
+"""Where benchmarks come from: folders, the cache, and a hub whose library hands out files that lie here."""
+
+import gzip
+import json
+from pathlib import Path
+
+import pyarrow
+import pyarrow.parquet
+import pytest
+
+from redqueen.errors import InputError
+from redqueen.evals.benchmarks import BENCHMARKS
+from redqueen.evals.data import FOLDER, find
+
+
+@pytest.fixture
+def hub(tmp_path, monkeypatch):
+    """Files by repository and name; whatever else is asked for fails as a hub out of reach does."""
+    import huggingface_hub
+
+    monkeypatch.setenv("REDQUEEN_CACHE", str(tmp_path / "cache"))
+    monkeypatch.delenv(FOLDER, raising=False)
+    files: dict[tuple[str, str], Path] = {}
+
+    def there(repository, **_):
+        if not any(each == repository for each, _ in files):
+            raise ConnectionError("nobody answers")
+
+    def download(repository, name, **_):
+        return str(files[repository, name])
+
+    monkeypatch.setattr(huggingface_hub.HfApi, "dataset_info", lambda self, repository, **_: there(repository))
+    monkeypatch.setattr(
+        huggingface_hub.HfApi, "list_repo_files", lambda self, repository, **_: [n for r, n in files if r == repository]
+    )
+    monkeypatch.setattr(huggingface_hub, "hf_hub_download", download)
+
+    def put(benchmark, rows):
+        path = tmp_path / "hub" / benchmark.name / "0000.parquet"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        pyarrow.parquet.write_table(pyarrow.Table.from_pylist(rows), path)
+        files[benchmark.hub.repository, f"{benchmark.hub.config}/{benchmark.hub.split}/0000.parquet"] = path
+
+    return put
+
+
+def rows_of_aime(count):
+    return [{"id": n, "problem": f"What is {n} + {n}?", "answer": str(2 * n), "url": ""} for n in range(count)]
+
+
+def test_a_benchmark_comes_from_the_hub_once_and_then_from_the_cache(hub, tmp_path, monkeypatch):
+    aime = BENCHMARKS["aime24"]
+    hub(aime, rows_of_aime(30))
+    loaded = find(aime)
+    assert [item.row["answer"] for item in loaded.items] == [str(2 * n) for n in range(30)]
+    assert loaded.origin.startswith(str(tmp_path / "cache"))
+    import huggingface_hub
+
+    monkeypatch.setattr(huggingface_hub, "hf_hub_download", None)
+    assert find(aime).sha256 == loaded.sha256
+
+
+def test_a_hub_with_other_rows_than_the_benchmark_has_is_refused_and_nothing_is_kept(hub, tmp_path):
+    hub(BENCHMARKS["aime24"], rows_of_aime(29))
+    with pytest.raises(InputError, match="29 rows on the hub, and AIME 24 has 30"):
+        find(BENCHMARKS["aime24"])
+    assert not list((tmp_path / "cache").rglob("*.gz"))
+
+
+def test_a_hub_with_other_fields_is_refused(hub):
+    hub(BENCHMARKS["aime24"], [{"text": "?"} for _ in range(30)])
+    with pytest.raises(InputError, match="other fields"):
+        find(BENCHMARKS["aime24"])
+
+
+def test_a_hub_out_of_reach_is_one_line_that_says_how_to_do_without(hub):
+    with pytest.raises(InputError) as caught:
+        find(BENCHMARKS["gsm8k"])
+    assert "\n" not in str(caught.value) and "--data" in str(caught.value) and FOLDER in str(caught.value)
+
+
+def test_the_answer_of_gsm8k_is_what_follows_its_mark(hub):
+    row = BENCHMARKS["gsm8k"].from_hub({"question": "?", "answer": "so 1,000 + 234.\n#### 1,234"}, 0)
+    assert row["answer"] == "1234"
+
+
+def test_a_folder_from_the_environment_is_used(tmp_path, monkeypatch):
+    (tmp_path / "aime25").mkdir()
+    rows = [{"id": f"a/{n}", "question": f"{n}?", "answer": str(n)} for n in range(5)]
+    (tmp_path / "aime25" / "test.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    monkeypatch.setenv(FOLDER, str(tmp_path))
+    loaded = find(BENCHMARKS["aime25"])
+    assert len(loaded.items) == 5 and "5 rows, and the benchmark has 30" in loaded.notes[0]
+    assert loaded.first(2).items == loaded.first(2).items and len(loaded.first(2).items) == 2
+
+
+@pytest.mark.parametrize(
+    "text", ["{", '{"id": "a/0", "question": "?"}\n', '{"id": "a", "question": "?", "answer": "x"}']
+)
+def test_a_file_of_something_else_is_one_line(tmp_path, text):
+    (tmp_path / "aime25").mkdir()
+    (tmp_path / "aime25" / "test.jsonl.gz").write_bytes(gzip.compress(text.encode()))
+    with pytest.raises(InputError) as caught:
+        find(BENCHMARKS["aime25"], tmp_path)
+    assert "\n" not in str(caught.value)

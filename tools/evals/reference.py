@@ -1,0 +1,121 @@
+"""Our graders beside the reference ones: `python tools/evals/reference.py FOLDER [--evalplus EXECUTABLE]`.
+
+FOLDER has the benchmarks as `redqueen eval --data` reads them, and evalplus_ref_samples/test.jsonl.gz: completions with
+the verdicts of EvalPlus' checker. With --evalplus, `evalplus.evaluate` of an environment of its own checks one model's
+HumanEval completions in the same run, and the seconds stand side by side.
+"""
+
+import argparse
+import asyncio
+import gzip
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from decimal import localcontext
+from pathlib import Path
+from typing import Any
+
+from redqueen.evals.benchmarks import BENCHMARKS
+from redqueen.evals.data import find
+from redqueen.evals.evalplus import EvalPlus
+from redqueen.evals.extraction import numeral
+from redqueen.evals.protocol import Grade, Item
+from redqueen.verifier import LocalVerifier
+
+TIMED = "Qwen2.5-Coder-7B base"
+FULL = {"humaneval_plus": "HumanEvalPlus.jsonl.gz"}
+
+
+def read(path: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in gzip.decompress(path.read_bytes()).decode().splitlines()]
+
+
+async def programs(folder: Path, verifier: LocalVerifier) -> float:
+    """Canonical solutions, and the completions with known verdicts; the seconds of the model that is timed."""
+    timed = 0.0
+    samples = read(folder / "evalplus_ref_samples" / "test.jsonl.gz")
+    for name in ("humaneval_plus", "mbpp_plus"):
+        benchmark = BENCHMARKS[name]
+        assert isinstance(benchmark, EvalPlus)
+        items = {item.id: item for item in find(benchmark, folder).items}
+        start = time.perf_counter()
+        await asyncio.gather(*(benchmark.tests(item, verifier) for item in items.values()))
+        print(f"{benchmark.title}: tests prepared in {time.perf_counter() - start:.1f} s")
+
+        async def grade(asked: list[tuple[Item, str]], by: EvalPlus = benchmark) -> tuple[list[Grade], float]:
+            start = time.perf_counter()
+            grades = await asyncio.gather(*(by.grade_program(item, text, verifier) for item, text in asked))
+            return list(grades), time.perf_counter() - start
+
+        grades, seconds = await grade([(item, benchmark.solution(item.row)) for item in items.values()])
+        base, plus = sum(each.parts["base"] for each in grades), sum(each.correct for each in grades)
+        print(f"  canonical solutions: base {base}, base and plus {plus} of {len(grades)} ({seconds:.1f} s)")
+        for model in sorted({each["model"] for each in samples}):
+            mine = [each for each in samples if each["model"] == model and each["task_id"] in items]
+            grades, seconds = await grade([(items[each["task_id"]], each["solution"]) for each in mine])
+            if name in FULL and model == TIMED:
+                timed = seconds
+            base, plus = sum(each.parts["base"] for each in grades), sum(each.correct for each in grades)
+            print(f"  {model}: base {base}, base and plus {plus} of {len(mine)} ({seconds:.1f} s)")
+            for sample, grade_ in zip(mine, grades, strict=True):
+                theirs = sample["evalplus_base"] == "pass", sample["evalplus_plus"] == "pass"
+                if (grade_.parts["base"], grade_.correct) != (theirs[0], all(theirs)):
+                    said = f"{sample['evalplus_base']}/{sample['evalplus_plus']}"
+                    print(f"    {sample['task_id']}: recorded {said}, here {grade_.parts['base']}/{grade_.correct} "
+                          f"({grade_.why or 'passed'})")  # fmt: skip
+    return timed
+
+
+async def answers(folder: Path, verifier: LocalVerifier) -> None:
+    """The right answers against themselves, and numbers against themselves plus one."""
+    for name in ("math500", "minerva_math", "olympiadbench", "gsm8k", "amc23", "aime24", "aime25"):
+        benchmark = BENCHMARKS[name]
+        items = find(benchmark, folder).items
+        golds = [benchmark.gold(item.row) for item in items]  # pyright: ignore[reportAttributeAccessIssue]
+        right = await benchmark.grade(list(zip(items, golds, strict=True)), verifier)
+        with localcontext(prec=100):
+            values = [(item, numeral(gold)) for item, gold in zip(items, golds, strict=True)]
+            more = [(item, format(value + 1, "f")) for item, value in values if value is not None]
+        wrong = await benchmark.grade(more, verifier)
+        accepted = [item.id for (item, _), grade in zip(more, wrong, strict=True) if grade.correct]
+        print(f"{benchmark.title}: gold against itself {sum(each.correct for each in right)} of {len(right)}; "
+              f"of {len(more)} numbers plus one {len(accepted)} accepted {accepted or ''}")  # fmt: skip
+
+
+def evalplus(executable: str, folder: Path, ours: float) -> None:
+    samples = [each for each in read(folder / "evalplus_ref_samples" / "test.jsonl.gz") if each["model"] == TIMED]
+    with tempfile.TemporaryDirectory() as where:
+        data = Path(where) / "data.jsonl"
+        data.write_bytes(gzip.decompress((folder / "humaneval_plus" / FULL["humaneval_plus"]).read_bytes()))
+        env = os.environ | {"HUMANEVAL_OVERRIDE_PATH": str(data), "XDG_CACHE_HOME": where}
+        mine = [each for each in samples if each["task_id"].startswith("HumanEval/")]
+        for how in ([], [], ["--parallel", "2"]):
+            file = Path(where) / "samples.jsonl"
+            file.write_text("".join(json.dumps({k: each[k] for k in ("task_id", "solution")}) + "\n" for each in mine))
+            file.with_name("samples_eval_results.json").unlink(missing_ok=True)
+            start = time.perf_counter()
+            command = [executable, "--dataset", "humaneval", "--samples", str(file), *how]
+            subprocess.run(command, env=env, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+            seconds = time.perf_counter() - start
+            note = " ".join(how) or "its defaults"
+            print(f"evalplus.evaluate, {note}: {seconds:.1f} s, {seconds / ours:.1f} times ours ({ours:.1f} s)")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("folder", type=Path, help="the benchmarks")
+    parser.add_argument("--evalplus", metavar="EXECUTABLE", help="evalplus.evaluate of an environment of its own")
+    given = parser.parse_args()
+    with LocalVerifier() as verifier:
+        ours = asyncio.run(programs(given.folder, verifier))
+        asyncio.run(answers(given.folder, verifier))
+    if given.evalplus:
+        sys.stdout.flush()
+        evalplus(given.evalplus, given.folder, ours)
+
+
+if __name__ == "__main__":
+    main()
