@@ -56,7 +56,7 @@ from redqueen.toml import shown
 from redqueen.trackers import close_trackers, open_trackers
 from redqueen.verifier import LocalVerifier, Verifier
 
-FREE = ("run.steps", "run.checkpoint_every", "run.keep_last", "run.keep_every", "verifier.workers", "track")
+FREE = ("run.steps", "run.checkpoint_every", "run.keep_last", "run.keep_every", "verifier.workers", "track", "evals")
 """Settings that a run may be resumed with others of: they change nothing that has been done."""
 
 

@@ -1,0 +1,62 @@
+"""Benchmarks during a race: looked at, recorded, and without any influence on it."""
+
+import pytest
+import torch
+from loop.making import race_to_the_end, settings
+
+from redqueen.cli import main
+from redqueen.config import dump
+from redqueen.errors import InputError
+from redqueen.runs import checkpoints
+from redqueen.runs.run import CHECKPOINTS
+from redqueen.runs.store import Store
+from redqueen.training.train import read_rules
+
+STEPS = 2
+
+
+@pytest.fixture(scope="module")
+def looked(tmp_path_factory, slices):
+    """A race that looks at two benchmarks after every step, and the same race without."""
+    folder = tmp_path_factory.mktemp("look")
+    torch.set_num_threads(1)
+    looks = {"every": 1, "suite": ["gsm8k", "mbpp_plus"], "items": 3, "prompts": "raw", "max_tokens": 8}
+    for name, evals in (("with", {**looks, "data": str(slices)}), ("without", {})):
+        race_to_the_end(folder / name, settings(changes={"run": {"steps": STEPS}, "evals": evals}))
+    return folder
+
+
+def test_every_member_and_role_has_its_share_after_every_step_and_the_base_once(looked):
+    with Store.read(looked / "with") as store:
+        found = [(each.step, each.subject, each.kind) for each in store.metrics("benchmark")]
+        shares = {each.value for each in store.metrics("benchmark")}
+    members = ["s0", "s1", "t0", "t1", "student", "teacher"]
+    both = ("gsm8k", "mbpp_plus")
+    expected = [(step, who, name) for step in (1, 2) for who in members for name in both]
+    expected += [(1, "base", name) for name in both]
+    assert sorted(found) == sorted(expected)
+    assert all(0 <= share <= 1 for share in shares)
+
+
+def test_looking_changes_nothing_of_the_race(looked):
+    weights = []
+    for name in ("with", "without"):
+        newest, _ = checkpoints.newest(looked / name / CHECKPOINTS)
+        assert newest is not None
+        weights.append({path.name: path.read_bytes() for path in sorted(newest.rglob("*.safetensors"))})
+    assert weights[0] and weights[0] == weights[1]
+
+
+def test_compare_shows_the_last_look_and_calls_both_one_race(looked, capsys):
+    assert main(["compare", str(looked / "with")]) == 0
+    assert "slice of gsm8k, students, at the last look" in capsys.readouterr().out
+    # The same race with the same seed, although one was looked at.
+    assert main(["compare", str(looked / "with"), str(looked / "without")]) == 2
+    assert "a second look at one race" in capsys.readouterr().err
+
+
+def test_a_benchmark_that_is_not_there_is_refused_before_anything_is_opened(tmp_path):
+    of = settings(changes={"evals": {"every": 1, "suite": ["gsm8k"], "data": str(tmp_path)}})
+    with pytest.raises(InputError, match=r"has no test\.jsonl\.gz"):
+        read_rules(of)
+    assert "every = 1" in dump(of)
