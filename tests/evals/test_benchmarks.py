@@ -330,6 +330,20 @@ def test_a_program_without_an_end_runs_out_of_time(verifier):
     assert (grade.correct, grade.why, grade.parts) == (False, "timeout", {"base": False})
 
 
+def test_slow_programs_have_their_time_for_every_test_and_the_same_vote(verifier):
+    """Each call takes longer than a process begins new ones for: what they agree and disagree on spans processes."""
+    item = item_of("def f(n):\n    return 2 * n\n", [[n] for n in range(12)], base=6)
+    slow = (
+        "import time\ndef f(n):\n    end = time.process_time() + 0.15\n"
+        "    while time.process_time() < end:\n        pass\n"
+    )
+    vote = judged(item, "def f(n):\n    return n + n\n", verifier).vote
+    for returned, right, base in [("2 * n", True, True), ("2 * n + (n == 11)", False, True), ("n", False, False)]:
+        grade = judged(item, f"{slow}    return {returned}\n", verifier)
+        assert (grade.correct, grade.parts["base"], grade.vote == vote) == (right, base, base)
+        assert grade.why == ("" if right else "wrong result")
+
+
 def test_a_result_is_judged_as_it_was_returned(verifier):
     item = item_of("def f(n):\n    return [n, n + 1]", [[1], [2], [3]], 2)
     changed = "kept = []\ndef f(n):\n    kept[:] = [n, n + 1]\n    return kept"

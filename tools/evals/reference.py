@@ -10,6 +10,7 @@ import asyncio
 import gzip
 import json
 import os
+import re
 import subprocess
 import sys
 import tempfile
@@ -18,6 +19,7 @@ from decimal import localcontext
 from pathlib import Path
 from typing import Any
 
+from redqueen.evals.asking import GRADED_AT_ONCE
 from redqueen.evals.benchmarks import BENCHMARKS
 from redqueen.evals.data import find
 from redqueen.evals.evalplus import EvalPlus
@@ -46,8 +48,13 @@ async def programs(folder: Path, verifier: LocalVerifier) -> float:
         print(f"{benchmark.title}: tests prepared in {time.perf_counter() - start:.1f} s")
 
         async def grade(asked: list[tuple[Item, str]], by: EvalPlus = benchmark) -> tuple[list[Grade], float]:
-            start = time.perf_counter()
-            grades = await asyncio.gather(*(by.grade_program(item, text, verifier) for item, text in asked))
+            start, few = time.perf_counter(), asyncio.Semaphore(GRADED_AT_ONCE)
+
+            async def one(item: Item, text: str) -> Grade:
+                async with few:
+                    return await by.grade_program(item, text, verifier)
+
+            grades = await asyncio.gather(*(one(item, text) for item, text in asked))
             return list(grades), time.perf_counter() - start
 
         grades, seconds = await grade([(item, benchmark.solution(item.row)) for item in items.values()])
@@ -98,10 +105,13 @@ def evalplus(executable: str, folder: Path, ours: float) -> None:
             file.with_name("samples_eval_results.json").unlink(missing_ok=True)
             start = time.perf_counter()
             command = [executable, "--dataset", "humaneval", "--samples", str(file), *how]
-            subprocess.run(command, env=env, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-            seconds = time.perf_counter() - start
-            note = " ".join(how) or "its defaults"
-            print(f"evalplus.evaluate, {note}: {seconds:.1f} s, {seconds / ours:.1f} times ours ({ours:.1f} s)")
+            ran = subprocess.run(command, env=env, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+            whole = time.perf_counter() - start
+            # Its last progress bar is that of the checking.
+            minutes, seconds = re.findall(rf" {len(mine)}/{len(mine)} \[(\d+):(\d+)<", ran.stderr)[-1]
+            checking = 60 * int(minutes) + int(seconds)
+            print(f"evalplus.evaluate, {' '.join(how) or 'its defaults'}: checking {checking} s by its progress bar, "
+                  f"{checking / ours:.1f} times ours ({ours:.1f} s); the whole command {whole:.1f} s")  # fmt: skip
 
 
 def main() -> None:

@@ -4,6 +4,7 @@ Random numbers come from the benchmark, the task and the attempt's number alone:
 between two is their weights.
 """
 
+import asyncio
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -18,9 +19,12 @@ from redqueen.evals.data import Loaded
 from redqueen.evals.protocol import Item, Prompt, Prompts
 from redqueen.keys import key
 from redqueen.verifier import Verifier
+from redqueen.verifier.zygotes import available_cores
 
 AT_ONCE = 2_048
 """Tasks that are sampled together."""
+GRADED_AT_ONCE = 2 * available_cores()
+"""Enough to keep the cores busy; with more, a program's later tests would wait behind everybody's first ones."""
 TOO_LONG = "the prompt is too long for the base"
 Encode = Callable[[Prompt, Prompts], tuple[int, ...]]
 
@@ -111,11 +115,14 @@ async def _ask(
     if not requests:
         return
 
+    few = asyncio.Semaphore(GRADED_AT_ONCE)
+
     async def check(place: int, samples: Sequence[Sample]) -> None:
         [sample] = samples
         who, item, number = asked[place]
         found = benchmark.extract(item, sample.text, how.prompts)
-        [grade] = await benchmark.grade([(item, found)], verifier)
+        async with few:
+            [grade] = await benchmark.grade([(item, found)], verifier)
         keep(
             Answer(
                 who, item.id, number, sample.text, len(sample.tokens), sample.stop is Stop.LENGTH, found,
