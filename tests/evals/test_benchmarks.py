@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import time
 from collections.abc import Iterable
 from typing import Any
 
@@ -288,6 +289,14 @@ def test_whole_numbers_are_not_compared_within_a_tolerance(verifier):
         ),
         ("def f(word):\n    return len(word)", "def f(word):\n    return float(len(word))"),
         ("def f(word):\n    return set(word)", "def f(word):\n    return frozenset(word)"),
+        (
+            "def f(word):\n    return len(word) / 4",
+            "from fractions import Fraction\ndef f(word):\n    return Fraction(len(word), 4)",
+        ),
+        (
+            "def f(word):\n    return [len(word), {len(word): 0.5}]",
+            "from decimal import Decimal as D\ndef f(word):\n    return [D(len(word)), {D(len(word)): D('0.5')}]",
+        ),
     ],
 )
 def test_values_that_are_equal_will_do_whatever_their_type(solution, program, verifier):
@@ -296,6 +305,13 @@ def test_values_that_are_equal_will_do_whatever_their_type(solution, program, ve
     assert (grade.correct, grade.why) == (True, "")
     spoilt = program.replace("def f(word):\n", "def f(word):\n    word += 'wxyz'\n")
     assert not judged(item, spoilt, verifier).correct
+
+
+@pytest.mark.parametrize("number", ["Fraction(n, 3)", "Decimal(n) / 3", "Decimal('NaN')", "Decimal('sNaN')"])
+def test_numbers_that_are_almost_equal_must_be_floats(number, verifier):
+    item = item_of("def f(n):\n    return n / 3", [[1], [2]], 1)
+    program = f"from decimal import Decimal\nfrom fractions import Fraction\ndef f(n):\n    return {number}"
+    assert judged(item, program, verifier).why == "wrong result"
 
 
 LONG = "def f(n):\n    return list(range(n))"
@@ -342,6 +358,90 @@ def test_slow_programs_have_their_time_for_every_test_and_the_same_vote(verifier
         grade = judged(item, f"{slow}    return {returned}\n", verifier)
         assert (grade.correct, grade.parts["base"], grade.vote == vote) == (right, base, base)
         assert grade.why == ("" if right else "wrong result")
+
+
+@pytest.mark.parametrize("name", ["hash", "repr", "len", "list", "type", "isinstance", "marshal", "time", "turn"])
+def test_a_program_may_have_names_of_its_own_for_anything(name, verifier):
+    item = item_of("def f(n):\n    return [n, n + 0.5]", [[n] for n in range(20)], 4)
+    head = f"from __future__ import annotations\n{name} = shown = chunk_of = redqueen_calls = 7\n"
+    for returned in ("[n, n + 0.5]", "[float(n), n + 0.5]"):
+        grade = judged(item, f"{head}def f(n: int):\n    return {returned}  # no line end", verifier)
+        assert (grade.correct, grade.why) == (True, "")
+    assert not judged(item, f"{head}def f(n: int):\n    return [n, n]", verifier).correct
+
+
+BUSY = (
+    "import time\ndef busy(seconds):\n    end = time.process_time() + seconds\n"
+    "    while time.process_time() < end:\n        pass\n"
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("seconds", [0, 0.15])
+def test_a_program_that_is_wrong_from_its_second_call_on_is_wrong_however_slow(seconds, verifier):
+    item = item_of("def f(n):\n    return [n]\n", [[n] for n in range(8)], base=4)
+    program = f"{BUSY}def f(n, found=[]):\n    busy({seconds})\n    found.append(n)\n    return found\n"
+    grade = judged(item, program, verifier)
+    assert (grade.correct, grade.parts, grade.why) == (False, {"base": False}, "wrong result")
+    right = judged(item, program.replace("return found", "return found[-1:]"), verifier)
+    assert (right.correct, right.parts) == (True, {"base": True})
+    assert right.vote == judged(item, "def f(n):\n    return [n]\n", verifier).vote
+
+
+def test_what_a_program_keeps_after_the_base_tests_counts_too(verifier):
+    item = item_of("def f(n):\n    return n + 0.0\n", [[n] for n in range(200)], base=2)
+    program = "calls = []\ndef f(n):\n    calls.append(n)\n    return n + 1e-9 + (len(calls) > 150)\n"
+    grade = judged(item, program, verifier)
+    assert (grade.correct, grade.parts, grade.why) == (False, {"base": True}, "wrong result")
+
+
+def test_what_every_process_prepares_is_not_paid_for_every_test(verifier):
+    item = item_of("def f(n):\n    return n + n\n", [[n] for n in range(100)], base=3)
+    program = f"{BUSY}table = []\ndef f(n):\n    if not table:\n        busy(0.3)\n        table.append(2)\n"
+    for returned in ("table[0] * n", "float(table[0] * n)"):
+        start = time.perf_counter()
+        assert judged(item, f"{program}    return {returned}\n", verifier).correct
+        assert time.perf_counter() - start < 10
+
+
+def test_a_program_has_a_minute_for_all_tests(verifier, monkeypatch):
+    monkeypatch.setattr("redqueen.evals.code.PROGRAM_SECONDS", 2.0)
+    item = item_of("def f(n):\n    return n\n", [[n] for n in range(40)], base=3)
+    grade = judged(item, f"{BUSY}def f(n):\n    busy(0.2)\n    return n\n", verifier)
+    assert (grade.correct, grade.parts, grade.why) == (False, {"base": True}, "timeout")
+
+
+def test_a_test_has_the_same_time_in_whichever_process_it_is_begun(verifier):
+    item = item_of("def f(n):\n    return n\n", [[n] for n in range(10)], base=2)
+    program = f"{BUSY}def f(n):\n    busy(1.3 if n == 9 else 0.1)\n    return n\n"
+    assert judged(item, program, verifier).why == "timeout"
+    assert judged(item, program.replace("1.3", "0.7"), verifier).correct
+
+
+@pytest.mark.parametrize("end", ["raise KeyError", "import os\n        os._exit(0)", "while True:\n            pass"])
+def test_the_vote_has_all_results_until_a_program_fails_however_slow_it_is(end, verifier):
+    item = item_of("def f(n):\n    return 2 * n\n", [[n] for n in range(9)], base=6)
+
+    def vote(seconds: float, returned: str, last: int, end: str = end) -> str | None:
+        program = f"{BUSY}def f(n):\n    busy({seconds})\n    if n == {last}:\n        {end}\n    return {returned}\n"
+        grade = judged(item, program, verifier)
+        assert not grade.correct
+        return grade.vote
+
+    fast = vote(0, "n", 4)
+    assert fast == vote(0.15, "n", 4) != None  # noqa: E711
+    different = [vote(0, "n + (n == 3)", 4), vote(0, "n", 5), vote(0, "n", 4, "raise ValueError"), vote(0, "n", 99)]
+    assert len({fast, *different}) == 5
+    assert vote(0, "n", 0) is None
+
+
+def test_slow_base_tests_have_a_second_each_and_not_together(verifier):
+    item = item_of("def f(n):\n    return 2 * n\n", [[n] for n in range(4)], base=3)
+    slow = f"{BUSY}def f(n):\n    busy(0.6)\n    return RETURNED\n"
+    fast = "def f(n):\n    return RETURNED\n"
+    for returned, right in (("n + n", True), ("n + n + (n == 2)", False)):
+        grades = [judged(item, program.replace("RETURNED", returned), verifier) for program in (slow, fast)]
+        assert grades[0] == grades[1]
+        assert grades[0].correct == right
 
 
 def test_a_result_is_judged_as_it_was_returned(verifier):

@@ -1,0 +1,209 @@
+"""What a guest does with a program's function: modules of its own, in which no name of the program's stands.
+
+They are told nothing of what is expected: all that a program could change there is what it returns.
+"""
+
+import marshal
+import re
+from collections.abc import Sequence
+from typing import Any
+
+from redqueen.verifier import Job, Limits, Outcome, Result, Verifier
+from redqueen.verifier.guest import literals
+
+LONGEST_SENT = 2_000
+"""Characters of an expected result; a longer one is kept as a digest."""
+
+CHUNK_TESTS, CHUNK_BYTES = 2_000, 200_000
+"""What a process gets at most; a single test that is more has one of its own."""
+_MODULE = "redqueen_calls"
+_NUMPY = re.compile(r"\b(?:numpy|scipy|pandas)\b")
+# What answers import for tests of their own, which nobody runs, and guests do not have.
+_STAND_INS = {
+    "timeit": "from time import perf_counter as default_timer\n",
+    "unittest": "class TestCase:\n    pass\n",
+}
+_LIMITS = {"memory_mb": 4096, "value_chars": 4_000_000, "stdout_bytes": 10_000_000}
+
+# Each hash is of a result and of the hash before it. Those of Python are fixed by the seed that all guests of one kind
+# share.
+EVERY_HASH = """
+from marshal import loads
+
+def chunk_of(function):
+    def chunk(packed):
+        hashes, whole = [], 0
+        for arguments in loads(packed):
+            whole = hash((whole, repr(function(*arguments))))
+            hashes.append(whole)
+        return hashes
+    return chunk
+"""
+LAST_HASH = """
+from marshal import loads
+from time import process_time
+
+def chunk_of(function):
+    def chunk(packed, turn, limit, least, done, whole):
+        count, begun, end = 0, 0.0, process_time() + turn
+        for arguments in loads(packed)[done:]:
+            further = hash((whole, repr(function(*arguments))))
+            now = process_time()
+            if now - begun > limit:
+                return count, whole, True
+            count, whole, begun = count + 1, further, now
+            if now > end and count >= least:
+                break
+        return count, whole, False
+    return chunk
+"""
+# What it returns, and after that how it ended where it did not go on. A result is copied at once, since a later call
+# may change it. Arrays and their like are copied as bytes, which those of numpy may even equal.
+_VALUES = """
+import sys
+from marshal import dumps, loads
+from time import process_time
+
+class Opaque(Exception):
+    pass
+
+def copied(value):
+    if type(value) in (bool, int, str, float):
+        return value
+    try:
+        copy = loads(dumps(value))
+        changed = CHECKED and (repr(copy) != repr(value) if "numpy" in sys.modules else copy != value)
+    except ValueError:
+        raise Opaque from None
+    if changed:
+        raise Opaque
+    return copy
+
+def chunk_of(function):
+    def chunk(packed, turn, limit, least):
+        returned, begun, end = [], 0.0, process_time() + turn
+        for arguments in loads(packed):
+            try:
+                value = copied(shown(function(*arguments)))
+            except Opaque:
+                return returned, "opaque"
+            except BaseException as error:
+                return returned, "exc:" + type(error).__name__
+            now = process_time()
+            if now - begun > limit:
+                return returned, "timeout"
+            returned.append(value)
+            begun = now
+            if now > end and len(returned) >= least:
+                break
+        return returned
+    return chunk
+"""
+_CHECKED, _UNCHECKED = (_VALUES.replace("CHECKED", word) for word in ("True", "False"))
+# Values that equal a plain one but are of a type of their own: counters, named tuples, numbers of numpy, fractions.
+_PLAIN = """
+def plain(value):
+    if isinstance(value, dict):
+        return {plain(key): plain(item) for key, item in value.items()}
+    for kind in (list, tuple):
+        if isinstance(value, kind):
+            return kind(map(plain, value))
+    if isinstance(value, (set, frozenset)):
+        return set(map(plain, value))
+    for kind in (bool, int, float, complex, str, bytes):
+        if isinstance(value, kind):
+            return kind(value)
+    if type(value).__module__ in ("fractions", "decimal"):
+        return number(value)
+    return value.item() if type(value).__module__ == "numpy" and hasattr(value, "item") else value
+
+def number(value):
+    for kind in (float, int):
+        try:
+            if kind(value) == value:
+                return kind(value)
+        except (ArithmeticError, ValueError):
+            pass
+    return repr(value)
+"""
+_SPELT = """
+def spelt(value):
+    if isinstance(value, float) and value == value and abs(value) != float("inf") and value == int(value):
+        value = int(value)
+    if isinstance(value, int):
+        return hex(value)
+    if isinstance(value, (list, tuple)):
+        return type(value).__name__ + "(" + ",".join(map(spelt, value)) + ")"
+    if isinstance(value, set):
+        return "set(" + ",".join(sorted(map(spelt, value))) + ")"
+    if isinstance(value, dict):
+        return "dict(" + ",".join(sorted(spelt(k) + ":" + spelt(v) for k, v in value.items())) + ")"
+    return ascii(value)
+
+def digest(text):
+    from hashlib import sha256
+
+    return "long result " + sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+"""
+# A digest of the `repr`, which is fast; the few integers that have none are spelt.
+_SHORT = """
+def shown(value):
+    try:
+        text = repr(value)
+    except ValueError:
+        return digest(spelt(value))
+    return digest(text) if len(text) > LONGEST else value
+"""
+VALUES = f"{_CHECKED}\ndef shown(value):\n    return value\n"
+SHORT_VALUES, SHORT_EXPECTED = (
+    f"{_CHECKED}{_SPELT}{_SHORT}".replace("LONGEST", str(longest)) for longest in (4 * LONGEST_SENT, LONGEST_SENT)
+)
+"""More is sent of answers than of references: so a short expected result is never met by a digest."""
+PLAIN_VALUES = f"{_UNCHECKED}{_PLAIN}\nshown = plain\n"
+NOT_NONE = f"{_CHECKED}\ndef shown(value):\n    return value if isinstance(value, bool) else value is not None\n"
+LOOSE_DIGESTS = f"{_CHECKED}{_PLAIN}{_SPELT}\ndef shown(value):\n    return digest(spelt(plain(value)))\n"
+"""Equal values have equal ones: 1, 1.0 and True, sets in any order."""
+
+
+def packed(inputs: Sequence[Sequence[Any]]) -> str:
+    """As the guest's call takes them."""
+    return repr(marshal.dumps([list(each) for each in inputs]))
+
+
+def cut(sizes: Sequence[int], start: int) -> list[range]:
+    """The places of tests that go together, from the first place on."""
+    chunks: list[range] = []
+    size = 0
+    for place in range(start, len(sizes)):
+        size += sizes[place]
+        if place > start and (place - start == CHUNK_TESTS or size > CHUNK_BYTES):
+            chunks.append(range(start, place))
+            start, size = place, sizes[place]
+    return [*chunks, range(start, len(sizes))] if start < len(sizes) else chunks
+
+
+async def called(program: str, entry: str, module: str, arguments: str, verifier: Verifier, seconds: float) -> Outcome:
+    """What the chunk of one of these modules makes of the program's function."""
+    modules = [(_MODULE, module), *((name, text) for name, text in _STAND_INS.items() if name in program)]
+    job = Job.calls(
+        f"{program}\n\nfrom {_MODULE} import chunk_of as redqueen_chunk\nredqueen_chunk = redqueen_chunk({entry})\n",
+        [arguments],
+        entry="redqueen_chunk",
+        modules=modules,
+        numpy=bool(_NUMPY.search(program)),
+        twice=False,
+        limits=Limits(cpu_s=seconds, **_LIMITS),
+    )
+    [outcome] = await verifier.run([job])
+    return outcome
+
+
+def read(result: Result, most: int) -> tuple[list[Any], str]:
+    """What a guest says of values: they, and how it ended if it did not go on."""
+    if result.value is None:
+        return [], result.verdict
+    found = literals.parse(result.value)
+    values, ending = found if isinstance(found, tuple) and len(found) == 2 else (found, "")
+    if not isinstance(values, list) or not isinstance(ending, str) or len(values) > most or not (values or ending):
+        return [], "bad reply"
+    return values, ending
