@@ -14,7 +14,7 @@ from redqueen.phases import record
 from redqueen.phases.evolve import evolve
 from redqueen.phases.judge import outcomes, score
 from redqueen.phases.learn import learn, lessons
-from redqueen.phases.look import Looked, look
+from redqueen.phases.look import BASE, Looked, look
 from redqueen.phases.measure import behave, measure
 from redqueen.phases.propose import propose, verify
 from redqueen.phases.race import Race
@@ -88,14 +88,23 @@ async def one_step(race: Race, state: State, clock: "Clock") -> tuple[State, Ste
     looked: Looked = {}
     if race.slices is not None:
         with clock("look"):
-            looked = await look(race, step, evolved.population)
+            looked = await look(race, step, evolved.population, state.base_on)
     with clock("measure"):
         measured = await measure(race, state, step, scored, behaving)
         runs[record.RACE] = measured.verifier_runs
         state.archive.add(each.entry for each in scored if each.entry is not None)
         health = state.health.see(record.soundness(race, given))
+        base_on = state.base_on | {benchmark for subject, benchmark in looked if subject == BASE}
         after = State(
-            step, evolved.population, evolved.watch, board, state.archive, measured.cells, measured.seen, health
+            step,
+            evolved.population,
+            evolved.watch,
+            board,
+            state.archive,
+            measured.cells,
+            measured.seen,
+            health,
+            base_on,
         )
         happened = record.Happened(
             step, population, meetings, scored, tries, given, learned, evolved, runs, measured, looked

@@ -63,6 +63,23 @@ def test_a_file_of_nothing_but_a_torn_line_is_empty(tmp_path):
     assert (kept.found, path.read_bytes()) == ({}, b"")
 
 
+@pytest.mark.parametrize("line", [b"{", b"3", b'{"who": "s0"}', b"\xff", b""])
+def test_a_damaged_line_in_the_middle_is_named_in_one_line(tmp_path, line):
+    path = tmp_path / "own.jsonl"
+    kept = Kept(path)
+    for item in "abc":
+        kept.add(answer(item))
+    kept.close()
+    lines = path.read_bytes().splitlines()
+    path.write_bytes(b"\n".join([lines[0], line, *lines[1:], b""]))
+    before = path.read_bytes()
+    with pytest.raises(InputError) as caught:
+        Kept(path)
+    assert f"line 2 of {path} is no answer" in str(caught.value)
+    assert "\n" not in str(caught.value)
+    assert path.read_bytes() == before
+
+
 SETTLED = {"base": "pico", "temperature": 0.6, "benchmarks": {"gsm8k": {"sha256": "1", "max_tokens": 8}}}
 
 
@@ -239,6 +256,24 @@ def test_a_result_is_named_by_all_that_it_depends_on():
     assert result(0.1, tasks=5, role=None).name == "GSM8K (5 tasks), raw, greedy"
     names = {result(0.1, **{name: "other"}).name for name in ("title", "measure", "prompts", "role")}
     assert len(names) == 4
+
+
+def test_a_truncated_evaluation_does_not_take_the_place_of_a_whole_one(tmp_path):
+    benchmarks.keep(tmp_path, [result(0.6), result(0.5, measure="avg@4")])
+    benchmarks.keep(tmp_path, [result(0.1, max_tokens=16), result(0.4, measure="avg@4", temperature=1.0)])
+    found = benchmarks.read(tmp_path)
+    assert [each.value for each in found] == [0.6, 0.5, 0.1, 0.4]
+    assert [each.name.partition("students")[2] for each in found] == ["", "", ", at most 16 tokens", ", temperature 1"]
+
+
+def test_results_from_before_there_was_a_temperature_are_read(tmp_path):
+    benchmarks.keep(tmp_path, [result(0.6)])
+    [row] = json.loads((tmp_path / benchmarks.FILE).read_text())
+    del row["temperature"], row["max_tokens"]
+    (tmp_path / benchmarks.FILE).write_text(json.dumps([row]))
+    assert benchmarks.read(tmp_path) == [result(0.6)]
+    benchmarks.keep(tmp_path, [result(0.7)])
+    assert [each.value for each in benchmarks.read(tmp_path)] == [0.7]
 
 
 def test_results_of_two_slices_do_not_share_a_name():

@@ -8,6 +8,7 @@ import pyarrow
 import pyarrow.parquet
 import pytest
 
+from evals.slices import BESIDE, ROWS, write_rows, write_slices
 from redqueen.errors import InputError
 from redqueen.evals.benchmarks import BENCHMARKS
 from redqueen.evals.data import FOLDER, find
@@ -103,3 +104,28 @@ def test_a_file_of_something_else_is_one_line(tmp_path, text):
     with pytest.raises(InputError) as caught:
         find(BENCHMARKS["aime25"], tmp_path)
     assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("path", [*BESIDE])
+def test_the_file_beside_a_benchmark_has_a_checksum_too(tmp_path, path):
+    folder = write_slices(tmp_path)
+    benchmark = BENCHMARKS[path.partition("/")[0].removesuffix("_dev")]
+    before = find(benchmark, folder)
+    assert before.beside_sha256 is not None and before.first(2).beside_sha256 == before.beside_sha256
+    write_rows(folder / path, [*reversed(BESIDE[path])])
+    after = find(benchmark, folder)
+    assert (after.sha256, after.beside_sha256 != before.beside_sha256) == (before.sha256, True)
+    assert find(BENCHMARKS["gsm8k"], folder).beside_sha256 is None
+
+
+def test_how_contest_programs_are_graded_is_said_of_the_rows(tmp_path):
+    lcb, rows = BENCHMARKS["livecodebench"], ROWS["livecodebench"]
+    higher = "releases v1-v5: reads higher than the official score"
+    for more, told in ((5, "public tests, and validated further ones of 5 of 5 tasks"), (0, "public tests only")):
+        bare = [row if place < more else {**row, "extra_tests": []} for place, row in enumerate(rows)]
+        write_rows(tmp_path / "livecodebench" / "test.jsonl.gz", bare)
+        assert find(lcb, tmp_path).graded == f"{told}, {higher}"
+    tests = json.dumps([{"input": "1", "output": "1", "testtype": "stdin"}])
+    row = {"question_id": "q", "question_content": "?", "starter_code": "", "public_test_cases": tests}
+    write_rows(tmp_path / "livecodebench" / "test.jsonl.gz", [lcb.from_hub({**row, "private_test_cases": tests}, 0)])
+    assert find(lcb, tmp_path).graded == "public and private tests, releases v1-v5"

@@ -1,8 +1,10 @@
 """`redqueen eval` as a user has it: all benchmarks with a tiny base, again, after a crash, and of a run."""
 
 import json
+import os
 import re
 import shutil
+import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -11,8 +13,10 @@ import pytest
 import torch
 from loop.making import race_to_the_end, random_base, settings
 
-from evals.slices import ROWS
+from evals.slices import BESIDE, ROWS, write_rows
 from redqueen.cli import main
+from redqueen.evals import maths
+from redqueen.evals.answers import Kept
 from redqueen.evals.benchmarks import BENCHMARKS
 from redqueen.evals.data import find
 
@@ -77,7 +81,7 @@ def test_a_base_is_evaluated_on_everything(redqueen, asked, slices, place):
     assert (found["attempts"], found["max_tokens"]) == (0, 24)
     assert [each["name"] for each in found["benchmarks"]] == [*BENCHMARKS]
     for each in found["benchmarks"]:
-        assert each["tasks"] == 5
+        assert (each["tasks"], each["max_tokens"]) == (5, 24)
         assert each["sha256"] == find(BENCHMARKS[each["name"]], slices).sha256
         assert each["graded"]
         assert each["graded"] in out
@@ -127,6 +131,41 @@ def test_a_folder_of_other_settings_is_refused_in_one_line(redqueen, asked, plac
     assert "was begun with another benchmarks." in err
     assert "--to" in err
     assert contents(place / "e") == before
+
+
+def test_another_file_beside_a_benchmark_is_refused(redqueen, slices, place):
+    folder = place / "others"
+    shutil.copytree(slices, folder)
+    write_rows(folder / "mmlu_dev" / "test.jsonl.gz", [*reversed(BESIDE["mmlu_dev/test.jsonl.gz"])])
+    words = ("eval", "pico", "--prompts", "raw", "--suite", "mmlu", "--data", folder, "--to", place / "e")
+    status, out, err = redqueen(*words, "--max-tokens", 24, *HERE)
+    assert (status, out, err.count("\n")) == (2, "", 1)
+    assert "was begun with another benchmarks.mmlu.beside_sha256 (" in err
+
+
+def test_ctrl_c_says_what_is_kept_and_the_same_command_goes_on(redqueen, slices, tmp_path, monkeypatch, capsys):
+    words = ("eval", "pico", "--prompts", "raw", "--suite", "aime24,gsm8k", "--data", slices, "--to", tmp_path / "e",
+             "--max-tokens", 24, *HERE)  # fmt: skip
+    add = Kept.add
+
+    def interrupted(self, answer):
+        add(self, answer)
+        if "gsm8k" in answer.item and len(self.found) == 2:
+            raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Kept, "add", interrupted)
+        # It does not wait for the engine; here it has to.
+        patch.setattr(os, "_exit", sys.exit)
+        with pytest.raises(SystemExit) as left:
+            redqueen(*words)
+    out, err = capsys.readouterr()
+    assert (left.value.code, out) == (130, "")
+    told = f"redqueen: stopped: 7 of 10 answers are kept in {tmp_path / 'e'}; the same command goes on\n"
+    assert err.count("stopped: ") == 1 and err.endswith(told)
+    status, out, err = redqueen(*words)
+    assert status == 0
+    assert "GSM8K: 5 tasks, 5 answers, 2 of them known" in err
 
 
 def test_attempts_are_added_to_what_is_there(redqueen, slices, place):
@@ -188,6 +227,22 @@ def test_a_base_without_a_chat_template_is_not_chatted_with(redqueen, slices, tm
     assert not (tmp_path / "e").exists()
 
 
+def test_what_is_nothing_at_all_is_told_what_it_could_be(redqueen, slices, tmp_path):
+    words = ("--suite", "gsm8k", "--data", slices, "--to", tmp_path / "e", *HERE)
+    for name in ("runx", tmp_path / "runx", tmp_path / "runx" / "s0"):
+        status, out, err = redqueen("eval", name, *words)
+        assert (status, out, err.count("\n")) == (2, "", 1)
+        assert f"{name} is no run, no member and no PEFT folder, and there is no base {name}; " in err
+
+
+def test_math_verify_is_missed_before_the_base_is_loaded(redqueen, slices, tmp_path, monkeypatch):
+    monkeypatch.setattr(maths, "maths_paths", list)
+    words = ("eval", "nowhere", "--suite", "math500", "--data", slices, "--to", tmp_path / "e", *HERE)
+    status, out, err = redqueen(*words)
+    assert (status, out, err.count("\n")) == (2, "", 1)
+    assert "math-verify is not installed; run `pip install 'redqueen[evals]'`" in err
+
+
 def test_a_benchmark_that_is_not_there_is_named_with_the_way_out(redqueen, tmp_path):
     words = ("eval", "pico", "--prompts", "raw", "--suite", "gsm8k", "--data", tmp_path, "--to", tmp_path / "e")
     status, out, err = redqueen(*words, *HERE)
@@ -232,13 +287,14 @@ def test_a_run_has_its_roles_evaluated_and_shown_by_compare(redqueen, run, slice
         for role in ("student", "teacher")
     }
     assert all((each["prompts"], each["step"], each["tasks"]) == ("raw", 1, 5) for each in kept)
+    assert all((each["temperature"], each["max_tokens"]) == (None, 16) for each in kept)
     other = place / "other"
     shutil.copytree(run, other)
     config = (other / "config.toml").read_text()
     (other / "config.toml").write_text(re.sub(r"(?m)^seed = .*", "seed = 7", config))
     status, out, err = redqueen("compare", run, other)
     assert (status, err) == (0, "")
-    assert "GSM8K (5 tasks), raw, greedy, students" in out
+    assert "GSM8K (5 tasks), raw, greedy, students, at most 16 tokens" in out
     assert "MBPP+ (5 tasks), raw, base tests alone, teachers" in out
 
 
@@ -249,6 +305,14 @@ def test_a_member_gets_alone_what_it_gets_among_others(redqueen, run, slices, pl
     [line] = json.loads(out)["benchmarks"][0]["scores"]
     together = json.loads((place / "r" / "results.json").read_text())["benchmarks"][0]["scores"][0]
     assert line["mean"]["value"] == together["members"]["s1"]["value"]
+
+
+def test_a_member_is_not_set_against_roles(redqueen, run, slices, place):
+    words = ("--prompts", "raw", "--suite", "gsm8k", "--data", slices, "--to", place / "against", *HERE)
+    status, out, err = redqueen("eval", run, f"{run}/s1", "--against", run, *words)
+    assert (status, out, err.count("\n")) == (2, "", 1)
+    assert f"the single adapter {run}/s1 cannot be set against {run}, which has students and teachers" in err
+    assert not (place / "against").exists()
 
 
 def test_other_weights_of_the_same_name_do_not_take_over_the_answers(redqueen, run, slices, place):

@@ -123,6 +123,31 @@ def test_a_number_is_read_without_its_currency():
     assert last_number("none") is None
 
 
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("\\boxed{1{,}000}", "1000"), ("\\boxed{\\$1{,}000}", "1000"), ("\\boxed{1\\,000}", "1000"),
+        ("\\boxed{1,\\!000}", "1000"), ("\\boxed{36 \\text{ m}^2}", "36"), ("\\boxed{36 m^{2}}", "36"),
+        ("\\boxed{-\\$5}", "-5"), ("\\boxed{25\\text{ in 2 hours}}", "25"), ("\\boxed{\\text{36 pears}}", "36"),
+        ("Then 10-8", "8"), ("Then 1.5-2.5", "2.5"), ("so x=-8", "-8"), ("10 - -3", "-3"),
+        ("\\boxed{} so $1{,}234$", "1234"),
+    ],
+)  # fmt: skip
+def test_the_number_in_a_box_or_else_the_last_one_is_found(text, found):
+    assert BENCHMARKS["gsm8k"].extract(Item("own", {}), text, Prompts.CHAT) == found
+
+
+@pytest.mark.parametrize(
+    "text", ["m+n=204", "x=204", "\\textbf{204}", "204^\\circ", "204^{\\circ}", "m + n = \\mathbf{204}", "\\$204"]
+)
+def test_a_whole_number_is_found_in_what_stands_around_it(text):
+    assert whole_number(text) == 204
+
+
+def test_two_whole_numbers_are_not_one():
+    assert [whole_number(text) for text in ("20 4", "20\\ 4", "20\\quad 4", "204=m+n")] == [None] * 4
+
+
 def test_a_whole_number_may_have_zeros_and_a_unit_of_text_around_it():
     assert [whole_number(text) for text in ("042", "42.0", "\\text{42}", "$42$", "4.2", "x", "1000000", "-3")] == [
         42, 42, 42, 42, None, None, None, -3,
@@ -160,6 +185,8 @@ def test_a_letter_alone_is_found_in_any_words(mark, words):
         ("So the answer is 12. That is all.", "12"), ("The final answer is: $\\frac{1}{2}$.", "\\frac{1}{2}"),
         ("The answer is \\(x + 1\\).", "x + 1"), ("**Answer:** 7", "7"), ("Answer: 3.5", "3.5"), ("12 or 13", "13"),
         ("\\boxed{} so 4", "4"), ("The answer is\n5", "5"), ("nothing", None), ("answer = x + y\nbye", "x + y"),
+        ("The answer is **5**.", "5"), ("The answer is **5** apples. Yes.", "5 apples"), ("The answer is *5*.", "5"),
+        ("**The answer is 5.**", "5"), ("The answer is: **$x$**.", "x"), ("The answer is 2**3.", "2**3"),
     ],
 )  # fmt: skip
 def test_an_answer_that_is_in_no_box_is_what_is_called_so(text, found):

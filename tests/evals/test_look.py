@@ -38,6 +38,15 @@ def test_every_member_and_role_has_its_share_after_every_step_and_the_base_once(
     assert all(0 <= share <= 1 for share in shares)
 
 
+def test_a_race_that_begins_to_look_later_looks_at_the_base_too(tmp_path, slices):
+    looks = {"every": 1, "suite": ["gsm8k"], "items": 2, "prompts": "raw", "max_tokens": 8, "data": str(slices)}
+    for steps, evals in ((1, {}), (2, looks), (3, {**looks, "suite": ["gsm8k", "mmlu"]})):
+        race_to_the_end(tmp_path / "run", settings(changes={"run": {"steps": steps}, "evals": evals}))
+    with Store.read(tmp_path / "run") as store:
+        found = [(each.step, each.kind) for each in store.metrics("benchmark", "base")]
+    assert found == [(2, "gsm8k"), (3, "mmlu")]
+
+
 def test_looking_changes_nothing_of_the_race(looked):
     weights = []
     for name in ("with", "without"):
@@ -57,6 +66,7 @@ def test_compare_shows_the_last_look_and_calls_both_one_race(looked, capsys):
 
 def test_a_benchmark_that_is_not_there_is_refused_before_anything_is_opened(tmp_path):
     of = settings(changes={"evals": {"every": 1, "suite": ["gsm8k"], "data": str(tmp_path)}})
-    with pytest.raises(InputError, match=r"has no test\.jsonl\.gz"):
+    with pytest.raises(InputError, match=r"has no test\.jsonl\.gz") as caught:
         read_rules(of)
+    assert "--evals.data" in caught.value.mend and " --data" not in caught.value.mend
     assert "every = 1" in dump(of)

@@ -105,7 +105,7 @@ def evalplus(executable: str, folder: Path, ours: float) -> None:
             file.with_name("samples_eval_results.json").unlink(missing_ok=True)
             start = time.perf_counter()
             command = [executable, "--dataset", "humaneval", "--samples", str(file), *how]
-            ran = subprocess.run(command, env=env, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+            ran = subprocess.run(command, env=env, check=True, capture_output=True, text=True)
             whole = time.perf_counter() - start
             # Its last progress bar is that of the checking.
             minutes, seconds = re.findall(rf" {len(mine)}/{len(mine)} \[(\d+):(\d+)<", ran.stderr)[-1]

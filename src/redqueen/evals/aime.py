@@ -5,15 +5,16 @@ from collections.abc import Sequence
 from typing import ClassVar
 
 from redqueen.evals.extraction import numeral
-from redqueen.evals.maths import CONTEST_EXAMPLES, Maths
+from redqueen.evals.maths import CONTEST_EXAMPLES, Maths, tight
 from redqueen.evals.protocol import Grade, Item, Row
 from redqueen.verifier import Verifier
 
-_TEXT = re.compile(r"\\(?:text|mathrm|mathbf)\s*\{([^{}]*)\}|\\[,;! ]|[\s$]")
+_DEGREES = re.compile(r"\^\s*(?:\\circ|\{\s*\\circ\s*\})|\\degree|\u00b0")
 
 
 class Aime(Maths):
     tokens = 2_048
+    algebra = False
     graded = "whole numbers"
     examples: ClassVar = CONTEST_EXAMPLES
 
@@ -34,6 +35,6 @@ class Aime(Maths):
 
 
 def whole_number(text: str) -> int | None:
-    """A whole number, also with zeros before it."""
-    value = numeral(_TEXT.sub(lambda found: found[1] or "", text))
+    """A whole number, also with zeros before it, degrees behind it, or as the value of what is said to equal it."""
+    value = numeral(tight(_DEGREES.sub("", text.rpartition("=")[2].replace("\\$", ""))))
     return int(value) if value is not None and value == value.to_integral_value() and abs(value) < 10**6 else None

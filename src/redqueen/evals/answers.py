@@ -49,8 +49,12 @@ class Kept:
         if path.is_file():
             data = path.read_bytes()
             whole = data.rfind(b"\n") + 1
-            for line in data[:whole].splitlines():
-                self._take(Answer(**json.loads(line)))
+            for number, line in enumerate(data[:whole].splitlines(), 1):
+                try:
+                    self._take(Answer(**json.loads(line)))
+                except (ValueError, TypeError, RecursionError):
+                    what = f"line {number} of {path} is no answer"
+                    raise InputError(what, "remove that line: the same command asks for it again") from None
         self._file: IO[str] = path.open("a", encoding="utf-8", errors="backslashreplace")
         self._file.truncate(whole)
 

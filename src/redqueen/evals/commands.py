@@ -9,6 +9,7 @@ import tyro
 
 from redqueen.command import Command, positive, print_json, printable, show
 from redqueen.errors import InputError
+from redqueen.runs.benchmarks import TEMPERATURE
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -31,7 +32,7 @@ class Eval(Command):
     """Sampled ones at each task, beside a greedy one, for avg@k and pass@k."""
     k: int | None = None
     """Of pass@k; the number of attempts when left out."""
-    temperature: float = 0.6
+    temperature: float = TEMPERATURE
     """Of the sampled attempts."""
     max_tokens: int | None = None
     """The longest answer; each benchmark's own when left out."""
@@ -60,9 +61,12 @@ class Eval(Command):
                 positive(option, value)
         from redqueen.evals.benchmarks import chosen
         from redqueen.evals.data import find
+        from redqueen.evals.maths import can_grade
 
         # Before anything heavy is loaded: a benchmark that is missing, or a wrong name, costs nothing.
-        loaded = [find(each, self.data) for each in chosen(self.suite)]
+        wanted = chosen(self.suite)
+        can_grade(wanted)
+        loaded = [find(each, self.data) for each in wanted]
         if self.items is not None:
             loaded = [each.first(self.items) for each in loaded]
         from redqueen.evals.protocol import Prompts

@@ -11,13 +11,13 @@ import json
 import os
 import zlib
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from redqueen.engine.pull import cache, one_line, say, writing
 from redqueen.errors import InputError
-from redqueen.evals.protocol import Benchmark, Hub, Item, Row
+from redqueen.evals.protocol import Benchmark, Hub, Item, Row, SaysHow
 from redqueen.runs.whole import put_in_place
 
 FOLDER = "REDQUEEN_BENCH"
@@ -37,6 +37,14 @@ class Loaded:
     """The file."""
     sha256: str
     notes: tuple[str, ...]
+    beside_sha256: str | None = None
+    """Of the further file; None where there is none."""
+
+    @property
+    def graded(self) -> str:
+        """How, in a few words."""
+        benchmark = self.benchmark
+        return benchmark.graded_of(self.items) if isinstance(benchmark, SaysHow) else benchmark.graded
 
     def first(self, count: int) -> "Loaded":
         """A slice for a quick look: always the same tasks, from all over the benchmark."""
@@ -46,29 +54,29 @@ class Loaded:
         kept = {item.id for item in by_hash[:count]}
         note = f"{self.benchmark.title}: {count} of {len(self.items):,} tasks"
         items = tuple(item for item in self.items if item.id in kept)
-        return Loaded(self.benchmark, items, self.origin, self.sha256, (*self.notes, note))
+        return replace(self, items=items, notes=(*self.notes, note))
 
 
-def find(benchmark: Benchmark, folder: Path | None = None) -> Loaded:
-    """The tasks of a benchmark, from this folder, or else from wherever they are."""
+def find(benchmark: Benchmark, folder: Path | None = None, option: str = "--data") -> Loaded:
+    """The tasks of a benchmark, from this folder, or else from wherever they are; the folder is named by `option`."""
     if folder is None and os.environ.get(FOLDER):
         folder = Path(os.environ[FOLDER])
     if folder is not None:
         path = _file(folder / benchmark.name)
         if path is None:
             there = folder / benchmark.name
-            mend = "put it there, name another folder with --data, or leave --data and REDQUEEN_BENCH out for the hub's"
+            mend = f"put it there, name another folder with {option}, or leave {option} and {FOLDER} out for the hub's"
             raise InputError(f"{there} has no {FILE}", mend)
     else:
         kept = cache() / "bench"
         path = _file(kept / benchmark.name)
         if path is None:
-            path = _pull(benchmark, kept)
+            path = _pull(benchmark, kept, option)
     rows = _read(path)
-    beside: list[Row] = []
-    if benchmark.beside is not None:
-        further = path.parent / benchmark.beside
-        beside = _read(further) if further.is_file() else []
+    further = None if benchmark.beside is None else path.parent / benchmark.beside
+    if further is not None and not further.is_file():
+        further = None
+    beside = [] if further is None else _read(further)
     try:
         items = benchmark.load(rows, beside)
     except (KeyError, ValueError, TypeError, AttributeError) as error:
@@ -80,8 +88,13 @@ def find(benchmark: Benchmark, folder: Path | None = None) -> Loaded:
         raise InputError(f"{path} names a task twice", "get it anew, or name another folder")
     if not items:
         raise InputError(f"{path} holds no tasks of {benchmark.title}", "get it anew, or name another folder")
-    digest = hashlib.sha256(path.read_bytes()).hexdigest()
-    return Loaded(benchmark, tuple(items), str(path), digest, _notes(benchmark, len(rows), digest))
+    digest = _sha256(path)
+    notes = _notes(benchmark, len(rows), digest)
+    return Loaded(benchmark, tuple(items), str(path), digest, notes, None if further is None else _sha256(further))
+
+
+def _sha256(path: Path) -> str:
+    return hashlib.sha256(path.read_bytes()).hexdigest()
 
 
 def _notes(benchmark: Benchmark, rows: int, digest: str) -> tuple[str, ...]:
@@ -114,7 +127,7 @@ def _read(path: Path) -> list[Row]:
 # The hub
 
 
-def _pull(benchmark: Benchmark, kept: Path) -> Path:
+def _pull(benchmark: Benchmark, kept: Path, option: str) -> Path:
     """Fetch a benchmark from the hub into the cache."""
     target = kept / benchmark.name / FILE
     say(f"downloading {benchmark.title} from the model hub ({benchmark.hub.repository})")
@@ -123,17 +136,17 @@ def _pull(benchmark: Benchmark, kept: Path) -> Path:
         wanted.append((benchmark.hub_beside, Path(os.path.normpath(target.parent / benchmark.beside))))
     with writing(kept):
         for hub, path in reversed(wanted):  # the benchmark itself comes last: when it is there, all is
-            rows = _from_hub(hub, benchmark.title)
+            rows = _from_hub(hub, benchmark.title, option)
             if len(rows) != hub.rows:
                 raise InputError(
                     f"{hub.repository} has {len(rows):,} rows on the hub, and {benchmark.title} has {hub.rows:,}",
-                    "it may have changed: get the benchmark elsewhere and name its folder with --data",
+                    f"it may have changed: get the benchmark elsewhere and name its folder with {option}",
                 )
             try:
                 ours = [benchmark.from_hub(row, number) for number, row in enumerate(rows)]
             except (KeyError, ValueError, TypeError, IndexError) as error:
                 what = f"{hub.repository} has other fields on the hub than are known here ({one_line(error)})"
-                raise InputError(what, "get the benchmark elsewhere and name its folder with --data") from None
+                raise InputError(what, f"get the benchmark elsewhere and name its folder with {option}") from None
             path.parent.mkdir(parents=True, exist_ok=True)
             packed = gzip.compress("".join(json.dumps(row) + "\n" for row in ours).encode(), mtime=0)
             with put_in_place(path) as aside:
@@ -141,11 +154,11 @@ def _pull(benchmark: Benchmark, kept: Path) -> Path:
     return target
 
 
-def _from_hub(hub: Hub, title: str) -> list[dict[str, Any]]:
+def _from_hub(hub: Hub, title: str, option: str) -> list[dict[str, Any]]:
     from huggingface_hub import HfApi, hf_hub_download
 
     mend = (
-        f"see that the hub can be reached, or put {FILE} into a folder and name it with --data or {FOLDER} "
+        f"see that the hub can be reached, or put {FILE} into a folder and name it with {option} or {FOLDER} "
         "(docs/evaluation.md has the layout)"
     )
     try:
@@ -170,5 +183,5 @@ def _rows_of(path: Path) -> Sequence[dict[str, Any]]:
     try:
         import pyarrow.parquet
     except ImportError:
-        raise InputError("the hub's files need pyarrow", "run `pip install redqueen[evals]`") from None
+        raise InputError("the hub's files need pyarrow", "run `pip install 'redqueen[evals]'`") from None
     return pyarrow.parquet.read_table(path).to_pylist()

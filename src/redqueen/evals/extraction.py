@@ -9,9 +9,12 @@ MOST_CHARS = 100_000
 _FENCE = re.compile(r"^[ \t]*```.*$", re.MULTILINE)
 _BRACE = re.compile(r"(\\(?:boxed|fbox)[ \t]*)\{|\\.|[{}]", re.DOTALL)
 _PHRASE = re.compile(r"(?:final answer|answer)[ \t]*(?:is|:|=)[ \t]*:?[ \t]*", re.IGNORECASE)
-_NUMBER = re.compile(r"-?\$?(?:\d{1,3}(?:,\d{3})+|\d+)(?:\.\d+)?|-?\$?\.\d+")
+_EMPHASIS = re.compile(r"(?<!\w)\*\*([^*]+)\*\*")
+_NUMBER = re.compile(r"(?:(?<![\w%.)\]}])-)?\$?(?:(?:\d{1,3}(?:,\d{3})+|\d+)(?:\.\d+)?|\.\d+)")
 _NUMERAL = re.compile(r"([+-]?(?:\d+(?:\.\d*)?|\.\d+))(?:(?:[eE]|\\?(?:times|cdot)10\^|\*10\^)\{?([+-]?\d{1,4})\}?)?")
 _THOUSANDS = re.compile(r"(?<=\d)(?:,|\\,|\{,\})(?:\\!)?(?=\d{3}(?!\d))")
+_GROUPED = re.compile(r"(?<=\d)(?:\\,|\{,\}|,\\!)(?=\d{3}(?!\d))")
+_UNIT = re.compile(r"\\(?:text|mathrm|mbox)[ \t]*\{[^{}]*\}(?:\^\{?-?\d+\}?)?|(?<=[A-Za-z])\^\{?-?\d+\}?")
 _AROUND = re.compile(r"\s*(\\times|\\cdot|[\^{}*])\s*")
 EXACT = Context(prec=20_000)
 """Room for all digits of any numeral that is read."""
@@ -52,18 +55,28 @@ def final_answer(text: str) -> str | None:
         return found
     text = text[-MOST_CHARS:]
     if (said := _last(_PHRASE, text)) is not None:
-        line = text[said.end() :].partition("\n")[0].strip().strip("*").strip()
+        line = _EMPHASIS.sub(r"\1", text[said.end() :].partition("\n")[0]).strip(" \t*")
         formula = re.match(r"\$([^$]+)\$|\\\((.+?)\\\)", line)
         line = (formula[1] or formula[2]) if formula else re.sub(r"\.\s.*|\.$", "", line)
-        if line.strip():
-            return line.strip()
+        if line := line.strip().strip("*").strip():
+            return line
     return last_number(text)
 
 
 def last_number(text: str) -> str | None:
     """The last number, without its thousands' commas and its currency."""
-    found = _last(_NUMBER, text[-MOST_CHARS:])
+    found = _last(_NUMBER, grouped(text[-MOST_CHARS:], ",").replace("\\$", "$"))
     return found[0].replace(",", "").replace("$", "") if found else None
+
+
+def number_in_box(box: str) -> str | None:
+    """The last number of a box, units and their powers aside."""
+    return last_number(_UNIT.sub(" ", box)) or last_number(box)
+
+
+def grouped(text: str, mark: str = "") -> str:
+    """LaTeX's thousands with this between them."""
+    return _GROUPED.sub(mark, text)
 
 
 def numeral(text: str) -> Decimal | None:

@@ -5,22 +5,25 @@ evaluates text on the way to an expression. An answer that math-verify cannot se
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from decimal import Decimal
 from typing import Any, ClassVar
 
-from redqueen.evals.extraction import EXACT, final_answer, numeral
-from redqueen.evals.protocol import Grade, Hub, Item, Prompt, Prompts, Row, Suite
+from redqueen.errors import InputError
+from redqueen.evals.extraction import EXACT, final_answer, grouped, numeral
+from redqueen.evals.protocol import Benchmark, Grade, Hub, Item, Prompt, Prompts, Row, Suite
 from redqueen.verifier import Job, Limits, Verifier
+from redqueen.verifier.zygotes import maths_paths
 
 TOLERANCE = Decimal("1e-6")
 SECONDS = 5.0
 MOST_CHARS = 1_000
 """Of an answer: a longer one is none, and would only keep math-verify busy."""
 LIMITS = Limits(cpu_s=SECONDS, memory_mb=1024)
-_ORNAMENT = re.compile(
-    r"\\(?:left|right|,|;|:|!| |quad|displaystyle)(?![A-Za-z])|\\(?:text|mathrm|mbox)\s*\{([^{}]*)\}|[\s$]+"
-)
+_TEXT = re.compile(r"\\(?:text|textbf|textit|textrm|mathrm|mathbf|mbox)\s*\{([^{}]*)\}")
+_LAYOUT = re.compile(r"(?:\\(?:(?:left|right|q?quad|displaystyle)(?![A-Za-z])|[,;:! ])|[\s$~])+")
+_WORDS = re.compile(r"[A-Za-z]{3,}(?: [A-Za-z]+)*\.?")
+_WORD = re.compile(r"[^\W\d_]{2,}")
 _STYLES = str.maketrans(
     {"\u2212": "-", "\u2013": "-", "\u221e": "\\infty ", "\u03c0": "\\pi ", "\u00d7": "\\times ", "\u00b0": "^\\circ "}
 )
@@ -31,11 +34,14 @@ class Maths:
     """A benchmark of questions with one answer each, in LaTeX or plain."""
 
     name: str
+    title: str
     suite: Suite = "math"
     tokens = 1_024
     graded = "math-verify"
     beside: str | None = None
     hub_beside: Hub | None = None
+    algebra = True
+    """It needs math-verify: answers are not all plain numerals."""
     examples: ClassVar[Sequence[tuple[str, str]]] = ()
     """Worked examples of the raw prompts."""
 
@@ -83,6 +89,16 @@ class Maths:
         return grades
 
 
+def can_grade(benchmarks: Iterable[Benchmark]) -> None:
+    """Refuse what cannot be graded here, before anybody is asked."""
+    missing = [each.title for each in benchmarks if isinstance(each, Maths) and each.algebra]
+    if missing and not maths_paths():
+        raise InputError(
+            f"{', '.join(missing)} cannot be graded: math-verify is not installed",
+            "run `pip install 'redqueen[evals]'`",
+        )
+
+
 def settled(gold: str, answer: str) -> bool | None:
     """Whether they say the same, where that can be told without algebra."""
     if len(answer) > MOST_CHARS:
@@ -90,7 +106,11 @@ def settled(gold: str, answer: str) -> bool | None:
     right, said = numeral(gold), numeral(answer)
     if right is not None and said is not None:
         return same_number(right, said)
-    return True if bare(gold) == bare(answer) else None
+    mine, other = bare(gold), bare(answer)
+    if mine == other:
+        return True
+    # math-verify takes X for x.
+    return False if mine.casefold() == other.casefold() and "\\text" not in gold + answer else None
 
 
 def same_number(right: Decimal, said: Decimal) -> bool:
@@ -103,8 +123,20 @@ def same_number(right: Decimal, said: Decimal) -> bool:
 
 
 def bare(text: str) -> str:
-    """Without what changes nothing: spaces, dollars, commands of layout."""
-    return _ORNAMENT.sub(lambda found: found[1] or "", cleaned(text)).rstrip(".").casefold()
+    """Without what changes nothing: spaces, dollars, commands of layout, the case of words (not that of symbols)."""
+    text = cleaned(text)
+    return tight(text.casefold() if _WORDS.fullmatch(text) else text).rstrip(".")
+
+
+def tight(text: str) -> str:
+    """Without layout. What keeps two numbers apart stays, as a space."""
+
+    def apart(found: re.Match[str]) -> str:
+        before, after = text[max(found.start() - 2, 0) : found.start()], text[found.end() : found.end() + 2]
+        return " " if before.rstrip(".")[-1:].isdecimal() and after.lstrip(".")[:1].isdecimal() else ""
+
+    text = _TEXT.sub(lambda found: _WORD.sub(lambda word: word[0].casefold(), found[1]), grouped(text))
+    return _LAYOUT.sub(apart, text)
 
 
 def cleaned(text: str) -> str:

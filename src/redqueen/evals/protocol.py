@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Any, Literal, Protocol
+from typing import Any, Literal, Protocol, runtime_checkable
 
 from redqueen.verifier import Verifier
 
@@ -103,3 +103,12 @@ class Benchmark(Protocol):
         ...
 
     async def grade(self, answers: Sequence[tuple[Item, str | None]], verifier: Verifier) -> list[Grade]: ...
+
+
+@runtime_checkable
+class SaysHow(Protocol):
+    """A benchmark whose grading depends on its rows."""
+
+    def graded_of(self, items: Sequence[Item]) -> str:
+        """How these are graded, in a few words."""
+        ...

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from redqueen.command import printable
+from redqueen.errors import InputError
 from redqueen.evals.data import Loaded
 from redqueen.evals.figures import Score, Sheet, Vector, majority, score
 from redqueen.exam.examinees import Examinees, Group
@@ -15,9 +16,16 @@ from redqueen.measure.resampling import DRAWS
 
 if TYPE_CHECKING:
     from rich.console import Console
+    from rich.table import Table
 
 WIDE = 1_000
 """Columns where there is no terminal to fit into."""
+NAME = 14
+"""The least that a name has of them: it is folded, and never left out."""
+GAP = 3
+"""Between two columns."""
+SPARE = ("tokens", "seconds", "weakest", "best*", "vote", "tasks", "95 %")
+"""What a narrow terminal does without, in this order."""
 Pick = Callable[[Sheet], Vector]
 """A measure of a sheet, task by task."""
 BARE = ""
@@ -53,6 +61,11 @@ class Line:
     """By majority, of the greedy answers of two members or more."""
 
     @property
+    def sampled(self) -> bool:
+        """Whether the temperature has a say in it."""
+        return "@" in self.measure
+
+    @property
     def weakest(self) -> One:
         return min(self.members, key=lambda each: each.score.value)
 
@@ -83,6 +96,8 @@ class Measured:
     lines: tuple[Line, ...]
     seconds: float
     """Of the last call: what was known already took none."""
+    max_tokens: int
+    """The longest answer that was allowed."""
 
     @property
     def tokens(self) -> int:
@@ -93,10 +108,12 @@ class Measured:
         return {
             "name": benchmark.name,
             "title": benchmark.title,
-            "graded": benchmark.graded,
+            "graded": loaded.graded,
             "tasks": len(loaded.items),
             "file": loaded.origin,
             "sha256": loaded.sha256,
+            "beside_sha256": loaded.beside_sha256,
+            "max_tokens": self.max_tokens,
             "seconds": round(self.seconds, 3),
             "tokens": {who or "base": each.tokens for who, each in self.sheets.items()},
             "cut": {who or "base": each.cut for who, each in self.sheets.items()},
@@ -126,51 +143,50 @@ class Report:
         }
 
     def render(self, console: "Console") -> None:
-        from rich import box
-        from rich.table import Table
         from rich.text import Text
 
         if not console.is_terminal:
             console.width = WIDE
         members = any(line.mean is not None for each in self.benchmarks for line in each.lines)
         voted = any(line.vote is not None for each in self.benchmarks for line in each.lines)
-        whats = {(line.what, line.role) for each in self.benchmarks for line in each.lines}
+        names, figures = self._columns(members, voted)
+        left_out = _fit(names, figures, console.width)
+        console.width = max(console.width, _width(names, figures))
+        console.print(_table(names, figures, console.width))
+        if left_out:
+            console.print(Text(f"no room here for {', '.join(left_out)}: results.json has all"), soft_wrap=True)
+        for text in (*self._below("vote" in figures, "95 %" in figures), *self.notes):
+            console.print(Text(printable(text)), soft_wrap=True)
+
+    def _columns(self, members: bool, voted: bool) -> tuple["Columns", "Columns"]:
+        """By their heads: names, and figures."""
         heads = ["base ±se"]
         if members:
             heads += ["mean ±se", f"less {self.how['against'] or 'the base'}", "95 %"]
         if voted:
             heads += ["weakest", "best*", "vote"]
         heads += ["tasks", "tokens", "seconds"]
-        table = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False, padding=(0, 1))
-        table.add_column(Text(f"%, {self.how['prompts']} prompts"))
-        if len(whats) > 1:
-            table.add_column("of")
-        for head in heads:
-            table.add_column(Text(printable(head)), justify="right", no_wrap=True)
-        for each in self.benchmarks:
-            for number, line in enumerate(each.lines):
-                first = number == 0
-                name = f"{line.title}, {line.measure}"
-                cells = [_plus_minus(line.base)]
-                if members:
-                    cells += _gained(line.mean)
-                if voted:
-                    cells += _spread(line)
-                last = [f"{line.tasks:,}", f"{each.tokens:,}", f"{each.seconds:,.1f}"] if first else ["", "", ""]
-                of = (
-                    [Text(printable(" ".join(filter(None, (line.what, _plural(line.role))))))] if len(whats) > 1 else []
-                )
-                table.add_row(Text(printable(name)), *of, *map(Text, [*cells, *last]))
-        console.print(table)
-        for text in (*self._below(voted, members), *self.notes):
-            console.print(Text(printable(text)), soft_wrap=True)
+        lines = [(each, number == 0, line) for each in self.benchmarks for number, line in enumerate(each.lines)]
+        rows = []
+        for each, first, line in lines:
+            cells = [_plus_minus(line.base)]
+            if members:
+                cells += _gained(line.mean)
+            if voted:
+                cells += _spread(line)
+            cells += [f"{line.tasks:,}", f"{each.tokens:,}", f"{each.seconds:,.1f}"] if first else ["", "", ""]
+            rows.append(cells)
+        names = {f"%, {self.how['prompts']} prompts": [f"{line.title}, {line.measure}" for *_, line in lines]}
+        if len({(line.what, line.role) for *_, line in lines}) > 1:
+            names["of"] = [" ".join(filter(None, (line.what, _plural(line.role)))) for *_, line in lines]
+        return names, {head: list(cells) for head, cells in zip(heads, zip(*rows, strict=True), strict=True)}
 
-    def _below(self, voted: bool, members: bool) -> list[str]:
+    def _below(self, voted: bool, between: bool) -> list[str]:
         how = self.how
-        lines = [f"{each.loaded.benchmark.title}: {each.loaded.benchmark.graded}" for each in self.benchmarks]
+        lines = [f"{each.loaded.benchmark.title}: {each.loaded.graded}" for each in self.benchmarks]
         asked = f", {how['attempts']} attempts at temperature {how['temperature']:g}" if how["attempts"] else ""
         lines.append(f"one greedy attempt{asked}; {how['dtype']} on {how['device']}; tokens are all that was sampled")
-        if members:
+        if between:
             lines.append("95 %: by resampling tasks, the same ones for both sides; it says nothing of other runs")
         if voted:
             lines.append(
@@ -179,12 +195,64 @@ class Report:
             )
         for each in self.benchmarks:
             cut = fmean(sheet.cut for sheet in each.sheets.values())
-            if cut > 0.05:
+            # Of a choice the letter alone counts, and what follows it does not matter.
+            if cut > 0.05 and each.loaded.benchmark.suite != "knowledge":
                 lines.append(
                     f"{each.loaded.benchmark.title}: {100 * cut:.0f} % of the answers were cut at their longest; "
                     "raise it with --max-tokens"
                 )
         return lines
+
+
+Columns = dict[str, list[str]]
+"""Cells by their head."""
+
+
+def _fit(names: Columns, figures: Columns, room: int) -> list[str]:
+    """Take columns out until the rest fit; their heads."""
+    left_out = []
+    for head in SPARE:
+        if head in figures and _width(names, figures) > room:
+            del figures[head]
+            left_out.append(head)
+    return left_out
+
+
+def _width(names: Columns, figures: Columns) -> int:
+    """The least that a table takes."""
+    return sum(_least(names, figures).values()) + GAP * (len(names) + len(figures) - 1)
+
+
+def _least(names: Columns, figures: Columns) -> dict[str, int]:
+    """Figures are whole; names are folded, and heads between their words."""
+    folded = {head: min(NAME, _longest([head, *cells])) for head, cells in names.items()}
+    return folded | {
+        head: max(_longest(cells), min(NAME, _longest(head.split(" ")))) for head, cells in figures.items()
+    }
+
+
+def _longest(cells: Sequence[str]) -> int:
+    from rich.cells import cell_len
+
+    return max(cell_len(printable(cell)) for cell in cells)
+
+
+def _table(names: Columns, figures: Columns, width: int) -> "Table":
+    from rich import box
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False, padding=(0, 1))
+    columns, least = {**names, **figures}, _least(names, figures)
+    left = width - _width(names, figures)
+    for head, cells in columns.items():
+        more = max(0, min(left, _longest([head, *cells]) - least[head]))
+        left -= more
+        side = "left" if head in names else "right"
+        table.add_column(Text(printable(head)), justify=side, overflow="fold", width=least[head] + more)
+    for row in zip(*columns.values(), strict=True):
+        table.add_row(*(Text(printable(cell)) for cell in row))
+    return table
 
 
 def measured(
@@ -195,6 +263,7 @@ def measured(
     attempts: int,
     k: int,
     seconds: float,
+    max_tokens: int,
 ) -> Measured:
     """A benchmark's answers in figures, line by line."""
     lines: list[Line] = []
@@ -202,7 +271,7 @@ def measured(
         groups: list[Group | None] = list(examinees.groups) or [None]
         for group in groups:
             lines.append(_line(loaded, measure, pick, sheets, examinees, group, against))
-    return Measured(loaded, sheets, tuple(lines), seconds)
+    return Measured(loaded, sheets, tuple(lines), seconds, max_tokens)
 
 
 def _measures(base: Sheet, attempts: int, k: int) -> list[tuple[str, Pick]]:
@@ -236,10 +305,7 @@ def _line(
         return Line(*about, None, None, None, score(base_N), (), None, None)
     other_N = base_N
     if against is not None:
-        others = [each for each in examinees.groups if each.what == against]
-        rival = next((each for each in others if each.role == group.role), others[0] if others else None)
-        if rival is not None:
-            other_N = np.mean([pick(sheets[name]) for name in rival.members], axis=0)
+        other_N = np.mean([pick(sheets[name]) for name in rival(examinees, group, against).members], axis=0)
     members = tuple(One(name, score(pick(sheets[name]), other_N)) for name in group.members)
     mean_N = np.mean([pick(sheets[name]) for name in group.members], axis=0)
     vote = None
@@ -247,6 +313,22 @@ def _line(
         vote = score(majority([sheets[name] for name in group.members]), other_N)
     role = None if group.role is None else str(group.role)
     return Line(*about, group.what, role, group.step, score(base_N), members, score(mean_N, other_N), vote)
+
+
+def rival(examinees: Examinees, group: Group, against: str) -> Group:
+    """Whom a group's gains are on: the same role of what is named."""
+    others = [each for each in examinees.groups if each.what == against]
+    for each in others:
+        if each.role == group.role:
+            return each
+    if not others:
+        raise InputError(f"{against} is not among what is evaluated", "name it there too, spelt the same")
+    there = " and ".join(_plural(each.role and str(each.role)) or "a single adapter" for each in others)
+    mine = f"the {group.role}s of {group.what}" if group.role else f"the single adapter {group.what}"
+    raise InputError(
+        f"{mine} cannot be set against {against}, which has {there}",
+        "evaluate the same role of both (--role), or leave --against out",
+    )
 
 
 def _plural(role: str | None) -> str:

@@ -2,8 +2,10 @@
 
 import asyncio
 import hashlib
+import os
 import sys
-from collections.abc import Mapping, Sequence
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -13,18 +15,22 @@ from redqueen.config import open_verifier
 from redqueen.engine.local import LocalEngine
 from redqueen.engine.protocol import MemberId, MemberState
 from redqueen.errors import InputError
-from redqueen.evals.answers import GREEDY, RESULTS, Kept, settle
+from redqueen.evals.answers import GREEDY, RESULTS, Answer, Kept, settle
 from redqueen.evals.asking import Encode, How, ask, encoder, positions
 from redqueen.evals.data import Loaded
 from redqueen.evals.figures import sheet
 from redqueen.evals.protocol import Prompts
-from redqueen.evals.report import BARE, Measured, Report, measured
+from redqueen.evals.report import BARE, Measured, Report, measured, rival
 from redqueen.exam.examinees import Asked, Examinees, find, seated
 from redqueen.runs import benchmarks
 from redqueen.runs.store import RECORDS
 from redqueen.runs.whole import write_text
 from redqueen.settings import Config
+from redqueen.terminal import span_text
 from redqueen.verifier import LocalVerifier
+
+BETWEEN_LINES = 10.0
+"""Seconds."""
 
 
 def evaluate(
@@ -42,8 +48,11 @@ def evaluate(
 ) -> Report:
     """All that these runs, members, PEFT folders and bases have, and their base, on these benchmarks."""
     examinees = find(whats, role)
-    if against is not None and against not in {group.what for group in examinees.groups}:
-        raise InputError(f"{against} is not among what is evaluated", "name it there too, spelt the same")
+    if against is not None:
+        if against not in {group.what for group in examinees.groups}:
+            raise InputError(f"{against} is not among what is evaluated", "name it there too, spelt the same")
+        for group in examinees.groups:
+            rival(examinees, group, against)
     with open_verifier(settings.verifier) as verifier, seated(examinees, settings) as engine:
         base = engine.base
         encode = encoder(base, prompts)
@@ -58,16 +67,26 @@ def evaluate(
                 **computed,
                 "weights": {name: fingerprint(state) for name, state in examinees.members.items()},
                 "benchmarks": {
-                    each.benchmark.name: {"sha256": each.sha256, "max_tokens": max_tokens or each.benchmark.tokens}
+                    each.benchmark.name: {
+                        "sha256": each.sha256,
+                        "beside_sha256": each.beside_sha256,
+                        "max_tokens": max_tokens or each.benchmark.tokens,
+                    }
                     for each in loaded
                 },
             },
         )
         names: dict[str, MemberId | None] = {BARE: None} | {name: name for name in examinees.members}
-        found = [
-            asyncio.run(_one(engine, verifier, encode, each, examinees, names, how, k, against, folder))
-            for each in loaded
-        ]
+        try:
+            found = [
+                asyncio.run(_one(engine, verifier, encode, each, examinees, names, how, k, against, folder))
+                for each in loaded
+            ]
+        except KeyboardInterrupt:
+            _say(_stopped(folder, loaded, names, how))
+            verifier.close()
+            # The engine's thread may be in the middle of minutes of work. What is on the disk is whole at any moment.
+            os._exit(130)
     notes = [*examinees.notes, *(note for each in loaded for note in each.notes)]
     given = {
         "prompts": str(prompts),
@@ -96,28 +115,67 @@ async def _one(
     against: str | None,
     folder: Path,
 ) -> Measured:
-    kept = Kept(folder / "answers" / f"{loaded.benchmark.name}.jsonl")
+    kept = Kept(_path(folder, loaded))
     try:
-        wanted = [
-            (who, item.id, number)
-            for item in loaded.items
-            for who in names
-            for number in (GREEDY, *range(how.attempts))
-        ]
-        open_ones = sum(each not in kept.found for each in wanted)
-        known = f", {len(wanted) - open_ones:,} of them known" if open_ones < len(wanted) else ""
-        _say(f"{loaded.benchmark.title}: {len(loaded.items):,} tasks, {len(wanted):,} answers{known}")
-        seconds = await ask(engine, encode, verifier, loaded, names, how, kept.found, kept.add)
+        wanted = _wanted(loaded, names, how)
+        known = sum(each in kept.found for each in wanted)
+        told = f", {known:,} of them known" if known else ""
+        title = loaded.benchmark.title
+        _say(f"{title}: {len(loaded.items):,} tasks, {len(wanted):,} answers{told}")
+        progress = Progress(title, known, len(wanted))
+
+        def keep(answer: Answer) -> None:
+            kept.add(answer)
+            progress.one_more()
+
+        seconds = await ask(engine, encode, verifier, loaded, names, how, kept.found, keep)
     finally:
         kept.close()
     items = [item.id for item in loaded.items]
     sheets = {who: sheet(kept.found, who, items, how.attempts, k) for who in names}
-    return measured(loaded, sheets, examinees, against, how.attempts, k, seconds)
+    longest = how.max_tokens or loaded.benchmark.tokens
+    return measured(loaded, sheets, examinees, against, how.attempts, k, seconds, longest)
+
+
+class Progress:
+    """A line about how far it is, every ten seconds at most."""
+
+    def __init__(self, title: str, known: int, whole: int, clock: Callable[[], float] = time.monotonic) -> None:
+        self._title, self._done, self._whole, self._clock = title, known, whole, clock
+        self._start = self._said = clock()
+
+    def one_more(self) -> None:
+        self._done += 1
+        now = self._clock()
+        if now - self._said >= BETWEEN_LINES:
+            self._said = now
+            _say(f"{self._title}: {self._done:,} of {self._whole:,} answers, {span_text(now - self._start)}")
+
+
+def _path(folder: Path, loaded: Loaded) -> Path:
+    return folder / "answers" / f"{loaded.benchmark.name}.jsonl"
+
+
+def _wanted(loaded: Loaded, names: Iterable[str], how: How) -> list[tuple[str, str, int]]:
+    numbers = (GREEDY, *range(how.attempts))
+    return [(who, item.id, number) for item in loaded.items for who in names for number in numbers]
+
+
+def _stopped(folder: Path, loaded: Sequence[Loaded], names: Iterable[str], how: How) -> str:
+    kept = whole = 0
+    for each in loaded:
+        wanted = _wanted(each, names, how)
+        whole += len(wanted)
+        if _path(folder, each).is_file():
+            found = Kept(_path(folder, each))
+            found.close()
+            kept += sum(one in found.found for one in wanted)
+    return f"stopped: {kept:,} of {whole:,} answers are kept in {folder}; the same command goes on"
 
 
 def fingerprint(state: MemberState) -> str:
-    """Of a member's weights."""
-    digest = hashlib.sha256()
+    """Of a member's weights, and of how much they count."""
+    digest = hashlib.sha256(f"{state.rank} {float(state.alpha)!r} ".encode())
     for name, factors in sorted(state.factors.items()):
         digest.update(name.encode())
         for factor in factors:
@@ -128,6 +186,7 @@ def fingerprint(state: MemberState) -> str:
 def _keep_with_runs(report: Report, examinees: Examinees) -> None:
     """For `redqueen compare`: what whole roles of a run came to."""
     found: dict[Path, list[benchmarks.Result]] = {}
+    temperature = report.how["temperature"]
     for group in examinees.groups:
         run = Path(group.what.rpartition(":")[0] if group.what.rpartition(":")[2].isdigit() else group.what)
         whole = group.role is not None or len(group.members) == 1
@@ -139,6 +198,8 @@ def _keep_with_runs(report: Report, examinees: Examinees) -> None:
                 benchmarks.Result(
                     line.benchmark, line.title, line.measure, report.how["prompts"], line.role, group.step, line.tasks,
                     each.loaded.sha256, line.mean.value, line.mean.error, tokens,
+                    temperature if line.sampled and temperature != benchmarks.TEMPERATURE else None,
+                    each.max_tokens if each.max_tokens != each.loaded.benchmark.tokens else None,
                 )
                 for line in each.lines
                 if line.what == group.what and line.role == (group.role and str(group.role)) and line.mean is not None

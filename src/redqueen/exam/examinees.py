@@ -89,7 +89,7 @@ def find(whats: Sequence[str], asked: Asked) -> Examinees:
                 mend = f"write it into {peft.CONFIG} as base_model_name_or_path"
                 raise InputError(f"the adapter in {what} does not say what base it is for", mend)
         else:
-            base_config(what)  # refuses what is no base either
+            _base(what)
             named = what
         bases[what] = _one_name(named)
     first, base = next(iter(bases.items()))
@@ -101,6 +101,16 @@ def find(whats: Sequence[str], asked: Asked) -> Examinees:
     found = Examinees(base, tuple(groups), settings, tuple(notes))
     _fit(found.members)
     return found
+
+
+def _base(what: str) -> None:
+    """Refuse what is no base either."""
+    try:
+        base_config(what)
+    except InputError as error:
+        if what in KNOWN or Path(what).expanduser().exists():
+            raise
+        raise InputError(f"{what} is no run, no member and no PEFT folder, and {error.what}", error.mend) from None
 
 
 def _run(what: str) -> tuple[Path | None, int | None, str | None]:

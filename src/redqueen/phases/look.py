@@ -1,6 +1,6 @@
 """Look: every so many steps, how members do on slices of benchmarks. It changes nothing of the race."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from statistics import fmean
 
 from redqueen.engine.protocol import MemberId, SampleRequest
@@ -15,20 +15,19 @@ Looked = Mapping[tuple[str, str], float]
 """The share of right greedy answers, by subject and benchmark."""
 
 
-async def look(race: Race, step: int, population: Population) -> Looked:
-    """Of every adapter and both roles; the first time of the bare base too."""
+async def look(race: Race, step: int, population: Population, base_on: Collection[str]) -> Looked:
+    """Of every adapter and both roles; of the bare base too, except on benchmarks that it was looked at on."""
     settings = race.settings.evals
     if race.slices is None or step % settings.every:
         return {}
     who: dict[str, MemberId | None] = {
         race.adapter(member.id): race.adapter(member.id) for member in population.members
     }
-    if step == settings.every:
-        who[BASE] = None
     found: dict[tuple[str, str], float] = {}
     for loaded in race.slices.loaded:
         name = loaded.benchmark.name
-        for subject, right in (await _shares(race, loaded, who)).items():
+        base: dict[str, MemberId | None] = {} if name in base_on else {BASE: None}
+        for subject, right in (await _shares(race, loaded, who | base)).items():
             found[subject, name] = right
         for role in Role:
             members = [race.adapter(member.id) for member in population.of(role)]

@@ -43,6 +43,8 @@ class State:
     behaviours: Coverage
     """Of what programs do, all that was ever seen."""
     health: Health = Health()
+    base_on: frozenset[str] = frozenset()
+    """The benchmarks that the bare base was looked at on."""
 
     def as_record(self) -> dict[str, Any]:
         """Plain values that JSON keeps as they are: what the records do not have."""
@@ -54,7 +56,14 @@ class State:
         }
 
 
-def restored(record: Mapping[str, Any], board: Board, archive: Archive, cells: Coverage, behaviours: Coverage) -> State:
+def restored(
+    record: Mapping[str, Any],
+    board: Board,
+    archive: Archive,
+    cells: Coverage,
+    behaviours: Coverage,
+    base_on: frozenset[str] = frozenset(),
+) -> State:
     """The state that `State.as_record` wrote down, with what the records gave."""
     return State(
         record["step"],
@@ -65,4 +74,5 @@ def restored(record: Mapping[str, Any], board: Board, archive: Archive, cells: C
         cells,
         behaviours,
         Health(dict(record["health"])),
+        base_on,
     )

@@ -9,6 +9,8 @@ from redqueen.errors import InputError
 from redqueen.runs.whole import write_text
 
 FILE = "benchmarks.json"
+TEMPERATURE = 0.6
+"""Of sampled attempts, unless told otherwise."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,19 +30,27 @@ class Result:
     error: float | None
     tokens: int
     """That its members sampled for it."""
+    temperature: float | None = None
+    """Of sampled attempts, where it is another than usual."""
+    max_tokens: int | None = None
+    """The longest answer, where it is another than the benchmark's own."""
 
     @property
     def name(self) -> str:
         """As tables have it."""
         who = f", {self.role}s" if self.role else ""
-        return f"{self.title} ({self.tasks:,} tasks), {self.prompts}, {self.measure}{who}"
+        hot = "" if self.temperature is None else f", temperature {self.temperature:g}"
+        cut = "" if self.max_tokens is None else f", at most {self.max_tokens:,} tokens"
+        return f"{self.title} ({self.tasks:,} tasks), {self.prompts}, {self.measure}{who}{hot}{cut}"
 
 
 def keep(run: Path, results: Sequence[Result]) -> None:
     """Note results, in the place of earlier ones of the same measure."""
 
     def key(each: Result) -> tuple[object, ...]:
-        return each.benchmark, each.measure, each.prompts, each.role, each.tasks
+        return (
+            each.benchmark, each.measure, each.prompts, each.role, each.tasks, each.temperature, each.max_tokens,
+        )  # fmt: skip
 
     both = {key(each): each for each in (*read(run), *results)}
     write_text(run / FILE, json.dumps([asdict(each) for each in both.values()], indent=1) + "\n")

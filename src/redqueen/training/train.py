@@ -25,6 +25,7 @@ from redqueen.evals.asking import Slices, encoder, positions
 from redqueen.evals.benchmarks import chosen
 from redqueen.evals.data import Loaded as Benchmarked
 from redqueen.evals.data import find as find_benchmark
+from redqueen.evals.maths import can_grade
 from redqueen.evals.protocol import Prompts
 from redqueen.evolution import variation
 from redqueen.evolution.breeding import scatter
@@ -33,7 +34,9 @@ from redqueen.measure.complexity import Complexity, of_task
 from redqueen.measure.coverage import Coverage, place
 from redqueen.measure.watch import Watch
 from redqueen.phases.journal import Journal, Shelf
+from redqueen.phases.look import BASE
 from redqueen.phases.race import SOLO, Race
+from redqueen.phases.record import LOOKED
 from redqueen.phases.state import State, restored
 from redqueen.population.board import Board
 from redqueen.population.members import Population, founders
@@ -205,7 +208,9 @@ def open_benchmarks(settings: Config) -> tuple[Benchmarked, ...]:
     if not asked.every:
         return ()
     folder = None if asked.data is None else Path(asked.data)
-    return tuple(find_benchmark(each, folder).first(asked.items) for each in chosen(",".join(asked.suite)))
+    wanted = chosen(",".join(asked.suite))
+    can_grade(wanted)
+    return tuple(find_benchmark(each, folder, "--evals.data").first(asked.items) for each in wanted)
 
 
 def open_slices(settings: Config, base: Base, benchmarks: tuple[Benchmarked, ...]) -> Slices | None:
@@ -254,6 +259,7 @@ def old_state(race: Race, seeds: Sequence[Task], loaded: Loaded, records: Store)
             for kind, label, figures, _ in shapes
         ),
         Coverage.of(behaviour for *_, behaviour in shapes if behaviour is not None),
+        frozenset(each.kind for each in records.metrics(LOOKED, BASE)),
     )
 
 

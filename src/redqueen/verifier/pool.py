@@ -84,7 +84,7 @@ class LocalVerifier:
             raise InputError("a program wants numpy, which is not installed", "run `pip install numpy`")
         if any(job.maths for job in jobs) and not maths_paths():
             raise InputError(
-                "math-verify, which grades mathematics, is not installed", "run `pip install redqueen[evals]`"
+                "math-verify, which grades mathematics, is not installed", "run `pip install 'redqueen[evals]'`"
             )
         return self._pool().submit(jobs)
 

@@ -2,7 +2,7 @@
 
 from typing import Any, ClassVar
 
-from redqueen.evals.extraction import boxed, last_number
+from redqueen.evals.extraction import boxed, last_number, number_in_box
 from redqueen.evals.maths import Maths
 from redqueen.evals.protocol import Hub, Item, Prompts, Row
 
@@ -14,6 +14,7 @@ class Gsm8k(Maths):
     sha256 = "0de8f1c90b12a068"
     hub = Hub("openai/gsm8k", "main", "test", 1_319)
     tokens = 512
+    algebra = False
     graded = "the number in the box, or else the last one"
     examples: ClassVar = (
         (
@@ -43,4 +44,4 @@ class Gsm8k(Maths):
 
     def extract(self, item: Item, text: str, prompts: Prompts) -> str | None:
         found = boxed(text)
-        return last_number(found or text) or last_number(text)
+        return (number_in_box(found) if found else None) or last_number(text)

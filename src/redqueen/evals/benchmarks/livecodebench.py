@@ -55,7 +55,7 @@ class LiveCodeBench:
     beside: str | None = None
     hub_beside: Hub | None = None
     tokens = 1_536
-    graded = "public tests only, releases v1-v5: reads higher than the official score"
+    graded = "releases v1-v5"
 
     def from_hub(self, row: Row, number: int) -> dict[str, Any]:
         about = json.loads(row["metadata"]) if row.get("metadata") else {}
@@ -67,6 +67,7 @@ class LiveCodeBench:
             "release": RELEASES[-1],
             "public_tests": json.loads(row["public_test_cases"]) + _private(row["private_test_cases"]),
             "extra_tests": [],
+            "whole": True,
         }
 
     def load(self, rows: Sequence[Row], beside: Sequence[Row] = ()) -> list[Item]:
@@ -78,6 +79,14 @@ class LiveCodeBench:
             if row["release"] in RELEASES and tests:
                 items.append(Item(row["id"], row))
         return items
+
+    def graded_of(self, items: Sequence[Item]) -> str:
+        """Rows of the hub have all tests; others the public ones, and some of them further ones that were validated."""
+        if all(item.row.get("whole") for item in items):
+            return f"public and private tests, {self.graded}"
+        more = sum(len(self.tests(item.row)) > len(item.row["public_tests"]) for item in items)
+        tests = f"public tests, and validated further ones of {more:,} of {len(items):,} tasks" if more else ""
+        return f"{tests or 'public tests only'}, {self.graded}: reads higher than the official score"
 
     def tests(self, row: Row) -> list[Row]:
         return [*row["public_tests"], *(test for test in row["extra_tests"] if test.get("validated"))]
