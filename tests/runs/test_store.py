@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from redqueen.errors import InputError, RunError
 from redqueen.population.board import Board, Meeting, restore
 from redqueen.population.ratings import Result
-from redqueen.runs import store as store_module
+from redqueen.runs import sqlite
 from redqueen.runs.rows import AlarmRow, AttemptRow, EventRow, Metric, RejectionRow, StepRecord, TaskRow
 from redqueen.runs.store import RECORDS, VERSION, Store
 from runs.making import quick_folder, record, task
@@ -399,7 +399,7 @@ def test_damaged_records_are_said_to_be(tmp_path, way):
 
 def test_records_that_another_program_locks_are_said_to_be(tmp_path, monkeypatch):
     Store.create(tmp_path).close()
-    monkeypatch.setattr(store_module, "BUSY_SECONDS", 0.05)
+    monkeypatch.setattr(sqlite, "BUSY_SECONDS", 0.05)
     other = sqlite3.connect(tmp_path / RECORDS, isolation_level=None)
     with Store.open(tmp_path) as store:
         other.execute("BEGIN IMMEDIATE")

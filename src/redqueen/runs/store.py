@@ -5,29 +5,28 @@ the records that it stands on. Readers never wait for the writer, nor it for the
 """
 
 import json
-import math
 import shutil
 import sqlite3
 import tempfile
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import closing, contextmanager
-from dataclasses import fields
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self, TypeVar, get_origin, get_type_hints
+from typing import Any, Self, TypeVar
 from urllib.parse import quote
 
-from redqueen.errors import InputError, RunError, UserError
-from redqueen.population.board import Meeting
+from redqueen.errors import InputError, RunError
+from redqueen.population.board import Meeting, Tally
+from redqueen.population.members import Role
 from redqueen.population.ratings import Result
+from redqueen.runs.columns import DECODERS, TABLES, columns, insert
 from redqueen.runs.rows import AlarmRow, AttemptRow, EventRow, Metric, RejectionRow, StepRecord, TaskRow, Timing
+from redqueen.runs.sqlite import connect, readable
 from redqueen.runs.whole import put_in_place
 
 RECORDS = "records.sqlite"
 VERSION = 1
 """Of the schema."""
-BUSY_SECONDS = 30
-"""To wait for another program's lock: backups and copies hold one for moments."""
 _AT_ONCE = 500
 """Keys in one query: SQLite bounds how many a statement may have."""
 
@@ -79,17 +78,6 @@ CREATE INDEX journal_steps ON journal (step);
 
 Row = TypeVar("Row")
 
-_TABLES: dict[type, str] = {
-    Meeting: "matches",
-    TaskRow: "tasks",
-    RejectionRow: "rejections",
-    AttemptRow: "attempts",
-    EventRow: "events",
-    AlarmRow: "alarms",
-    Metric: "metrics",
-    Timing: "timings",
-}
-
 
 class Store:
     """The records of one run. Close it, or use it in a `with` statement. It belongs to the thread that opened it."""
@@ -103,7 +91,7 @@ class Store:
     def create(cls, folder: Path) -> Self:
         """Empty records in a folder that has none yet, open for writing."""
         path = _vacant(folder)
-        with _readable(path), put_in_place(path) as aside, closing(_connect(aside)) as db:
+        with readable(path), put_in_place(path) as aside, closing(connect(aside)) as db:
             db.execute("PRAGMA journal_mode = WAL")
             db.executescript(f"BEGIN; {_SCHEMA} PRAGMA user_version = {VERSION}; COMMIT;")
         return cls.open(folder)
@@ -112,8 +100,8 @@ class Store:
     def open(cls, folder: Path) -> Self:
         """For the one process that writes."""
         path = folder / RECORDS
-        with _readable(path):
-            db = _connect(f"file:{quote(str(path.absolute()))}?mode=rw")
+        with readable(path):
+            db = connect(f"file:{quote(str(path.absolute()))}?mode=rw")
             try:
                 _check_version(db, path)
                 db.execute("PRAGMA journal_mode = WAL")
@@ -133,9 +121,9 @@ class Store:
             raise InputError(f"{folder} cannot be read: {error.strerror}", "give the folder of a run") from None
         if not found:
             raise InputError(f"{folder} is no run: there is no {RECORDS} in it", "give the folder of a run")
-        with _readable(path):
+        with readable(path):
             uri = f"file:{quote(str(path.absolute()))}?mode=ro"
-            db = _connect(uri)
+            db = connect(uri)
             try:
                 try:
                     _check_version(db, path)
@@ -152,9 +140,9 @@ class Store:
                     aside = tempfile.TemporaryDirectory(prefix="redqueen-")
                     for each in (path, log):
                         shutil.copyfile(each, Path(aside.name, each.name))
-                    db = _connect(Path(aside.name, RECORDS))
+                    db = connect(Path(aside.name, RECORDS))
                 else:
-                    db = _connect(f"{uri}&immutable=1")
+                    db = connect(f"{uri}&immutable=1")
                 _check_version(db, path)
                 return cls(folder, db, aside)
             except BaseException:
@@ -162,7 +150,7 @@ class Store:
                 raise
 
     def close(self) -> None:
-        with _readable(self.folder / RECORDS):
+        with readable(self.folder / RECORDS):
             self._db.close()
         if self._aside is not None:
             self._aside.cleanup()
@@ -192,7 +180,7 @@ class Store:
                 record.metrics,
                 timings,
             ):
-                _insert(db, rows)
+                insert(db, rows)
 
     def add_timing(self, step: int, phase: str, seconds: float) -> None:
         """What is known only after the step was written."""
@@ -202,7 +190,7 @@ class Store:
     def drop_after(self, step: int) -> None:
         """Forget the steps after this one; the journal stays."""
         with self._transaction() as db:
-            for table in ("steps", *_TABLES.values()):
+            for table in ("steps", *TABLES.values()):
                 db.execute(f"DELETE FROM {table} WHERE step > ?", (step,))
 
     def set_facts(self, facts: Mapping[str, str]) -> None:
@@ -250,12 +238,14 @@ class Store:
         max_rate: float | None = None,
         trivial: bool | None = None,
         oversight: bool | None = None,
+        before: tuple[int, int] | None = None,
         newest_first: bool = False,
         limit: int | None = None,
     ) -> Iterator[TaskRow]:
         """The tasks that fit every filter, one at a time, by step and place.
 
-        `since` and `until` are steps and belong to the range. A task without attempts has no solve rate, and fits none.
+        `since` and `until` are steps and belong to the range; `before` is a step and a place and does not. A task
+        without attempts has no solve rate, and fits none.
         """
         where = [
             ("kind = ?", kind),
@@ -266,6 +256,7 @@ class Store:
             ("CAST(solved AS REAL) / attempts <= ?", max_rate),
             ("(trivial IS NOT NULL) = ?", trivial),
             ("oversight = ?", oversight),
+            *_before(before),
         ]
         return self._select(TaskRow, where, _BY_PLACE[newest_first], limit, "browse_tasks")
 
@@ -277,6 +268,7 @@ class Store:
         since: int | None = None,
         until: int | None = None,
         reason: str | None = None,
+        before: tuple[int, int] | None = None,
         newest_first: bool = False,
         limit: int | None = None,
     ) -> Iterator[RejectionRow]:
@@ -287,6 +279,7 @@ class Store:
             ("step >= ?", since),
             ("step <= ?", until),
             ("reason = ?", reason),
+            *_before(before),
         ]
         return self._select(RejectionRow, where, _BY_PLACE[newest_first], limit, "browse_rejections")
 
@@ -304,6 +297,11 @@ class Store:
         )
         group = "GROUP BY reason ORDER BY count(*) DESC, reason"
         return dict(self._query(f"SELECT reason, count(*) FROM rejections {where} {group}", values))
+
+    def outline(self) -> Iterator[tuple[int, int, str, int, int, bool]]:
+        """Step, place, kind, solved, attempts and whether its difficulty counts: every task, from the index alone."""
+        columns = "step, place, kind, solved, attempts, trivial IS NULL"
+        return self._query(f"SELECT {columns} FROM tasks INDEXED BY browse_tasks ORDER BY step, place")
 
     def task(self, step: int, place: int) -> TaskRow | None:
         return next(self._select(TaskRow, [("step = ?", step), ("place = ?", place)]), None)
@@ -334,8 +332,31 @@ class Store:
         """In the order in which they were written."""
         return self._select(EventRow, order="step, rowid")
 
-    def alarms(self) -> Iterator[AlarmRow]:
-        return self._select(AlarmRow, order="step, number")
+    def alarms(self, newest: int | None = None) -> list[AlarmRow]:
+        """In the order in which they were written; of many the newest."""
+        return list(self._select(AlarmRow, order="step DESC, number DESC", limit=newest))[::-1]
+
+    def players(self) -> dict[str, Role]:
+        """Everybody who has played, by role and name."""
+        sides = [(role, f"SELECT DISTINCT {role} FROM matches ORDER BY 1") for role in Role]
+        return {member: role for role, sql in sides for (member,) in self._query(sql)}
+
+    def tallies(self, since: int, until: int) -> dict[tuple[str, str], Tally]:
+        """What teachers and students did against each other in these steps, by teacher and student."""
+        found: dict[tuple[str, str], Tally] = {}
+        for teacher, student, result, matches, *sums in self._query(_TALLIES, (since, until)):
+            won = {f"{result}_wins" if result != Result.DRAW else "draws": matches}
+            counted = dict(zip(("tasks", "unsolved", "attempts", "unsolved_attempts", "solved"), sums, strict=True))
+            pair = teacher, student
+            found[pair] = found.get(pair, Tally()) + Tally(matches=matches, **won, **counted)
+        return found
+
+    def figures(self, name: str, since: int, by_kind: str) -> Iterator[tuple[str, str, int, float | None]]:
+        """Subject, kind, step and value of a metric after a step, from the index alone: of all kinds together, and of
+        the subject `by_kind` also each kind's."""
+        columns = "subject, kind, step, value FROM metrics INDEXED BY browse_metrics"
+        wanted = "name = ? AND step > ? AND (kind = '' OR subject = ?)"
+        return self._query(f"SELECT {columns} WHERE {wanted} ORDER BY step", (name, since, by_kind))
 
     def metrics(self, name: str | None = None, subject: str | None = None, kind: str | None = None) -> Iterator[Metric]:
         """By step, subject, kind and name. None takes all; the kind "" is all kinds together."""
@@ -343,30 +364,31 @@ class Store:
         index = None if name is None else "browse_metrics"
         return self._select(Metric, where, "step, subject, kind, name", index=index)
 
-    def timings(self) -> Iterator[Timing]:
-        return self._select(Timing, order="step, phase")
+    def timings(self, since: int = 0) -> Iterator[Timing]:
+        """After a step."""
+        return self._select(Timing, [("step > ?", since)], order="step, phase")
 
-    def counts(self) -> dict[str, int]:
-        """How many rows each table of the steps has, and how many steps there are."""
-        tables = ("steps", *_TABLES.values())
+    def counts(self, *only: str) -> dict[str, int]:
+        """How many rows each table of the steps has, and how many steps there are; or those tables alone."""
+        tables = only or ("steps", *TABLES.values())
         return {table: self._one(f"SELECT count(*) FROM {table}") for table in tables}
 
     def copy_to(self, folder: Path) -> None:
         """Put records that are these, as they are now, into a folder that has none yet."""
         path = _vacant(folder)
-        with _readable(path), put_in_place(path) as aside, closing(_connect(aside)) as db:
+        with readable(path), put_in_place(path) as aside, closing(connect(aside)) as db:
             self._db.backup(db)
 
     def shrink(self) -> None:
         """Give the room of what was dropped back to the disk."""
-        with _readable(self.folder / RECORDS):
+        with readable(self.folder / RECORDS):
             self._db.execute("VACUUM")
 
     # SQLite
 
     @contextmanager
     def _transaction(self) -> Iterator[sqlite3.Connection]:
-        with _readable(self.folder / RECORDS):
+        with readable(self.folder / RECORDS):
             self._db.execute("BEGIN IMMEDIATE")
             try:
                 yield self._db
@@ -378,7 +400,7 @@ class Store:
                 raise
 
     def _query(self, sql: str, values: Iterable[Any] = ()) -> Iterator[Any]:
-        with _readable(self.folder / RECORDS):
+        with readable(self.folder / RECORDS):
             yield from self._db.execute(sql, tuple(values))
 
     def _one(self, sql: str) -> Any:
@@ -393,18 +415,32 @@ class Store:
         index: str | None = None,
     ) -> Iterator[Row]:
         conditions, values = _where(where)
-        sql = f"SELECT {_columns(row)} FROM {_TABLES[row]}"
+        sql = f"SELECT {columns(row)} FROM {TABLES[row]}"
         # Named, because without statistics the planner prefers the index of the primary key.
         sql += f" INDEXED BY {index}" if index is not None else ""
         sql += f" {conditions}"
         sql += f" ORDER BY {order}" if order is not None else ""
         sql += f" LIMIT {limit:d}" if limit is not None else ""
-        decoders = _DECODERS[row]
+        decoders = DECODERS[row]
         for found in self._query(sql, values):
             yield row(*(decode(value) for decode, value in zip(decoders, found, strict=True)))
 
 
+_TALLIES = """
+SELECT teacher, student, match_result, count(*), sum(tasks), sum(unsolved), sum(attempts), sum(unsolved_attempts),
+    sum(solved)
+FROM (SELECT teacher, student, match_result, sum(tasks) AS tasks, sum(unsolved) AS unsolved, sum(attempts) AS attempts,
+        sum(unsolved_attempts) AS unsolved_attempts, sum(solved) AS solved
+    FROM matches WHERE step BETWEEN ? AND ? GROUP BY step, match)
+GROUP BY teacher, student, match_result"""
 _BY_PLACE = {False: "step, place", True: "step DESC, place DESC"}
+
+
+def _before(place: tuple[int, int] | None) -> list[tuple[str, object]]:
+    if place is None:
+        return []
+    step, number = place
+    return [("step <= ?", step), (f"(step < {step:d} OR place < ?)", number)]
 
 
 def _where(conditions: Iterable[tuple[str, object]]) -> tuple[str, list[object]]:
@@ -413,68 +449,11 @@ def _where(conditions: Iterable[tuple[str, object]]) -> tuple[str, list[object]]
     return f"WHERE {' AND '.join(sql for sql, _ in asked)}" if asked else "", [value for _, value in asked]
 
 
-def _insert(db: sqlite3.Connection, rows: Iterable[object]) -> None:
-    rows = list(rows)
-    if rows:
-        names = [field.name for field in fields(type(rows[0]))]  # pyright: ignore[reportArgumentType]
-        sql = f"INSERT INTO {_TABLES[type(rows[0])]} ({_columns(type(rows[0]))}) VALUES ({', '.join('?' * len(names))})"
-        db.executemany(sql, ([_encoded(getattr(row, name)) for name in names] for row in rows))
-
-
-def _columns(row: type) -> str:
-    return ", ".join(f'"{field.name}"' for field in fields(row))
-
-
-def _encoded(value: object) -> object:
-    match value:
-        case int() | float() | None:
-            return value
-        case str():
-            try:
-                value.encode()
-            except UnicodeEncodeError:
-                # A model may write lone surrogates, which no TEXT can hold: the same column takes their bytes.
-                return value.encode("utf-8", "surrogatepass")
-            return value
-        case Mapping() | tuple() | list():
-            return json.dumps(value)
-        case _:
-            raise TypeError(f"no column holds {type(value).__name__}")
-
-
-def _text(value: Any) -> Any:
-    return value.decode("utf-8", "surrogatepass") if isinstance(value, bytes) else value
-
-
-def _number(value: Any) -> float:
-    """SQLite keeps no NaN: it writes NULL."""
-    return math.nan if value is None else value
-
-
-def _decoder(hint: Any) -> Callable[[Any], Any]:
-    if hint in (bool, Result):
-        return hint
-    if hint is float:
-        return _number
-    if get_origin(hint) is tuple:
-        return lambda value: tuple(json.loads(value))
-    if get_origin(hint) is not None and issubclass(get_origin(hint) or object, Mapping):
-        return json.loads
-    return _text
-
-
-_DECODERS = {row: [_decoder(hint) for hint in get_type_hints(row).values()] for row in _TABLES}
-
-
 def _vacant(folder: Path) -> Path:
     path = folder / RECORDS
     if path.exists():
         raise RunError(f"{path} is there already", "name another folder")
     return path
-
-
-def _connect(place: Path | str) -> sqlite3.Connection:
-    return sqlite3.connect(place, timeout=BUSY_SECONDS, isolation_level=None, uri=isinstance(place, str))
 
 
 def _check_version(db: sqlite3.Connection, path: Path) -> None:
@@ -486,35 +465,3 @@ def _check_version(db: sqlite3.Connection, path: Path) -> None:
         )
     if version < VERSION:
         raise RunError(f"{path} does not hold the records of a run", "give the folder of a run")
-
-
-_MENDS = {
-    sqlite3.SQLITE_FULL: ("the disk of {path} is full", "free some space and run the same command again"),
-    sqlite3.SQLITE_READONLY: ("{path} cannot be written to", "make it writable, or use another folder"),
-    sqlite3.SQLITE_CANTOPEN: ("{path} cannot be opened", "mend the rights of its folder, or use another one"),
-    sqlite3.SQLITE_PERM: ("{path} cannot be opened", "mend the rights of its folder, or use another one"),
-    sqlite3.SQLITE_CORRUPT: ("{path} is damaged", "restore it from a copy, or start another run"),
-    sqlite3.SQLITE_NOTADB: ("{path} is damaged", "restore it from a copy, or start another run"),
-    sqlite3.SQLITE_BUSY: ("{path} is locked by another program", "close that program and try again"),
-    sqlite3.SQLITE_LOCKED: ("{path} is locked by another program", "close that program and try again"),
-    sqlite3.SQLITE_IOERR: ("{path} cannot be read or written: {error}", "check its disk and try again"),
-    sqlite3.SQLITE_PROTOCOL: ("{path} cannot be locked", "use a disk of this machine"),
-}
-
-
-@contextmanager
-def _readable(path: Path) -> Iterator[None]:
-    """What the disk does to the records, in one line. What we do wrong stays what it is."""
-    try:
-        yield
-    except UserError:
-        raise
-    except sqlite3.Error as error:
-        code = getattr(error, "sqlite_errorcode", None)
-        if code is None or code & 0xFF not in _MENDS:
-            raise
-        # The low byte is the kind of error, what is above it the details.
-        what, mend = _MENDS[code & 0xFF]
-        raise RunError(what.format(path=path, error=error), mend) from None
-    except OSError as error:
-        raise RunError(f"{path} cannot be read or written: {error.strerror}", "check its disk and its rights") from None
