@@ -20,18 +20,29 @@ export PYRIGHT_PYTHON_IGNORE_WARNINGS := 1
 export PYRIGHT_PYTHON_CACHE_DIR := $(CURDIR)/$(VENV)/pyright
 export PYRIGHT_PYTHON_ENV_DIR := $(CURDIR)/$(VENV)/pyright/node
 
-.PHONY: demo test check clean moved
+.PHONY: demo test check browser clean moved
 
 demo: $(READY)
 	@$(BIN)/redqueen train demo --run runs/demo
 
-test: check
+test: check browser
 	$(BIN)/python -m pytest -n 2 --no-loadscope-reorder
 
 check: $(READY)
 	$(BIN)/python -m ruff check
 	$(BIN)/python -m ruff format --check
 	$(BIN)/python -m pyright --pythonpath $(BIN)/python
+
+# The page is tested in a real browser: one that is here, or Debian's where we may install it.
+browser:
+	@for name in chromium chromium-browser google-chrome google-chrome-stable; do \
+		command -v $$name >/dev/null && exit 0; done; \
+	get="apt-get install -y -qq --no-install-recommends chromium"; \
+	if [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
+		echo "Installing Chromium, in which the page is tested (once)"; \
+		DEBIAN_FRONTEND=noninteractive; export DEBIAN_FRONTEND; \
+		{ $$get || { apt-get update -qq && $$get; }; } >/dev/null 2>&1 && exit 0; fi; \
+	echo "There is no Chromium and none could be installed: the tests of the page are skipped (Debian: apt install chromium)"
 
 clean:
 	rm -rf $(VENV) .pytest_cache .ruff_cache .hypothesis build dist

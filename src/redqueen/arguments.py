@@ -70,7 +70,7 @@ def parse(command: type[C], name: str, words: Sequence[str]) -> tuple[C, Overrid
 
 def _split(command: type, name: str, words: Sequence[str]) -> tuple[list[str], list[tuple[str, str]]]:
     """Arguments for tyro, each option joined to its value, apart from the dotted overrides."""
-    options = _options(command)
+    options, shorts = _options(command), _shorts(command)
     positional: list[str] = []
     plain: list[str] = []
     overrides: list[tuple[str, str]] = []
@@ -86,6 +86,7 @@ def _split(command: type, name: str, words: Sequence[str]) -> tuple[list[str], l
             positional.append(word)
             continue
         option, attached, value = word.partition("=")
+        option = shorts.get(option, option)
         dotted = option.startswith("--") and "." in option
         takes_value = dotted or options.get(option)
         if takes_value is None:
@@ -131,6 +132,16 @@ def _options(command: type) -> dict[str, bool]:
         f"--{_option_name(field)}": field.type is not bool
         for field in dataclasses.fields(command)
         if field.default is not dataclasses.MISSING and not isinstance(field.default, Config)
+    }
+
+
+def _shorts(command: type) -> dict[str, str]:
+    """Further spellings of options (`-o`), as tyro's help has them."""
+    return {
+        short: f"--{_option_name(field)}"
+        for field in dataclasses.fields(command)
+        for each in getattr(field.type, "__metadata__", ())
+        for short in getattr(each, "aliases", None) or ()
     }
 
 

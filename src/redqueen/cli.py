@@ -32,6 +32,7 @@ from redqueen.errors import Fault, InputError, RedQueenError
 from redqueen.evals.commands import Eval
 from redqueen.evolution.commands import Breed, Operators
 from redqueen.exam.commands import Exam
+from redqueen.report.commands import Report, Watch
 from redqueen.runs.commands import Compare, Export, Tasks
 from redqueen.training.commands import RetentionTest, Train
 
@@ -218,6 +219,8 @@ class SimulateLineage(Command):
 
 COMMANDS: dict[str, type[Command]] = {
     "train": Train,
+    "watch": Watch,
+    "report": Report,
     "tasks": Tasks,
     "compare": Compare,
     "eval": Eval,

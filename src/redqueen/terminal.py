@@ -26,6 +26,8 @@ PROGRAM_LINES = 8
 LEAST_MEMBERS = 4
 """Shown even where the terminal is too low for them."""
 FRAMES_PER_SECOND = 4
+MEMBER_HEADS = ("member", "role", "rating", "reward", "valid", "solved", "entropy", "born")
+"""The page has the same."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -343,10 +345,8 @@ def _members(members: Sequence[MemberLine], room: int) -> list[RenderableType]:
     """The ratings, best first; of more than fit, the best and the worst."""
     ranked = sorted(members, key=lambda member: (member.mu is None, -(member.mu or 0.0), member.id))
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False, padding=(0, 1))
-    for name in ("member", "role"):
-        table.add_column(name, no_wrap=True)
-    for name in ("rating", "reward", "valid", "solved", "entropy", "born"):
-        table.add_column(name, justify="right", no_wrap=True)
+    for name in MEMBER_HEADS:
+        table.add_column(name, justify="left" if name in ("member", "role") else "right", no_wrap=True)
     left_out = 0 if len(ranked) <= room else len(ranked) - room + 1
     split = len(ranked) - left_out - (len(ranked) - left_out) // 2
     for place, member in enumerate(ranked):

@@ -63,16 +63,17 @@ def test_a_race_ends_with_its_tables_its_totals_and_its_report(ended: Ended):
     assert "| isolation |" in report and 'base = "chains"' in report and "## Compute" in report
 
 
-def test_the_three_commands_can_be_given_as_they_are(ended: Ended, monkeypatch, tmp_path: Path, capsys):
+def test_the_commands_can_be_given_as_they_are(ended: Ended, monkeypatch, tmp_path: Path, capsys):
     # Before the folder changes: the program's own name is told as it is from here.
-    tasks, export, train = ended.next
-    assert [words[0] for words in (tasks, export, train)] == ["tasks", "export", "train"]
+    tasks, export, train, watch = ended.next
+    assert [words[0] for words in ended.next] == ["tasks", "export", "train", "watch"]
     monkeypatch.chdir(tmp_path)
     for words in (tasks, export):
         assert main(words) == 0, words
     assert "solved" in capsys.readouterr().out and list(tmp_path.glob("*/adapter_config.json"))
     name, rest = arguments.match(train, COMMANDS)
     command, overrides = arguments.parse(COMMANDS[name], name, rest)
+    assert main(["report", *watch[1:], "-o", "report.html"]) == 0, "what can be watched can be reported"
     baseline = arms.apply(load(command.source, overrides), "single-wide")
     assert baseline.population.single and "--arm single-wide" in " ".join(train)
 

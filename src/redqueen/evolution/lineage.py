@@ -4,7 +4,7 @@ A fresh member counts as a founder: it has no parents either.
 """
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from redqueen.errors import InputError
 from redqueen.population.members import Member, MemberId, Population, Role
@@ -14,6 +14,14 @@ def everybody(population: Population) -> dict[MemberId, Member]:
     """The dead and the living, in the order of their births; those born together by seat."""
     dead = [grave.member for grave in population.graves]
     return {each.id: each for each in sorted([*dead, *population.members], key=_order)}
+
+
+def generations(parents: Mapping[MemberId, Sequence[MemberId]]) -> dict[MemberId, int]:
+    """How many births lie between each member and its furthest founder. Parents stand before their children."""
+    found: dict[MemberId, int] = {}
+    for id, own in parents.items():
+        found[id] = 1 + max((found[parent] for parent in own), default=-1)
+    return found
 
 
 def ancestors(population: Population, id: MemberId) -> list[MemberId]:

@@ -37,6 +37,10 @@ class Filters:
     oversight: bool = False
     rejected: bool = False
     """Rejections, not tasks."""
+    reason: str | None = None
+    """Of a rejection."""
+    before: tuple[int, int] | None = None
+    """A step and a place."""
 
     @property
     def row_type(self) -> type[TaskRow] | type[RejectionRow]:
@@ -52,11 +56,12 @@ def rows(
         "teacher": filters.teacher,
         "since": filters.since,
         "until": filters.until,
+        "before": filters.before,
         "newest_first": newest_first,
         "limit": limit,
     }
     if filters.rejected:
-        return store.rejections(**where)
+        return store.rejections(**where, reason=filters.reason)
     # Asked for or not asked for: nobody wants only those that were not set aside.
     oversight = filters.oversight or None
     return store.tasks(**where, min_rate=filters.min_rate, max_rate=filters.max_rate, oversight=oversight)
@@ -123,7 +128,7 @@ class Whole:
 
     def as_json(self) -> dict[str, Any]:
         name = "task" if isinstance(self.row, TaskRow) else "rejection"
-        return {name: row_record(self.row), "attempts": [asdict(attempt) for attempt in self.attempts]}
+        return {name: row_record(self.row), "attempts": [_finite(asdict(attempt)) for attempt in self.attempts]}
 
     def render(self, console: "Console") -> None:
         from rich.text import Text
@@ -169,11 +174,15 @@ def one(store: Store, step: int, place: int) -> Whole:
 
 def row_record(row: TaskRow | RejectionRow) -> dict[str, Any]:
     """A row as plain JSON values; a task with its solve rate."""
-    record: dict[str, Any] = {
-        name: None if isinstance(value, float) and not math.isfinite(value) else value
-        for name, value in asdict(row).items()
-    }
+    record = _finite(asdict(row))
     return record | {"solve_rate": row.solve_rate} if isinstance(row, TaskRow) else record
+
+
+def _finite(record: Mapping[str, Any]) -> dict[str, Any]:
+    """JSON has no other numbers."""
+    return {
+        name: None if isinstance(value, float) and not math.isfinite(value) else value for name, value in record.items()
+    }
 
 
 def _cells(row: TaskRow | RejectionRow) -> tuple[str, ...]:

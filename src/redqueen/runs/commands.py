@@ -40,6 +40,8 @@ class Tasks(Command):
     """Only those that were set aside for a person to look at."""
     rejected: bool = False
     """Instead: the proposals that were rejected, with the reasons."""
+    reason: str | None = None
+    """With --rejected: only those that were rejected for this one."""
     limit: Annotated[int | None, tyro.conf.arg(metavar="N")] = None
     """At most so many; 20 when left out, and with --to all."""
     show: Annotated[str | None, tyro.conf.arg(metavar="STEP:PLACE")] = None
@@ -84,6 +86,8 @@ class Tasks(Command):
                 raise InputError(f"{option} is of no use with --rejected", "nobody attempts what was rejected")
         if self.rejected and self.oversight:
             raise InputError("--oversight is of no use with --rejected", "only tasks are set aside")
+        if self.reason is not None and not self.rejected:
+            raise InputError("--reason is of no use without --rejected", "only what was rejected has one")
         return Filters(
             kind=self.kind,
             teacher=self.teacher,
@@ -93,6 +97,7 @@ class Tasks(Command):
             max_rate=self.solved_max,
             oversight=self.oversight,
             rejected=self.rejected,
+            reason=self.reason,
         )
 
 

@@ -143,17 +143,10 @@ def compare(folders: Sequence[Path]) -> Comparison:
     groups: dict[str, list[Measured]] = defaultdict(list)
     for folder in folders:
         run = measure(folder)
-        groups[repr(sorted(_race(run.settings).items()))].append(run)
+        groups[_race_key(run.settings)].append(run)
     arms_runs = list(groups.values())
     for runs in arms_runs:
-        by_seed: dict[int, str] = {}
-        for run in runs:
-            if run.seed in by_seed:
-                raise InputError(
-                    f"{by_seed[run.seed]} and {run.folder} have the same settings and the same seed, {run.seed}",
-                    "leave one of them out: a second look at one race is no second race",
-                )
-            by_seed[run.seed] = run.folder
+        no_race_twice((run.seed, run.folder) for run in runs)
     names = arm_names([[run.folder for run in runs] for runs in arms_runs])
     arms = [_arm(name, runs) for name, runs in zip(names, arms_runs, strict=True)]
     differences = [
@@ -166,6 +159,18 @@ def compare(folders: Sequence[Path]) -> Comparison:
     differing = {key: each for key, each in values.items() if any(value != each[0] for value in each)}
     notes = [*_unfinished(run for runs in arms_runs for run in runs), *_about_intervals(arms), *_unequal(arms)]
     return Comparison(tuple(arms), tuple(differences), differing, tuple(notes))
+
+
+def no_race_twice(runs: Iterable[tuple[int, str]]) -> None:
+    """Seeds and folders of one arm, each seed once."""
+    by_seed: dict[int, str] = {}
+    for seed, folder in runs:
+        if seed in by_seed:
+            raise InputError(
+                f"{by_seed[seed]} and {folder} have the same settings and the same seed, {seed}",
+                "leave one of them out: a second look at one race is no second race",
+            )
+        by_seed[seed] = folder
 
 
 def measure(folder: Path) -> Measured:
@@ -266,6 +271,15 @@ def arm_names(groups: Sequence[Sequence[str]]) -> list[str]:
     for way in (firsts, [group[0] for group in groups]):
         names = [name if name and names.count(name) == 1 else other for name, other in zip(names, way, strict=True)]
     return names
+
+
+def race_of(settings: Config) -> str:
+    """The same for all runs of one arm."""
+    return _race_key(dict(_flat(settings.model_dump())))
+
+
+def _race_key(settings: Mapping[str, Any]) -> str:
+    return repr(sorted(_race(settings).items()))
 
 
 def _race(settings: Mapping[str, Any]) -> dict[str, Any]:

@@ -12,8 +12,8 @@ from pathlib import Path
 from redqueen.command import printable
 from redqueen.config import dump
 from redqueen.errors import RunError
-from redqueen.evolution.lineage import everybody
-from redqueen.population.members import Member, MemberId, Population, Role
+from redqueen.evolution.lineage import everybody, generations
+from redqueen.population.members import Birth, Population, Role
 from redqueen.runs.quarters import (
     COMPLEXITY,
     COMPUTE,
@@ -137,14 +137,12 @@ def write_report(folder: Path, summary: Summary) -> Path:
 
 def _members(store: Store, settings: Config, population: Population, last: range) -> Table:
     figures = [by_subject(store, name) for name in ("reward", "valid", "solve_rate")]
-    generations: dict[MemberId, int] = {}
-    for id, member in everybody(population).items():
-        generations[id] = 1 + max((generations[parent] for parent in member.birth.parents), default=-1)
+    ages = generations({id: member.birth.parents for id, member in everybody(population).items()})
     rows = []
     for member in (each for role in Role for each in sorted(population.of(role), key=lambda one: -one.rating.mu)):
         rating = "-" if settings.population.single else f"{member.rating.mu:.1f} ±{member.rating.sigma:.1f}"
         means = (_two(each.get(member.id, Series({})).mean(last)) for each in figures)
-        rows.append((member.id, str(member.role), rating, *means, _origin(member, generations[member.id])))
+        rows.append((member.id, str(member.role), rating, *means, origin(member.birth, ages[member.id])))
     head = ("member", "role", "rating", "reward", "valid", "solved", "from")
     return Table(f"Members, by their last quarter ({_span(last)})", head, tuple(rows), (0, 1, 6))
 
@@ -154,8 +152,8 @@ def _best(members: Table) -> Table:
     return replace(members, rows=tuple(row for some in rows for row in some))
 
 
-def _origin(member: Member, generation: int) -> str:
-    born = member.birth
+def origin(born: Birth, generation: int) -> str:
+    """Where a member comes from, in a few words."""
     if born.operator is not None:
         return f"{born.operator} of {', '.join(born.parents)}; generation {generation}, step {born.step}"
     return f"fresh, step {born.step}" if born.step else "founder"

@@ -140,7 +140,7 @@ def _end(folder: Path, reached: "Reached", settings: Config, width: int) -> list
 
 
 def advice(folder: Path, reached: "Reached", settings: Config) -> list[tuple[list[str], str]]:
-    """Three commands that can be given as they are, each with what it is for."""
+    """Commands that can be given as they are, each with what it is for."""
     from redqueen.engine.pull import EMBEDDED
 
     run, hardest = str(folder), None if reached.summary is None else reached.summary.hardest
@@ -156,7 +156,8 @@ def advice(folder: Path, reached: "Reached", settings: Config) -> list[tuple[lis
         to = f"{_whole(folder).name}-{reached.best}-step{reached.steps}"
         why = "the student with the best rating, as a PEFT folder"
         member = ["export", run, "--member", reached.best, "--to", to], why
-    return [tasks, member, _comparison(folder, settings)]
+    page = ["watch", run], "ratings, lineage, matches and every task in the browser; `report` makes one file of it"
+    return [tasks, member, _comparison(folder, settings), page]
 
 
 def _comparison(folder: Path, settings: Config) -> tuple[list[str], str]:

@@ -1,0 +1,102 @@
+// Words and code as nodes. Whatever a model wrote becomes text nodes here, never markup.
+"use strict";
+const RQ = {};
+{
+RQ.MOST_CHARS = 20000;
+
+// el("td", {class: "word"}, "text", node): an element; null children are left out.
+RQ.el = (tag, attributes = {}, ...children) => {
+  const node = document.createElement(tag);
+  for (const [name, value] of Object.entries(attributes)) {
+    if (name.startsWith("on")) node.addEventListener(name.slice(2), value);
+    else if (value === true) node.setAttribute(name, "");
+    else if (value !== false && value != null) node.setAttribute(name, value);
+  }
+  node.append(...children.flat().filter((child) => child != null).map((child) => child instanceof Node ? child : String(child)));
+  return node;
+};
+
+RQ.fill = (node, ...children) => {
+  node.replaceChildren(...children.flat().filter((child) => child != null));
+  return node;
+};
+
+// Characters that a reader cannot see, or that turn the text around, are written out.
+const UNSEEN = /[\p{C}\p{Zl}\p{Zp}\u115f\u1160\u3164\uffa0]/gu;
+const written = (char) => {
+  if (char === "\n" || char === "\t") return char;
+  const code = char.codePointAt(0);
+  return code < 256 ? "\\x" + code.toString(16).padStart(2, "0") : code < 65536 ? "\\u" + code.toString(16).padStart(4, "0") : `\\U${code.toString(16).padStart(8, "0")}`;
+};
+RQ.visible = (text) => String(text).replace(UNSEEN, written);
+// The same for plotly, which reads some markup.
+const MARKS = {"&": "&amp;", "<": "&lt;", ">": "&gt;"};
+RQ.plain = (text) => RQ.visible(text).replace(/[&<>]/g, (char) => MARKS[char]);
+
+RQ.two = (value) => value == null ? "-" : value.toFixed(2);
+RQ.count = (value) => value == null ? "-" : Math.round(value).toLocaleString("en");
+RQ.short = (value) => value == null ? "-" : Math.abs(value) >= 1000 ? RQ.count(value) : String(Number(value.toPrecision(4)));
+RQ.many = (count, noun) => `${RQ.count(count)} ${noun}${count === 1 ? "" : "s"}`;
+// A span of time, as the terminal has it.
+RQ.span = (seconds) => {
+  if (seconds < 100) return `${Math.round(seconds)} s`;
+  let minutes = Math.round(seconds / 60);
+  if (minutes < 100) return `${minutes} min`;
+  let hours = Math.floor(minutes / 60);
+  minutes %= 60;
+  if (hours < 48) return minutes ? `${hours} h ${minutes} min` : `${hours} h`;
+  const days = Math.floor(hours / 24);
+  hours %= 24;
+  return hours ? `${days} d ${hours} h` : `${days} d`;
+};
+
+const KEYWORDS = new Set(("False None True and as assert async await break class continue def del elif else except finally for from global " +
+  "if import in is lambda nonlocal not or pass raise return try while with yield match case").split(" "));
+const TOKEN = /(#[^\n]*)|((?:\b[rRbBfFuU]{1,2})?(?:"""[\s\S]*?(?:"""|$)|'''[\s\S]*?(?:'''|$)|"(?:\\.|[^"\\\n])*"?|'(?:\\.|[^'\\\n])*'?))|(\b\d[\w.]*)|([A-Za-z_]\w*)(?=(\s*\()?)/g;
+
+// A program, with its words told apart; a very long text is shown in part until somebody asks for all of it.
+RQ.code = (text, python = true) => {
+  const whole = String(text);
+  const pre = RQ.el("pre", {tabindex: "0"});
+  const show = (part, told) => {
+    const shown = RQ.visible(part);
+    pre.replaceChildren();
+    if (!told) { pre.append(shown); return; }
+    let at = 0;
+    for (const found of shown.matchAll(TOKEN)) {
+      const [word, comment, string, number, name, call] = found;
+      const kind = comment ? "c" : string ? "s" : number ? "n" : KEYWORDS.has(name) ? "k" : call ? "f" : null;
+      if (!kind) continue;
+      pre.append(shown.slice(at, found.index), RQ.el("span", {class: kind}, word));
+      at = found.index + word.length;
+    }
+    pre.append(shown.slice(at));
+  };
+  if (whole.length <= RQ.MOST_CHARS) { show(whole, python); return pre; }
+  show(whole.slice(0, RQ.MOST_CHARS), python);
+  const more = RQ.el("button", {type: "button", onclick: () => { show(whole, false); more.remove(); }},
+    `show all ${RQ.count(whole.length)} characters`);
+  return RQ.el("div", {}, pre, more);
+};
+
+// heads: [text, class]; rows of cells, each a node, a text, or [content, class].
+// Whoever was at a link of it by the keyboard is there again afterwards.
+RQ.table = (table, heads, rows, caption) => RQ.stay(table, () => RQ.fill(table,
+  caption ? RQ.el("caption", {}, caption) : null,
+  RQ.el("thead", {}, RQ.el("tr", {}, heads.map(([text, kind]) => RQ.el("th", {scope: "col", class: kind}, text)))),
+  RQ.el("tbody", {}, rows.map((cells) => RQ.el("tr", {}, cells.map((cell, place) => {
+    const [content, kind] = Array.isArray(cell) ? cell : [cell, heads[place] && heads[place][1]];
+    return RQ.el("td", {class: kind}, content);
+  }))))));
+
+RQ.stay = (table, change) => {
+  const at = table.contains(document.activeElement) ? document.activeElement.textContent : null;
+  change();
+  if (at != null) RQ.focusLink(table, at);
+  return table;
+};
+RQ.focusLink = (table, text) => {
+  const link = [...table.querySelectorAll("button")].find((each) => each.textContent === text);
+  if (link) link.focus({preventScroll: true});
+};
+}

@@ -1,0 +1,200 @@
+// What is shown of a run: charts, members, matches, lineage, settings. The words are those of the terminal.
+"use strict";
+{
+const series = (run, name, subject, kind = "") => run.series[`${name}/${subject}/${kind}`];
+const last = (values) => values && [...values].reverse().find((each) => each != null);
+const mean = (values, from) => {
+  const some = (values || []).slice(from - 1).filter((each) => each != null);
+  return some.length ? some.reduce((sum, each) => sum + each, 0) / some.length : null;
+};
+const lines = (named) => named.filter(([, y]) => y).map(([name, y], at) => ({name, y, colour: RQ.colour(at), dash: RQ.dash(at)}));
+const ROLES = ["teacher", "student"];
+const COMPLEXITY = ["depth", "cyclomatic", "lines", "variables"];
+
+// One line for each seat, over all that held it; a word where somebody new begins.
+const ratings = (run, role) => {
+  const seats = new Map();
+  for (const member of run.members.filter((each) => each.role === role)) {
+    const mu = series(run, "mu", member.id), sigma = series(run, "sigma", member.id);
+    if (!mu) continue;
+    if (!seats.has(member.seat)) seats.set(member.seat, {y: [], half: [], text: [], ends: new Set()});
+    const seat = seats.get(member.seat);
+    if (member.died != null) seat.ends.add(member.died - 1);
+    mu.forEach((value, at) => {
+      if (value == null) { for (const each of [seat.y, seat.half, seat.text]) each[at] ??= null; return; }
+      seat.y[at] = value; seat.half[at] = sigma ? sigma[at] : null; seat.text[at] = RQ.plain(member.id);
+    });
+  }
+  return [...seats].map(([name, seat], at) => ({name, ...seat, colour: RQ.colour(at), dash: RQ.dash(at)}));
+};
+
+const perSecond = (run) => {
+  const tokens = series(run, "sampled_tokens", "race");
+  return tokens && tokens.map((each, at) => {
+    const seconds = Object.values(run.phases).reduce((sum, phase) => sum + (phase[at] || 0), 0);
+    return each == null || !seconds ? null : each / seconds;
+  });
+};
+
+// The longest ones, and all others together; a phase keeps its colour.
+const phases = (run) => {
+  const known = Object.entries(run.phases).map(([name, y], at) => ({name, y, at, whole: y.reduce((sum, each) => sum + each, 0)})).sort((a, b) => b.whole - a.whole);
+  const shown = known.slice(0, 6).map(({name, y, at}) => ({name, y, colour: RQ.colour(at), dash: RQ.dash(at)}));
+  const others = known.slice(6);
+  if (others.length) shown.push({name: "others", y: others[0].y.map((_, at) => others.reduce((sum, each) => sum + each.y[at], 0)), colour: "#999999"});
+  return shown;
+};
+
+const benchmarks = (run) => Object.keys(run.series).filter((key) => key.startsWith("benchmark/student/"))
+  .map((key) => ({name: key.split("/")[2], y: run.series[key]}));
+
+// Every chart of a race: [id, title, note, lines, more].
+RQ.raceCharts = (run) => [
+  ["ratings-teachers", "Rating of teachers", "a line for each seat, with one sigma", ratings(run, "teacher"), {raw: true}],
+  ["ratings-students", "Rating of students", "a line for each seat, with one sigma", ratings(run, "student"), {raw: true}],
+  ["solve-rate", "Solve rate", "solved attempts at the tasks of the step",
+    lines([...run.kinds.map((kind) => [kind, series(run, "solve_rate", "race", kind)]),
+      ...(run.kinds.length > 1 ? [["all kinds", series(run, "solve_rate", "race")]] : [])]), {fromZero: true}],
+  ["complexity", "Complexity of tasks", "means over the step's tasks", lines(COMPLEXITY.map((name) => [name, series(run, name, "race")])), {fromZero: true}],
+  ["coverage", "Coverage", "structural cells that were ever reached, by then", lines([["structural cells", series(run, "coverage", "race")]]), {fromZero: true, raw: true}],
+  ["behaviours", "Behaviours", "that programs ever showed, by then", lines([["behaviours", series(run, "behaviours", "race")]]), {fromZero: true, raw: true}],
+  ["reward", "Reward", "mean of the step", lines(ROLES.map((role) => [`${role}s`, series(run, "reward", role)])), {}],
+  ["valid", "Valid", "proposals that became tasks, attempts that could be graded",
+    lines([["proposals", series(run, "valid", "teacher")], ["attempts", series(run, "valid", "student")]]), {fromZero: true}],
+  ["entropy", "Entropy", "of a sampled token", lines(ROLES.map((role) => [`${role}s`, series(run, "entropy", role)])), {fromZero: true}],
+  ["length", "Length", "tokens", lines([["of a proposal", series(run, "length", "teacher")], ["of an attempt", series(run, "length", "student")]]), {fromZero: true}],
+  ["speed", "tok/s", "sampled tokens over the seconds of the step", lines([["tok/s", perSecond(run)]]), {fromZero: true}],
+  ["phases", "Seconds of a step", "by phase", phases(run), {fromZero: true, stack: true, raw: true}],
+  ["benchmarks", "Benchmark slices", "students, at every look", benchmarks(run).map((each, at) => ({...each, colour: RQ.colour(at), gaps: true})), {fromZero: true, raw: true}],
+].filter(([, , , drawn]) => drawn.length);
+
+RQ.drawRace = (run) => {
+  const place = document.getElementById("charts");
+  const wanted = RQ.raceCharts(run);
+  for (const figure of [...place.children]) if (!wanted.some(([id]) => figure.id === `chart-${id}`)) { RQ.drop(figure); figure.remove(); }
+  for (const [id, title, note, drawn, more] of wanted) RQ.chart(place, {id, title, note, lines: drawn, ...more});
+  const seconds = Object.values(run.phases).flat().reduce((sum, each) => sum + each, 0);
+  const sampled = (series(run, "sampled_tokens", "race") || []).reduce((sum, each) => sum + (each || 0), 0);
+  const facts = [["step", `${run.step} of ${run.steps}`], ["tasks", RQ.count(run.counts.tasks)], ["rejected", RQ.count(run.counts.rejections)],
+    ["replacements", RQ.count(run.counts.events)], ["sampled tokens", RQ.count(sampled)], ["time", RQ.span(seconds)], ["seed", run.seed]];
+  RQ.fill(document.getElementById("totals"), facts.map(([name, value]) => RQ.el("div", {}, RQ.el("dt", {}, name), RQ.el("dd", {}, value))));
+  const alarms = document.getElementById("alarms");
+  alarms.hidden = !run.alarms.length;
+  RQ.fill(alarms.children[0], `${RQ.many(run.alarms.length, "alarm")}, the newest first`);
+  RQ.fill(alarms.children[1], [...run.alarms].reverse().map((each) => RQ.el("li", {}, `step ${each.step}: ${RQ.visible(each.says)}`)));
+};
+
+const living = (run) => run.members.filter((member) => member.died == null);
+const rated = (run, member) => {
+  const mu = last(series(run, "mu", member.id));
+  return mu == null ? "-" : `${mu.toFixed(1)} ±${last(series(run, "sigma", member.id)).toFixed(1)}`;
+};
+const memberLink = (id, text) => RQ.el("button", {type: "button", class: "link", onclick: () => RQ.openMember(id)}, RQ.visible(text || id));
+
+RQ.drawMembers = (run) => {
+  const all = document.getElementById("dead").checked;
+  const shown = (all ? run.members : living(run)).slice();
+  const mu = (member) => last(series(run, "mu", member.id)) ?? -Infinity;
+  shown.sort((a, b) => b.role.localeCompare(a.role) || (a.died != null) - (b.died != null) || mu(b) - mu(a));
+  const rows = shown.map((member) => {
+    const from = member.died == null ? run.late : 1;
+    const means = ["reward", "valid", "solve_rate", "entropy"].map((name) => RQ.two(mean(series(run, name, member.id), from)));
+    const died = member.died == null ? "" : `; replaced at step ${member.died}`;
+    return [memberLink(member.id), member.role, rated(run, member), ...means, member.born, RQ.visible(member.from + died)];
+  });
+  const heads = [["member", "word"], ["role", "word"], ["rating", ""], ["reward", ""], ["valid", ""], ["solved", ""], ["entropy", ""], ["born", ""], ["from", "word"]];
+  RQ.table(document.getElementById("member-table"), heads, rows, `means over steps ${run.late} to ${run.step}${all ? ", of those that were replaced over all their steps" : ""}`);
+};
+
+RQ.drawMatrix = (run) => {
+  const found = run.matches[document.getElementById("window").value];
+  const cells = new Map(found.map((each) => [`${each.teacher} ${each.student}`, each]));
+  const order = (a, b) => a.localeCompare(b, "en", {numeric: true});
+  const teachers = [...new Set(found.map((each) => each.teacher))].sort(order);
+  const students = [...new Set(found.map((each) => each.student))].sort(order);
+  const cell = (each) => {
+    if (!each) return RQ.el("td", {}, "");
+    const rate = each.solve_rate;
+    const wins = `${each.teacher_wins}-${each.draws}-${each.student_wins}`;
+    const said = `${RQ.visible(each.teacher)} against ${RQ.visible(each.student)}: ${RQ.many(each.matches, "match").replace("matchs", "matches")}, ` +
+      `teacher won ${each.teacher_wins}, draws ${each.draws}, student won ${each.student_wins}; ${RQ.many(each.tasks, "task")}, solved ${RQ.two(rate)}`;
+    const shade = rate == null ? "" : `background: rgba(${getComputedStyle(document.documentElement).getPropertyValue("--cell")}, ${(0.08 + 0.55 * rate).toFixed(2)})`;
+    return RQ.el("td", {style: shade, title: said, "aria-label": said}, RQ.two(rate), RQ.el("small", {}, wins));
+  };
+  const matrix = document.getElementById("matrix");
+  RQ.stay(matrix, () => RQ.fill(matrix,
+    RQ.el("thead", {}, RQ.el("tr", {}, RQ.el("th", {class: "word"}, "teacher \\ student"), students.map((each) => RQ.el("th", {scope: "col"}, memberLink(each))))),
+    RQ.el("tbody", {}, teachers.map((teacher) => RQ.el("tr", {}, RQ.el("th", {scope: "row", class: "word"}, memberLink(teacher)),
+      students.map((student) => cell(cells.get(`${teacher} ${student}`))))))));
+};
+
+RQ.drawLineage = (run) => {
+  const place = document.getElementById("tree");
+  const seats = [...new Set(run.members.map((member) => member.seat))];
+  const byId = new Map(run.members.map((member) => [member.id, member]));
+  const colours = new Map(seats.map((seat, at) => [seat, RQ.colour(at)]));
+  // Few traces with gaps: plotly takes its time over every one.
+  const bars = seats.map((seat) => {
+    const held = run.members.filter((member) => member.seat === seat);
+    const along = (value) => held.flatMap((member) => [value(member, 0), value(member, 1), null]);
+    return {type: "scatter", mode: "lines", showlegend: false, name: RQ.plain(seat), line: {color: colours.get(seat), width: 7},
+      x: along((member, end) => end ? member.died ?? Math.max(run.step, member.born) : member.born), y: along(() => RQ.plain(seat)),
+      text: along((member) => `${RQ.plain(member.id)}: ${RQ.plain(member.from)}`), hovertemplate: "%{text}<extra></extra>"};
+  });
+  const born = run.members.filter((member) => member.born > 0);
+  const births = {type: "scatter", mode: "markers+text", showlegend: false, hoverinfo: "skip", x: born.map((member) => member.born), y: born.map((member) => RQ.plain(member.seat)),
+    text: born.map((member) => RQ.plain(member.id)), textposition: "top right", marker: {symbol: "line-ns", size: 12, line: {width: 2, color: "gray"}}};
+  const kin = born.flatMap((member) => member.parents.filter((parent) => byId.has(parent) && byId.get(parent).seat !== member.seat).map((parent) => [member, byId.get(parent)]));
+  const descents = {type: "scatter", mode: "lines", hoverinfo: "skip", showlegend: false, line: {color: "gray", width: 1.2, dash: "dot"},
+    x: kin.flatMap(([member]) => [member.born, member.born, null]), y: kin.flatMap(([member, parent]) => [RQ.plain(parent.seat), RQ.plain(member.seat), null])};
+  const about = {id: "lineage", steps: run.step, title: "Who holds each seat", note: "dotted: from a parent to its child", lines: [], traces: [descents, ...bars, births],
+    extra: (css) => ({showlegend: false, hovermode: "closest", height: Math.max(220, 34 * seats.length + 70), margin: {l: 50, r: 34, t: 20, b: 34},
+      yaxis: {type: "category", categoryorder: "array", categoryarray: seats.map(RQ.plain).reverse(), gridcolor: css("--grid"), fixedrange: true}})};
+  const figure = RQ.chart(place, about);
+  figure.querySelector(".plot").style.height = `${Math.max(220, 34 * seats.length + 70)}px`;
+  figure.querySelector(".plot").setAttribute("aria-label", `Chart: ${RQ.many(born.length, "replacement")}, listed in the table below.`);
+  figure.list = () => {};
+  const table = figure.querySelector("details");
+  RQ.fill(table.firstChild, born.length ? `${RQ.many(born.length, "replacement")}, as a table` : "no replacement yet");
+  const heads = [["step", ""], ["born", "word"], ["operator", "word"], ["parents", "word"], ["replaced", "word"]];
+  const dead = (member) => run.members.find((each) => each.seat === member.seat && each.died === member.born);
+  const rows = born.map((member) => [member.born, memberLink(member.id), member.operator || "fresh",
+    RQ.el("span", {}, member.parents.flatMap((parent, at) => [at ? ", " : "", memberLink(parent)])), dead(member) ? memberLink(dead(member).id) : "-"]);
+  const listed = table.querySelector("table");
+  if (listed) RQ.table(listed, heads, rows);
+  else table.append(RQ.el("div", {class: "wide", tabindex: "0"}, RQ.table(RQ.el("table"), heads, rows)));
+};
+
+const ARM_CHARTS = (kinds) => [...kinds.map((kind) => [`solve_rate/race/${kind}`, `Solve rate ${kind}`]),
+  ...COMPLEXITY.map((name) => [`${name}/race/`, name[0].toUpperCase() + name.slice(1)]),
+  ["coverage/race/", "Coverage, structural cells"], ["behaviours/race/", "Coverage, behaviours"], ["valid/teacher/", "Valid proposals"],
+  ["reward/teacher/", "Reward of teachers"], ["reward/student/", "Reward of students"],
+  ["entropy/teacher/", "Entropy of teachers"], ["entropy/student/", "Entropy of students"],
+  ["length/teacher/", "Tokens of a proposal"], ["length/student/", "Tokens of an attempt"], ["sampled_tokens/race/", "Sampled tokens of a step"]];
+
+RQ.drawArms = (arms) => {
+  const kinds = [...new Set(arms.flatMap((arm) => Object.keys(arm.series)).filter((key) => key.startsWith("solve_rate/race/")).map((key) => key.split("/")[2]))].filter(Boolean);
+  document.getElementById("arms-note").textContent = `${arms.map((arm) => `${RQ.visible(arm.name)}: seeds ${arm.seeds.join(", ")}`).join("; ")}. ` +
+    (arms.some((arm) => arm.seeds.length > 1) ? "Lines are means over seeds as far as all have come, bands their 95 % intervals (Student's t)." : "One seed each: no interval can be given.");
+  const place = document.getElementById("arm-charts");
+  for (const [key, title] of ARM_CHARTS(kinds)) {
+    const drawn = arms.flatMap((arm, at) => arm.series[key] ? [{name: arm.name, y: arm.series[key].mean, half: arm.series[key].half, colour: RQ.colour(at), dash: RQ.dash(at)}] : []);
+    if (drawn.length) RQ.chart(place, {id: `arm-${key.replaceAll("/", "-")}`, title, lines: drawn, raw: true});
+  }
+};
+
+RQ.drawAbout = (about) => {
+  const pairs = (title, record) => [RQ.el("h3", {}, title), RQ.el("div", {class: "wide", tabindex: "0"}, RQ.table(RQ.el("table"), [["", "word"], ["", "word"]],
+    Object.entries(record).map(([name, value]) => [RQ.visible(name), RQ.visible(value)])))];
+  const COMPUTE = ["sampled_tokens", "trained_tokens", "verifier_runs"];
+  RQ.fill(document.getElementById("about-body"),
+    RQ.el("h3", {}, "Compute"),
+    RQ.el("div", {class: "wide", tabindex: "0"}, RQ.table(RQ.el("table"), [["", "word"], ...COMPUTE.map((name) => [name.replace("_", " "), ""])],
+      about.compute.map((each) => [RQ.visible(each.subject), ...COMPUTE.map((name) => RQ.count(each[name]))]))),
+    ...pairs("Seconds", Object.fromEntries(Object.entries(about.seconds).map(([name, value]) => [name, value.toFixed(1)]))),
+    ...(about.benchmarks.length ? pairs("Benchmarks", Object.fromEntries(about.benchmarks.map((each) =>
+      [each.name, `${(100 * each.value).toFixed(1)} %${each.error == null ? "" : ` ±${(100 * each.error).toFixed(1)}`}`]))) : []),
+    ...pairs("Environment", about.facts),
+    RQ.el("h3", {}, "Settings"), RQ.code(about.settings, false));
+};
+}

@@ -1,0 +1,425 @@
+"""The page and the report in a real browser: what is drawn, what can be done, what cannot happen."""
+
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import pytest
+from browser import Watched, open_page
+from look import watching
+from playwright.sync_api import Browser, expect
+from synthetic import make, records
+
+from redqueen.cli import main
+from redqueen.runs.store import Store
+from redqueen.terminal import MEMBER_HEADS
+from report.conftest import MEMBERS, STEPS, TASKS
+
+pytestmark = pytest.mark.usefixtures("browser")
+CHARTS = {
+    "ratings-teachers": MEMBERS // 2,
+    "ratings-students": MEMBERS // 2,
+    "solve-rate": 4,
+    "complexity": 4,
+    "coverage": 1,
+    "behaviours": 1,
+    "reward": 2,
+    "valid": 2,
+    "entropy": 2,
+    "length": 2,
+    "speed": 1,
+    "phases": 7,
+}
+"""How many lines each has."""
+
+
+@contextmanager
+def page_of(browser: Browser, *runs: Path, **how: object) -> Iterator[Watched]:
+    """A live page, which must neither complain nor ask anybody else."""
+    with watching(list(runs)) as (url, _):
+        watched = open_page(browser, url, **how).ready()  # pyright: ignore[reportArgumentType]
+        yield watched
+        assert watched.complaints == []
+        assert {urlsplit(each).netloc for each in watched.asked} == {urlsplit(url).netloc}
+        watched.page.context.close()
+
+
+@contextmanager
+def report_of(browser: Browser, file: Path, *runs: Path, **how: object) -> Iterator[Watched]:
+    """A report, which must ask nobody."""
+    assert main(["report", *map(str, runs), "-o", str(file)]) == 0
+    watched = open_page(browser, file.as_uri(), **how).ready()  # pyright: ignore[reportArgumentType]
+    yield watched
+    assert watched.complaints == []
+    assert watched.asked == [file.as_uri()]
+    watched.page.context.close()
+
+
+@pytest.fixture(scope="module")
+def live(browser, recorded) -> Iterator[Watched]:
+    with page_of(browser, recorded) as watched:
+        yield watched
+
+
+@pytest.fixture(scope="module")
+def report(browser, recorded, tmp_path_factory) -> Iterator[Watched]:
+    with report_of(browser, tmp_path_factory.mktemp("report") / "report.html", recorded) as watched:
+        yield watched
+
+
+@pytest.fixture(params=["live", "report"])
+def either(request) -> Watched:
+    return request.getfixturevalue(request.param)
+
+
+def drawn(watched: Watched, chart: str) -> list[dict[str, list[float | None]]]:
+    """The lines of a chart, without the edges of bands."""
+    return watched.page.evaluate(
+        f"document.querySelector('#chart-{chart} .plot').data.filter((trace) => trace.hoverinfo !== 'skip')"
+        ".map((trace) => ({name: trace.name, y: [...trace.y]}))"
+    )
+
+
+def places(watched: Watched) -> list[str]:
+    return watched.page.locator("#task-table tbody tr td:first-child").all_inner_texts()
+
+
+def filtered(watched: Watched, choices: dict[str, str]) -> list[list[str]]:
+    """The rows that fit, after these choices alone."""
+    page = watched.page
+    page.locator("#filters button[type=reset]").click()
+    for name, value in choices.items():
+        field = page.locator(f"#filters [name={name}]")
+        if field.evaluate("field => field.tagName") == "SELECT":
+            field.select_option(value)
+        else:
+            field.fill(value)
+            field.blur()
+    page.wait_for_timeout(400)
+    rows = page.locator("#task-table tbody tr").all()
+    return [row.locator("td").all_inner_texts() for row in rows]
+
+
+def test_every_chart_has_its_points(either, recorded):
+    either.draw_all()
+    for chart, lines in CHARTS.items():
+        found = drawn(either, chart)
+        assert len(found) == lines, chart
+        for line in found:
+            # A seat that changed hands has a gap there.
+            assert len(line["y"]) - line["y"].count(None) == STEPS, (chart, line["name"])
+    with Store.read(recorded) as store:
+        for name in ("depth", "cyclomatic", "lines", "variables"):
+            expected = [each.value for each in store.metrics(name, "race", "")]
+            [line] = [each for each in drawn(either, "complexity") if each["name"] == name]
+            assert line["y"] == pytest.approx(expected, rel=1e-4)
+        expected = [each.value for each in store.metrics("mu", "s0", "")]
+        [line] = [each for each in drawn(either, "ratings-students") if each["name"] == "s0"]
+        assert line["y"][: len(expected)] == pytest.approx(expected, rel=1e-4)
+    bands = either.page.evaluate(
+        "document.querySelector('#chart-ratings-teachers .plot').data.filter((each) => each.fill === 'toself').length"
+    )
+    assert bands == MEMBERS // 2
+
+
+def test_a_chart_is_there_as_a_table_too(either):
+    chart = either.page.locator("#chart-solve-rate")
+    chart.locator("summary").click()
+    assert chart.locator("tbody tr").count() == STEPS
+    assert chart.locator("thead th").all_inner_texts() == ["step", "code_o", "code_i", "code_f", "all kinds"]
+    chart.locator("summary").click()
+
+
+def test_smoothing_is_over_steps_before(either):
+    either.page.evaluate("document.querySelector('#charts').scrollIntoView()")
+    raw = drawn(either, "reward")[0]["y"]
+    either.page.select_option("#smooth", "5")
+    either.page.evaluate("RQ.redraw(true)")
+    smooth = drawn(either, "reward")[0]["y"]
+    either.page.select_option("#smooth", "1")
+    assert smooth[0] == raw[0]
+    assert smooth[-1] == pytest.approx(sum(raw[-5:]) / 5)
+
+
+def test_members_and_matches_say_what_the_records_say(either, recorded):
+    heads = either.page.locator("#member-table thead th").all_inner_texts()
+    assert heads == [*MEMBER_HEADS, "from"]
+    assert either.page.locator("#member-table tbody tr").count() == MEMBERS
+    either.page.check("#dead")
+    assert either.page.locator("#member-table tbody tr").count() == MEMBERS + 1
+    either.page.uncheck("#dead")
+    with Store.read(recorded) as store:
+        (teacher, student), tally = next(iter(store.tallies(1, STEPS).items()))
+    cell = either.page.locator(f"#matrix td[aria-label^='{teacher} against {student}:']")
+    wins = f"{tally.teacher_wins}-{tally.draws}-{tally.student_wins}"
+    assert cell.inner_text().split() == [f"{tally.solve_rate:.2f}", wins]
+
+
+def test_the_lineage_has_every_replacement(either, recorded):
+    with Store.read(recorded) as store:
+        [event] = store.events()
+    tree = either.page.locator("#tree")
+    tree.locator("summary").click()
+    assert tree.locator("tbody tr td").all_inner_texts() == [
+        str(event.step), event.child, event.operator, ", ".join(event.parents), event.dead,
+    ]  # fmt: skip
+    tree.locator("summary").click()
+
+
+def test_the_filters_of_the_live_page_are_those_of_the_records(live, recorded):
+    with Store.read(recorded) as store:
+        for choices, expected in [
+            ({"kind": "code_i", "until": "2"}, store.tasks(kind="code_i", until=2)),
+            ({"teacher": "t1", "since": "11"}, store.tasks(teacher="t1", since=11)),
+            ({"min_rate": "0.75", "since": "12"}, store.tasks(min_rate=0.75, since=12)),
+            ({"max_rate": "0", "since": "9"}, store.tasks(max_rate=0, since=9)),
+            ({"rejected": "1", "reason": "syntax"}, store.rejections(reason="syntax")),
+        ]:
+            found = [row[0] for row in filtered(live, choices)]
+            assert found == [f"{row.step}:{row.place}" for row in expected][::-1], choices
+            assert found
+    assert filtered(live, {"since": "99"}) == []
+    assert live.page.locator("#task-count").inner_text() == "nothing fits these filters"
+    filtered(live, {})
+
+
+def test_every_task_can_be_reached(live):
+    filtered(live, {})
+    while live.page.locator("#more").is_visible():
+        known = len(places(live))
+        live.page.click("#more")
+        expect(live.page.locator("#task-table tbody tr")).not_to_have_count(known)
+    assert len(set(places(live))) == TASKS
+    filtered(live, {})
+
+
+def test_the_filters_of_a_report_are_of_what_it_brings(report):
+    assert "of 300 tasks" in report.page.locator("#tasks-note").inner_text()
+    rows = filtered(report, {"kind": "code_f", "teacher": "t2"})
+    assert rows and {(row[1], row[2]) for row in rows} == {("code_f", "t2")}
+    rows = filtered(report, {"min_rate": "0.9", "rejected": "1", "reason": "duplicate"})
+    assert rows and {row[3] for row in rows} == {"duplicate"}
+    filtered(report, {})
+
+
+def test_a_task_opens_with_its_program_and_all_attempts(either, recorded):
+    place = places(either)[0]
+    step, number = map(int, place.split(":"))
+    with Store.read(recorded) as store:
+        task, attempts = store.task(step, number), store.attempts(step, number)
+    assert task is not None
+    # By the keyboard alone.
+    link = either.page.get_by_role("button", name=place, exact=True)
+    link.focus()
+    either.page.keyboard.press("Enter")
+    dialog = either.page.locator("#detail")
+    expect(dialog).to_be_visible()
+    assert dialog.locator("pre").first.inner_text() == task.record["program"]
+    assert "def" in dialog.locator("pre .k").all_inner_texts()
+    assert dialog.locator(".attempt strong").all_inner_texts() == [each.grade for each in attempts]
+    either.page.keyboard.press("Escape")
+    expect(dialog).not_to_be_visible()
+
+
+def test_the_life_of_a_member(either, recorded):
+    with Store.read(recorded) as store:
+        [event] = store.events()
+    either.page.check("#dead")
+    either.page.locator("#member-table").get_by_role("button", name=event.child, exact=True).click()
+    dialog = either.page.locator("#detail")
+    expect(dialog).to_contain_text(f"born at step {event.step}")
+    expect(dialog).to_contain_text(f"parents: {', '.join(event.parents)}")
+    either.until("document.querySelector('#chart-member-rating .plot').data")
+    assert drawn(either, "member-rating")[0]["y"].count(None) == event.step - 1
+    dialog.get_by_role("button", name=event.parents[0], exact=True).first.click()
+    expect(dialog).to_contain_text(f"children: {event.child}")
+    either.page.keyboard.press("Escape")
+    either.page.uncheck("#dead")
+
+
+def test_a_new_step_arrives_without_a_reload(browser, recorded, tmp_path):
+    run = tmp_path / "growing"
+    shutil.copytree(recorded, run)
+    with page_of(browser, run) as watched:
+        watched.page.evaluate("window.mark = 1")
+        expect(watched.page.locator("#status")).to_contain_text(f"step {STEPS}/{STEPS + 1}")
+        further, second, third = list(records(STEPS + 3, MEMBERS, TASKS))[STEPS:]
+        with Store.open(run) as store:
+            store.write(further)
+        expect(watched.page.locator("#status")).to_contain_text(f"step {STEPS + 1}/{STEPS + 1}", timeout=15_000)
+        watched.draw_all()
+        for chart in ("solve-rate", "ratings-teachers", "phases"):
+            assert {len(line["y"]) for line in drawn(watched, chart)} == {STEPS + 1}
+        watched.page.click("#newer")
+        expect(watched.page.locator("#task-table tbody tr td").first).to_contain_text(f"{STEPS + 1}:")
+        # What a step took is known whole only after it was written.
+        with Store.open(run) as store:
+            store.add_timing(STEPS + 1, "checkpoint", 100.0)
+            store.write(second)
+        expect(watched.page.locator("#status")).to_contain_text(f"step {STEPS + 2}/{STEPS + 1}", timeout=15_000)
+        assert watched.page.evaluate("RQ.run.phases.checkpoint") == [0] * STEPS + [100, 0]
+        # Another past: a run of the same name whose steps are others. Nothing of both may be joined.
+        with Store.open(run) as store:
+            store._db.execute("UPDATE metrics SET value = value + 0.5 WHERE name = 'reward'")
+            store.write(third)
+        expect(watched.page.locator("#status")).to_contain_text(f"step {STEPS + 3}/{STEPS + 1}", timeout=15_000)
+        with Store.read(run) as store:
+            rewards = [each.value for each in store.metrics("reward", "teacher", "")]
+        assert watched.page.evaluate("RQ.run.series['reward/teacher/']") == pytest.approx(rewards, rel=1e-4)
+        # A run that was resumed from a checkpoint has lost steps.
+        with Store.open(run) as store:
+            store.drop_after(STEPS - 2)
+        expect(watched.page.locator("#status")).to_contain_text(f"step {STEPS - 2}/{STEPS + 1}", timeout=15_000)
+        watched.draw_all()
+        assert {len(line["y"]) for line in drawn(watched, "solve-rate")} == {STEPS - 2}
+        assert watched.page.evaluate("window.mark") == 1
+
+
+def test_a_run_that_has_just_begun_is_shown(browser, tmp_path):
+    make(tmp_path / "new", steps=0, members=4, tasks=0, wanted=5)
+    with watching([tmp_path / "new"]) as (url, _):
+        watched = open_page(browser, url)
+        watched.page.wait_for_selector("html[data-ready]")
+        expect(watched.page.locator("#status")).to_contain_text("step 0/5")
+        with Store.open(tmp_path / "new") as store:
+            store.write(next(records(5, 4, 20)))
+        expect(watched.page.locator("#status")).to_contain_text("step 1/5", timeout=15_000)
+        watched.until("document.querySelectorAll('.plot .main-svg').length > 0")
+        assert watched.complaints == []
+
+
+def test_arms_are_laid_over_each_other(browser, tmp_path):
+    for name, seed, lr in (("wide-0", 0, "1e-3"), ("wide-1", 1, "1e-3"), ("other-0", 0, "2e-3")):
+        make(tmp_path / name, steps=5, members=4, tasks=50, seed=seed, overrides=[("rl.lr", lr)])
+    runs = [tmp_path / name for name in ("wide-0", "wide-1", "other-0")]
+    with page_of(browser, *runs) as page, report_of(browser, tmp_path / "arms.html", *runs) as file:
+        for watched in (page, file):
+            watched.draw_all()
+            assert [each["name"] for each in drawn(watched, "arm-solve_rate-race-code_o")] == ["wide", "other-0"]
+            assert "95 % intervals" in watched.page.locator("#arms-note").inner_text()
+            watched.page.select_option("#run", "2")
+            expect(watched.page.locator("#run-name")).to_have_text("other-0")
+
+
+def test_what_models_wrote_is_shown_and_never_obeyed(browser, hostile, tmp_path, capsys):
+    for kind, opened in (
+        ("page", page_of(browser, hostile)),
+        ("report", report_of(browser, tmp_path / "h.html", hostile)),
+    ):
+        with opened as watched:
+            seen = set()
+            for row in watched.page.locator("#task-table tbody tr").all():
+                place = row.locator("button").inner_text()
+                row.locator("button").click()
+                expect(watched.page.locator("#detail-title")).to_contain_text(
+                    "step {}, place {},".format(*place.split(":"))
+                )
+                text = watched.page.locator("#detail pre").first.inner_text()
+                seen |= {mark for mark in ("</script><script>", "\\x1b[2J", "\\u202e", "9" * 10_000) if mark in text}
+                watched.page.keyboard.press("Escape")
+                if len(seen) == 4:
+                    break
+            assert len(seen) == 4, (kind, seen)
+            assert watched.page.evaluate("window.hacked") is None
+            assert watched.page.evaluate("document.querySelectorAll('img').length") == 0
+            assert watched.page.evaluate("document.documentElement.scrollWidth") <= 1280
+    capsys.readouterr()
+    with Store.read(hostile) as store:
+        rows = [row for row in store.tasks() if "\x1b" in row.text]
+    assert main(["tasks", str(hostile), "--show", f"{rows[0].step}:{rows[0].place}"]) == 0
+    shown = capsys.readouterr().out
+    assert "\x1b" not in shown and "\\x1b[2J" in shown
+
+
+@pytest.mark.parametrize("width", [1280, 400])
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_both_widths_and_both_themes(browser, recorded, width, theme):
+    with page_of(browser, recorded, width=width, theme=theme) as watched:
+        assert watched.page.evaluate("document.documentElement.scrollWidth") <= width
+        assert watched.page.evaluate("document.documentElement.dataset.theme") == theme
+        watched.page.select_option("#theme", "light" if theme == "dark" else "dark")
+        assert watched.page.evaluate("document.documentElement.dataset.theme") != theme
+
+
+def test_every_control_has_a_name_and_every_chart_a_description(either):
+    nameless = either.page.evaluate(
+        "[...document.querySelectorAll('select, input, button')].filter((each) => !each.closest('label')"
+        " && !each.textContent.trim() && !each.getAttribute('aria-label')).map((each) => each.outerHTML)"
+    )
+    assert [each for each in nameless if "plotly" not in each and "modebar" not in each] == []
+    described = either.page.locator(".plot").evaluate_all(
+        "plots => plots.map((plot) => plot.getAttribute('aria-label'))"
+    )
+    assert all(each and each.startswith("Chart: ") for each in described)
+
+
+def test_names_are_no_markup_for_plotly_either(browser, tmp_path):
+    folder = tmp_path / "<b>bold & <i>run"
+    make(folder, steps=2, members=4, tasks=20)
+    make(tmp_path / "other", steps=2, members=4, tasks=20, overrides=[("rl.lr", "3e-3")])
+    with page_of(browser, folder, tmp_path / "other") as watched:
+        watched.draw_all()
+        chart = watched.page.locator("#chart-arm-coverage-race-")
+        assert "<b>bold & <i>run" in chart.evaluate("each => each.textContent")
+        assert watched.page.locator("#arm-charts a").count() == 0
+
+
+def test_the_reader_keeps_her_place_when_a_step_comes(browser, recorded, tmp_path):
+    run = tmp_path / "growing"
+    shutil.copytree(recorded, run)
+    with page_of(browser, run) as watched:
+        link = watched.page.locator("#member-table").get_by_role("button", name="t2", exact=True)
+        link.focus()
+        watched.page.keyboard.press("Enter")
+        expect(watched.page.locator("#detail")).to_contain_text("seat t2")
+        with Store.open(run) as store:
+            store.write(list(records(STEPS + 1, MEMBERS, TASKS))[-1])
+        expect(watched.page.locator("#status")).to_contain_text(f"step {STEPS + 1}/", timeout=15_000)
+        watched.until(f"document.querySelector('#chart-member-rating .plot').data.at(-1).y.length === {STEPS + 1}")
+        watched.page.keyboard.press("Escape")
+        watched.until("document.activeElement.textContent === 't2'", 5)
+        assert watched.page.evaluate("document.querySelectorAll('#detail-body .plot').length") == 0
+
+
+def test_a_report_can_be_printed_and_is_small(report, recorded, tmp_path):
+    report.page.emulate_media(media="print")
+    report.page.evaluate("window.dispatchEvent(new Event('beforeprint'))")
+    assert not report.page.locator("#filters").is_visible()
+    assert report.page.evaluate("document.documentElement.dataset.theme") == "light"
+    assert len(report.page.pdf()) > 50_000
+    report.page.evaluate("window.dispatchEvent(new Event('afterprint'))")
+    report.page.emulate_media(media="screen")
+    assert main(["report", str(recorded), "-o", str(tmp_path / "again.html")]) == 0
+    assert (tmp_path / "again.html").stat().st_size < 8_000_000
+    text = (tmp_path / "again.html").read_text(encoding="utf-8")
+    assert "isolation" in text and "verifier_runs" in text
+
+
+def test_when_the_server_ends_the_page_says_so(browser, recorded):
+    with watching([recorded]) as (url, _):
+        watched = open_page(browser, url).ready()
+    expect(watched.page.locator("#status")).to_contain_text("the server is gone", timeout=15_000)
+    watched.page.context.close()
+
+
+def test_reports_need_a_name_and_a_run(recorded, tmp_path, capsys):
+    assert main(["report", str(recorded), str(recorded)]) == 2
+    assert "-o FILE.html" in capsys.readouterr().err
+    assert main(["report", str(recorded), "-o", str(tmp_path)]) == 2
+    assert "is a folder" in capsys.readouterr().err
+    assert main(["report", str(tmp_path)]) == 2
+    make(tmp_path / "new", steps=0, members=4, tasks=0, wanted=5)
+    assert main(["report", str(tmp_path / "new")]) == 2
+    assert "has no step yet" in capsys.readouterr().err
+    command = [
+        sys.executable,
+        "-c",
+        "import sys; sys.modules['plotly'] = None\nfrom redqueen.cli import main\nsys.exit(main(sys.argv[1:]))",
+    ]
+    said = subprocess.run([*command, "report", str(recorded)], capture_output=True, text=True)
+    assert said.returncode == 2
+    assert "pip install redqueen[page]" in said.stderr

@@ -1,0 +1,164 @@
+"""What page and report show, against the records that it comes from."""
+
+import json
+from pathlib import Path
+
+import pytest
+from synthetic import make, records
+
+from redqueen.errors import InputError
+from redqueen.population.board import Board
+from redqueen.report import views
+from redqueen.runs.browse import Filters
+from redqueen.runs.intervals import estimate
+from redqueen.runs.store import Store
+from report.conftest import STEPS, TASKS
+
+
+def test_series_are_the_metrics_of_the_records(recorded):
+    view = views.run_view(recorded)
+    assert (view["step"], view["steps"], view["counts"]["tasks"]) == (STEPS, STEPS + 1, TASKS)
+    with Store.read(recorded) as store:
+        for name, subject, kind in [
+            ("solve_rate", "race", "code_i"),
+            ("coverage", "race", ""),
+            ("mu", "t1", ""),
+            ("entropy", "student", ""),
+        ]:
+            expected = [pytest.approx(each.value, rel=1e-4) for each in store.metrics(name, subject, kind)]
+            assert view["series"][f"{name}/{subject}/{kind}"] == expected
+            assert len(expected) == STEPS
+        assert sum(map(sum, view["phases"].values())) == pytest.approx(
+            sum(each.seconds for each in store.timings()), abs=0.01
+        )
+
+
+def test_members_of_a_kind_alone_are_left_out(recorded):
+    keys = views.run_view(recorded)["series"]
+    assert "reward/t0/" in keys
+    assert "reward/t0/code_o" not in keys
+
+
+def test_what_came_later_is_asked_for_alone_and_fits_behind(recorded):
+    whole, late = views.run_view(recorded), views.run_view(recorded, since=9)
+    assert late["since"] == 9
+    for key, values in late["series"].items():
+        assert values == whole["series"][key][9:]
+    assert late["members"] == whole["members"]
+
+
+def test_matches_are_those_of_the_board(recorded):
+    with Store.read(recorded) as store:
+        board = Board(tuple(store.meetings()))
+        tallies = store.tallies(1, STEPS)
+        for (teacher, student), tally in tallies.items():
+            own = [each for each in board.meetings if (each.teacher, each.student) == (teacher, student)]
+            assert tally.solved == sum(each.solved for each in own)
+            assert tally.attempts == sum(each.attempts for each in own)
+            results = {(each.step, each.match): each.match_result for each in own}
+            counted = [list(results.values()).count(result) for result in ("student", "draw", "teacher")]
+            assert [tally.student_wins, tally.draws, tally.teacher_wins] == counted
+            assert tally.matches == len(results)
+        assert sum(tally.attempts for tally in tallies.values()) == 4 * TASKS
+        late = store.tallies(STEPS, STEPS)
+        assert 0 < sum(tally.matches for tally in late.values()) < sum(tally.matches for tally in tallies.values())
+
+
+def test_members_have_a_birth_and_a_death(recorded):
+    members = {each["id"]: each for each in views.run_view(recorded)["members"]}
+    with Store.read(recorded) as store:
+        [event] = store.events()
+    assert members[event.dead]["died"] == event.step
+    child = members[event.child]
+    assert (child["born"], child["parents"], child["seat"]) == (event.step, list(event.parents), event.seat)
+    assert child["from"] == f"{event.operator} of {', '.join(event.parents)}; generation 1, step {event.step}"
+    assert members["t0"]["from"] == "founder"
+
+
+def test_pages_of_tasks_are_all_tasks_once(recorded):
+    seen: list[tuple[int, int]] = []
+    before = None
+    while True:
+        found = views.tasks_view(recorded, Filters(before=before))
+        seen += [(row["step"], row["place"]) for row in found["rows"]]
+        if not found["more"]:
+            break
+        before = seen[-1]
+    assert len(seen) == len(set(seen)) == TASKS
+    assert seen == sorted(seen, reverse=True)
+
+
+def test_rejections_can_be_asked_for_by_reason(recorded):
+    found = views.tasks_view(recorded, Filters(rejected=True, reason="syntax"))["rows"]
+    with Store.read(recorded) as store:
+        assert len(found) == store.reasons()["syntax"]
+    assert {row["reason"] for row in found} == {"syntax"}
+
+
+def test_arms_have_the_intervals_of_their_seeds(tmp_path):
+    for name, seed, lr in (("a-0", 0, "1e-3"), ("a-1", 1, "1e-3"), ("a-2", 2, "1e-3"), ("b-0", 0, "2e-3")):
+        make(tmp_path / name, steps=4, members=4, tasks=40, seed=seed, overrides=[("rl.lr", lr)])
+    folders = [tmp_path / name for name in ("a-0", "a-1", "a-2", "b-0")]
+    first, second = views.arms_view(folders)
+    assert (first["name"], first["seeds"], second["name"], second["seeds"]) == ("a", [0, 1, 2], "b-0", [0])
+    curve = first["series"]["solve_rate/race/"]
+    values = []
+    for folder in folders[:3]:
+        with Store.read(folder) as store:
+            values.append(next(each.value for each in store.metrics("solve_rate", "race", "") if each.step == 3))
+    expected = estimate(values)
+    assert expected is not None and expected.half is not None
+    assert curve["mean"][2] == pytest.approx(expected.mean, rel=1e-3)
+    assert curve["half"][2] == pytest.approx(expected.half, rel=1e-3)
+    assert second["series"]["solve_rate/race/"]["half"] is None
+
+
+def test_seeds_are_compared_as_far_as_all_have_come_and_each_once(tmp_path):
+    make(tmp_path / "a-0", steps=6, members=4, tasks=40, seed=0, wanted=6)
+    make(tmp_path / "a-1", steps=3, members=4, tasks=40, seed=1, wanted=6)
+    make(tmp_path / "copy", steps=6, members=4, tasks=40, seed=0, wanted=6)
+    [arm] = views.arms_view([tmp_path / "a-0", tmp_path / "a-1"])
+    assert {len(each["mean"]) for each in arm["series"].values()} == {3}
+    with pytest.raises(InputError, match="no second race"):
+        views.arms_view([tmp_path / "a-0", tmp_path / "copy"])
+
+
+def test_a_figure_that_is_none_is_left_open(tmp_path):
+    make(tmp_path / "run", steps=2, members=4, tasks=8)
+    with Store.open(tmp_path / "run") as store:
+        store._db.execute("UPDATE metrics SET value = NULL WHERE name = 'entropy' AND step = 1")
+        store._db.execute("UPDATE metrics SET value = 9e999 WHERE name = 'reward' AND step = 2")
+    view = views.run_view(tmp_path / "run")
+    assert view["series"]["entropy/student/"][0] is None
+    assert view["series"]["reward/student/"][1] is None
+    json.dumps(view, allow_nan=False)
+
+
+def test_a_run_without_a_step_is_shown(tmp_path):
+    make(tmp_path / "run", steps=0, members=4, tasks=0, wanted=5)
+    view = views.run_view(tmp_path / "run")
+    assert (view["step"], view["series"], view["members"]) == (0, {}, [])
+
+
+def test_the_archive_is_read_by_its_indices_alone(recorded):
+    with Store.read(recorded) as store:
+        plans: list[str] = []
+        database = store._db
+
+        class Explaining:
+            def execute(self, sql: str, values: tuple[object, ...] = ()):
+                plans.extend(row[3] for row in database.execute(f"EXPLAIN QUERY PLAN {sql}", values))
+                return database.execute(sql, values)
+
+        store._db = Explaining()  # pyright: ignore[reportAttributeAccessIssue]
+        list(store.figures("reward", 0, "race"))
+        list(store.tasks(kind="code_o", newest_first=True, limit=51, before=(9, 3)))
+        list(store.outline())
+        store._db = database
+    assert plans
+    assert all("INDEX" in plan for plan in plans), plans
+
+
+def test_steps_are_appended_as_a_race_does(recorded: Path):
+    """The made-up steps go on where they end: what the page is tested with can grow."""
+    assert [each.step for each in records(3, 4, 6)] == [1, 2, 3]
