@@ -5,6 +5,7 @@ to set up, and files that would see each other's traces in the system count as o
 """
 
 import os
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -32,3 +33,16 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
             return "traces" if Path(file).name in TRACES else file
 
     return Files(config, log)
+
+
+@pytest.fixture
+def redqueen(capsys: pytest.CaptureFixture[str]) -> Callable[..., tuple[int, str, str]]:
+    """The command line in this process: its exit status, and what it wrote to both streams."""
+    from redqueen.cli import main
+
+    def run(*words: object) -> tuple[int, str, str]:
+        status = main([*map(str, words)])
+        out, err = capsys.readouterr()
+        return status, out, err
+
+    return run

@@ -17,7 +17,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 from loop.making import race_to_the_end, settings
 
-from redqueen.cli import main
 from redqueen.engine import LocalEngine, Sample, SampleRequest, Stop
 from redqueen.engine.pull import Embedded
 from redqueen.errors import InputError
@@ -32,7 +31,6 @@ from redqueen.verifier import LocalVerifier
 
 ADD = "def f(n):\n    return n + 1"
 DOUBLE = "def f(n):\n    return n * 2"
-Redqueen = Callable[..., tuple[int, str, str]]
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -307,16 +305,6 @@ def test_random_numbers_come_from_task_and_attempt_alone(verifier):
 
 
 # The command
-
-
-@pytest.fixture
-def redqueen(capsys) -> Redqueen:
-    def run(*words: object) -> tuple[int, str, str]:
-        status = main([*map(str, words)])
-        out, err = capsys.readouterr()
-        return status, out, err
-
-    return run
 
 
 @pytest.fixture(scope="module")

@@ -5,7 +5,7 @@ import os
 import re
 import shutil
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -14,13 +14,11 @@ import torch
 from loop.making import race_to_the_end, random_base, settings
 
 from evals.slices import BESIDE, ROWS, write_rows
-from redqueen.cli import main
 from redqueen.evals import maths
 from redqueen.evals.answers import Kept
 from redqueen.evals.benchmarks import BENCHMARKS
 from redqueen.evals.data import find
 
-Redqueen = Callable[..., tuple[int, str, str]]
 HERE = ("--engine.device", "cpu", "--engine.dtype", "float32", "--verifier.workers", "2")
 
 
@@ -30,16 +28,6 @@ def one_thread() -> Iterator[None]:
     torch.set_num_threads(1)
     yield
     torch.set_num_threads(before)
-
-
-@pytest.fixture
-def redqueen(capsys) -> Redqueen:
-    def run(*words: object) -> tuple[int, str, str]:
-        status = main([*map(str, words)])
-        out, err = capsys.readouterr()
-        return status, out, err
-
-    return run
 
 
 @pytest.fixture(scope="module")

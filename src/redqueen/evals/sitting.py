@@ -58,24 +58,7 @@ def evaluate(
         encode = encoder(base, prompts)
         how = How(prompts, attempts, temperature, max_tokens, positions(base))
         computed = {"device": engine.device.type, "dtype": str(engine.dtype).removeprefix("torch.")}
-        settle(
-            folder,
-            {
-                "base": examinees.base,
-                "prompts": str(prompts),
-                "temperature": temperature,
-                **computed,
-                "weights": {name: fingerprint(state) for name, state in examinees.members.items()},
-                "benchmarks": {
-                    each.benchmark.name: {
-                        "sha256": each.sha256,
-                        "beside_sha256": each.beside_sha256,
-                        "max_tokens": max_tokens or each.benchmark.tokens,
-                    }
-                    for each in loaded
-                },
-            },
-        )
+        settle(folder, _settled(examinees, loaded, how) | computed)
         names: dict[str, MemberId | None] = {BARE: None} | {name: name for name in examinees.members}
         try:
             found = [
@@ -101,6 +84,24 @@ def evaluate(
     write_text(folder / RESULTS, _json(report.as_json()))
     _keep_with_runs(report, examinees)
     return report
+
+
+def _settled(examinees: Examinees, loaded: Sequence[Loaded], how: How) -> dict[str, Any]:
+    """What answers must have in common to stand in one folder."""
+    return {
+        "base": examinees.base,
+        "prompts": str(how.prompts),
+        "temperature": how.temperature,
+        "weights": {name: fingerprint(state) for name, state in examinees.members.items()},
+        "benchmarks": {
+            each.benchmark.name: {
+                "sha256": each.sha256,
+                "beside_sha256": each.beside_sha256,
+                "max_tokens": how.max_tokens or each.benchmark.tokens,
+            }
+            for each in loaded
+        },
+    }
 
 
 async def _one(
