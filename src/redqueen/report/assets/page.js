@@ -188,8 +188,8 @@ const begin = async () => {
   setTheme();
   const smooth = document.getElementById("smooth");
   smooth.addEventListener("change", () => { RQ.smoothing = Number(smooth.value); RQ.redraw(); });
-  document.getElementById("dead").addEventListener("change", () => RQ.drawMembers(RQ.run));
-  document.getElementById("window").addEventListener("change", () => RQ.drawMatrix(RQ.run));
+  document.getElementById("dead").addEventListener("change", () => { if (RQ.run) RQ.drawMembers(RQ.run); });
+  document.getElementById("window").addEventListener("change", () => { if (RQ.run) RQ.drawMatrix(RQ.run); });
   const filters = document.getElementById("filters");
   filters.addEventListener("submit", (event) => event.preventDefault());
   filters.addEventListener("change", () => RQ.browse());

@@ -130,7 +130,7 @@ const memberName = (id) => RQ.el("button", {type: "button", class: "link", oncli
 
 RQ.openMember = (id) => {
   const run = RQ.run;
-  const member = run.members.find((each) => each.id === id);
+  const member = run && run.members.find((each) => each.id === id);
   if (!member) return;
   const children = run.members.filter((each) => each.parents.includes(id));
   const grid = RQ.el("div", {class: "charts"});
@@ -157,7 +157,7 @@ RQ.openMember = (id) => {
 
 // The curves of the member that is open, now and with every step.
 RQ.drawMember = () => {
-  if (!RQ.openedMember) return;
+  if (!RQ.openedMember || !RQ.run) return;
   const {id, grid} = RQ.openedMember;
   const own = (name) => RQ.run.series[`${name}/${id}/`];
   const charts = [
