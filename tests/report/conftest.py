@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from browser import chromium, executable
-from playwright.sync_api import Browser
+from playwright.sync_api import Browser, expect
 from synthetic import PROGRAMS, make
 
 STEPS, MEMBERS, TASKS = 12, 8, 300
@@ -41,5 +41,6 @@ def browser() -> Iterator[Browser]:
         if os.environ.get("REDQUEEN_BROWSER") == "required":
             pytest.fail(why)
         pytest.skip(why)
+    expect.set_options(timeout=30_000)  # of a machine that has other things to do
     with chromium() as found:
         yield found

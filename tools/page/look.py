@@ -50,7 +50,7 @@ def opened(watched: Watched) -> str:
     watched.until("performance.getEntriesByName('charts').length")
     marks = [f"performance.getEntriesByName('{mark}')[0].startTime" for mark in ("words", "charts")]
     words, charts = (watched.page.evaluate(mark) / 1000 for mark in marks)
-    return f"words and tables after {words:.2f} s, charts in sight after {charts:.2f} s"
+    return f"words, tables and lines after {words:.2f} s, charts in sight after {charts:.2f} s"
 
 
 def measure(runs: list[Path]) -> None:

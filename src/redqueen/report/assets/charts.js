@@ -75,6 +75,27 @@ const loaded = (draw) => {
   script.addEventListener("load", draw, {once: true});
 };
 
+// Until then a chart is its lines alone.
+const sketch = (plot, about) => {
+  if (window.Plotly || about.stack || about.traces) return;
+  const known = about.lines.flatMap((line) => line.y).filter((value) => value != null);
+  const [least, most] = [Math.min(...known, about.fromZero ? 0 : Infinity), Math.max(...known)];
+  const steps = Math.max(...about.lines.map((line) => line.y.length));
+  const svg = document.createElementNS("http://www.w3.org/2000/svg", "svg");
+  svg.setAttribute("viewBox", "-6 -4 108 122");
+  svg.setAttribute("preserveAspectRatio", "none");
+  svg.setAttribute("class", "sketch");
+  for (const line of about.lines) {
+    const path = document.createElementNS(svg.namespaceURI, "path");
+    const at = (step, value) => `${(100 * step / steps).toFixed(1)} ${(100 * (most - value) / (most - least || 1)).toFixed(1)}`;
+    path.setAttribute("d", line.y.map((value, step) => value == null ? "" :
+      `${step && line.y[step - 1] != null && !(line.ends && line.ends.has(step - 1)) ? "L" : "M"}${at(step + 1, value)}`).join(""));
+    path.setAttribute("stroke", line.colour);
+    svg.append(path);
+  }
+  plot.replaceChildren(svg);
+};
+
 // Charts are drawn one at a time, those in sight first; between two the browser can answer the reader.
 const waiting = new Set();
 let drawing = false;
@@ -124,7 +145,11 @@ RQ.chart = (place, about) => {
     table.lastChild.scrollTop = scrolled;
   };
   if (table.open) figure.list();
-  plot.draw = () => Plotly.react(plot, about.traces || traces(about), {...layout(about), ...about.extra && about.extra(css)}, CONFIG);
+  sketch(plot, about);
+  plot.draw = () => {
+    if (!plot.data) plot.replaceChildren();
+    Plotly.react(plot, about.traces || traces(about), {...layout(about), ...about.extra && about.extra(css)}, CONFIG);
+  };
   wanted(plot);
   return figure;
 };

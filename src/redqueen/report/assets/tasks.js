@@ -50,13 +50,18 @@ const list = (more) => {
 // Answers may come in another order than they were asked for: only the last one counts.
 RQ.browse = async (further = false) => {
   const asked = ++browser.asked;
+  const region = document.getElementById("task-region");
   const filters = RQ.filters();
   for (const each of form().querySelectorAll(".of-tasks")) each.hidden = filters.rejected === "1";
   for (const each of form().querySelectorAll(".of-rejected")) each.hidden = filters.rejected !== "1";
+  region.setAttribute("aria-busy", "false");
   if (!form().checkValidity()) { document.getElementById("task-count").textContent = "steps are whole numbers, shares go from 0 to 1"; return; }
+  region.setAttribute("aria-busy", "true");
   const end = further && browser.rows[browser.rows.length - 1];
   const found = await RQ.asking(() => RQ.source.tasks(end ? {...filters, before_step: end.step, before_place: end.place} : filters));
-  if (!found || asked !== browser.asked) return;
+  if (asked !== browser.asked) return;
+  region.setAttribute("aria-busy", "false");
+  if (!found) return;
   browser.rows = end ? [...browser.rows, ...found.rows] : found.rows;
   document.getElementById("newer").hidden = true;
   list(found.more);
