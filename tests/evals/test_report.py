@@ -16,8 +16,9 @@ from redqueen.evals.data import Loaded
 from redqueen.evals.figures import Sheet
 from redqueen.evals.protocol import Item
 from redqueen.evals.report import BARE, SPARE, Report, measured, rival
-from redqueen.evals.sitting import Progress, fingerprint
+from redqueen.evals.sitting import fingerprint
 from redqueen.exam.examinees import Examinees, Group
+from redqueen.fitting import Progress
 from redqueen.population.members import Role
 
 STATE = MemberState(4, 8.0, {"q": (torch.ones(4, 3), torch.ones(3, 4))})
@@ -146,7 +147,7 @@ def test_progress_is_said_every_ten_seconds_at_most(capsys):
     progress = Progress("GSM8K", 400, 1_319, clock=lambda: now[0])
     for _ in range(60):
         now[0] += 0.5
-        progress.one_more()
+        progress.more()
     assert capsys.readouterr().err.splitlines() == [
         f"redqueen: GSM8K: {done} of 1,319 answers, {seconds} s" for done, seconds in ((420, 10), (440, 20), (460, 30))
     ]
@@ -157,5 +158,5 @@ def test_what_is_quick_is_not_talked_about(capsys):
     progress = Progress("GSM8K", 0, 19, clock=lambda: now[0])
     for _ in range(19):
         now[0] += 0.5
-        progress.one_more()
+        progress.more()
     assert capsys.readouterr().err == ""

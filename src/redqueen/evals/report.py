@@ -12,18 +12,12 @@ from redqueen.errors import InputError
 from redqueen.evals.data import Loaded
 from redqueen.evals.figures import Score, Sheet, Vector, majority, score
 from redqueen.exam.examinees import Examinees, Group
+from redqueen.fitting import Columns, show
 from redqueen.measure.resampling import DRAWS
 
 if TYPE_CHECKING:
     from rich.console import Console
-    from rich.table import Table
 
-WIDE = 1_000
-"""Columns where there is no terminal to fit into."""
-NAME = 14
-"""The least that a name has of them: it is folded, and never left out."""
-GAP = 3
-"""Between two columns."""
 SPARE = ("tokens", "seconds", "weakest", "best*", "vote", "tasks", "95 %")
 """What a narrow terminal does without, in this order."""
 Pick = Callable[[Sheet], Vector]
@@ -145,20 +139,16 @@ class Report:
     def render(self, console: "Console") -> None:
         from rich.text import Text
 
-        if not console.is_terminal:
-            console.width = WIDE
         members = any(line.mean is not None for each in self.benchmarks for line in each.lines)
         voted = any(line.vote is not None for each in self.benchmarks for line in each.lines)
         names, figures = self._columns(members, voted)
-        left_out = _fit(names, figures, console.width)
-        console.width = max(console.width, _width(names, figures))
-        console.print(_table(names, figures, console.width))
+        left_out = show(console, names, figures, SPARE)
         if left_out:
             console.print(Text(f"no room here for {', '.join(left_out)}: results.json has all"), soft_wrap=True)
         for text in (*self._below("vote" in figures, "95 %" in figures), *self.notes):
             console.print(Text(printable(text)), soft_wrap=True)
 
-    def _columns(self, members: bool, voted: bool) -> tuple["Columns", "Columns"]:
+    def _columns(self, members: bool, voted: bool) -> tuple[Columns, Columns]:
         """By their heads: names, and figures."""
         heads = ["base ±se"]
         if members:
@@ -202,57 +192,6 @@ class Report:
                     "raise it with --max-tokens"
                 )
         return lines
-
-
-Columns = dict[str, list[str]]
-"""Cells by their head."""
-
-
-def _fit(names: Columns, figures: Columns, room: int) -> list[str]:
-    """Take columns out until the rest fit; their heads."""
-    left_out = []
-    for head in SPARE:
-        if head in figures and _width(names, figures) > room:
-            del figures[head]
-            left_out.append(head)
-    return left_out
-
-
-def _width(names: Columns, figures: Columns) -> int:
-    """The least that a table takes."""
-    return sum(_least(names, figures).values()) + GAP * (len(names) + len(figures) - 1)
-
-
-def _least(names: Columns, figures: Columns) -> dict[str, int]:
-    """Figures are whole; names are folded, and heads between their words."""
-    folded = {head: min(NAME, _longest([head, *cells])) for head, cells in names.items()}
-    return folded | {
-        head: max(_longest(cells), min(NAME, _longest(head.split(" ")))) for head, cells in figures.items()
-    }
-
-
-def _longest(cells: Sequence[str]) -> int:
-    from rich.cells import cell_len
-
-    return max(cell_len(printable(cell)) for cell in cells)
-
-
-def _table(names: Columns, figures: Columns, width: int) -> "Table":
-    from rich import box
-    from rich.table import Table
-    from rich.text import Text
-
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False, padding=(0, 1))
-    columns, least = {**names, **figures}, _least(names, figures)
-    left = width - _width(names, figures)
-    for head, cells in columns.items():
-        more = max(0, min(left, _longest([head, *cells]) - least[head]))
-        left -= more
-        side = "left" if head in names else "right"
-        table.add_column(Text(printable(head)), justify=side, overflow="fold", width=least[head] + more)
-    for row in zip(*columns.values(), strict=True):
-        table.add_row(*(Text(printable(cell)) for cell in row))
-    return table
 
 
 def measured(

@@ -3,14 +3,11 @@
 import asyncio
 import hashlib
 import os
-import sys
-import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from redqueen import __version__
-from redqueen.command import printable
 from redqueen.config import open_verifier
 from redqueen.engine.local import LocalEngine
 from redqueen.engine.protocol import MemberId, MemberState
@@ -22,14 +19,13 @@ from redqueen.evals.figures import sheet
 from redqueen.evals.protocol import Prompts
 from redqueen.evals.report import BARE, Measured, Report, measured, rival
 from redqueen.exam.examinees import Asked, Examinees, find, seated
+from redqueen.fitting import Progress, say
 from redqueen.runs import benchmarks
 from redqueen.runs.store import RECORDS
 from redqueen.runs.whole import write_text
 from redqueen.settings import Config
-from redqueen.terminal import span_text
 from redqueen.verifier import LocalVerifier
 
-BETWEEN_LINES = 10.0
 """Seconds."""
 
 
@@ -47,7 +43,7 @@ def evaluate(
     settings: Config,
 ) -> Report:
     """All that these runs, members, PEFT folders and bases have, and their base, on these benchmarks."""
-    examinees = find(whats, role)
+    examinees = find(whats, role, settings)
     if against is not None:
         if against not in {group.what for group in examinees.groups}:
             raise InputError(f"{against} is not among what is evaluated", "name it there too, spelt the same")
@@ -66,7 +62,7 @@ def evaluate(
                 for each in loaded
             ]
         except KeyboardInterrupt:
-            _say(_stopped(folder, loaded, names, how))
+            say(_stopped(folder, loaded, names, how))
             verifier.close()
             # The engine's thread may be in the middle of minutes of work. What is on the disk is whole at any moment.
             os._exit(130)
@@ -122,12 +118,12 @@ async def _one(
         known = sum(each in kept.found for each in wanted)
         told = f", {known:,} of them known" if known else ""
         title = loaded.benchmark.title
-        _say(f"{title}: {len(loaded.items):,} tasks, {len(wanted):,} answers{told}")
+        say(f"{title}: {len(loaded.items):,} tasks, {len(wanted):,} answers{told}")
         progress = Progress(title, known, len(wanted))
 
         def keep(answer: Answer) -> None:
             kept.add(answer)
-            progress.one_more()
+            progress.more()
 
         seconds = await ask(engine, encode, verifier, loaded, names, how, kept.found, keep)
     finally:
@@ -136,21 +132,6 @@ async def _one(
     sheets = {who: sheet(kept.found, who, items, how.attempts, k) for who in names}
     longest = how.max_tokens or loaded.benchmark.tokens
     return measured(loaded, sheets, examinees, against, how.attempts, k, seconds, longest)
-
-
-class Progress:
-    """A line about how far it is, every ten seconds at most."""
-
-    def __init__(self, title: str, known: int, whole: int, clock: Callable[[], float] = time.monotonic) -> None:
-        self._title, self._done, self._whole, self._clock = title, known, whole, clock
-        self._start = self._said = clock()
-
-    def one_more(self) -> None:
-        self._done += 1
-        now = self._clock()
-        if now - self._said >= BETWEEN_LINES:
-            self._said = now
-            _say(f"{self._title}: {self._done:,} of {self._whole:,} answers, {span_text(now - self._start)}")
 
 
 def _path(folder: Path, loaded: Loaded) -> Path:
@@ -213,7 +194,3 @@ def _json(value: Any) -> str:
     import json
 
     return json.dumps(value, indent=1) + "\n"
-
-
-def _say(line: str) -> None:
-    print(f"redqueen: {printable(line)}", file=sys.stderr, flush=True)
