@@ -19,7 +19,8 @@ from redqueen.config import dump, load
 from redqueen.engine import peft
 from redqueen.errors import RedQueenError, UserError
 from redqueen.population.board import Meeting
-from redqueen.population.ratings import Result
+from redqueen.population.members import Birth, Member, Population, Role
+from redqueen.population.ratings import Rating, Result
 from redqueen.runs import checkpoints
 from redqueen.runs.commands import Compare, Export, Tasks
 from redqueen.runs.compare import arm_names
@@ -28,6 +29,13 @@ from redqueen.runs.rows import AttemptRow, Metric, RejectionRow, StepRecord
 from redqueen.runs.store import Store
 from runs.making import record, task
 
+POPULATION = Population(
+    (
+        Member("t0.3", Role.TEACHER, "t0", Rating(21.5, 2.0), Birth(10, "dare", ("t0.2", "t1"))),
+        Member("t1", Role.TEACHER, "t1", Rating(20.5, 1.0)),
+        Member("s0", Role.STUDENT, "s0"),
+    )
+)
 COMMANDS: dict[str, type[Command]] = {"tasks": Tasks, "export": Export, "compare": Compare}
 HOSTILE = "\x1b]0;owned\x07\x1b[2J\r[red]x[/red] :skull: \u202e\u2028\ud800"
 SHOWN = r"\x1b]0;owned\x07\x1b[2J\r[red]x[/red] :skull: \u202e\u2028\ud800"
@@ -252,8 +260,9 @@ def trained(tmp_path) -> Path:
         states = [opened.read("m0"), opened.read("m1")]
     (folder / "checkpoints").mkdir()
     for step in (10, 20):
-        members = {"t0.3": tiny.shaken(states[0], step), "s0": tiny.shaken(states[1], step + 1)}
-        checkpoints.save(folder / "checkpoints", step, {}, members, base_name="tiny", modules=modules)
+        members = {"t0.3": tiny.shaken(states[0], step), "s0": tiny.shaken(states[1], step + 1), "t1": states[0]}
+        state = {"population": POPULATION.as_record()}
+        checkpoints.save(folder / "checkpoints", step, state, members, base_name="tiny", modules=modules)
     return folder
 
 
@@ -267,6 +276,51 @@ def test_a_member_leaves_a_run_as_it_was(trained, tmp_path, capsys):
     assert (out / peft.CONFIG).read_text() == (theirs / peft.CONFIG).read_text()
     call("export", trained, "--member", "s0", "--step", 10, "--to", tmp_path / "earlier")
     assert tiny.difference(peft.load(tmp_path / "earlier"), peft.load(out)) > 0
+
+
+def test_an_exported_member_says_what_it_is(trained, tmp_path):
+    whole, half = tmp_path / "whole", tmp_path / "half"
+    call("export", trained, "--member", "teacher", "--to", whole)
+    call("export", trained, "--member", "t0.3", "--to", half, "--dtype", "bfloat16", "--base", "Some/Base")
+    assert peft.base_of(whole) == "tiny" and peft.base_of(half) == "Some/Base"
+    assert (half / peft.WEIGHTS).stat().st_size < 0.6 * (whole / peft.WEIGHTS).stat().st_size
+    assert tiny.difference(peft.load(whole), peft.load(half)) < 0.01
+    card = (half / peft.CARD).read_text()
+    assert card.startswith('---\nbase_model: "Some/Base"\nlibrary_name: peft\n')
+    for fact in ("a teacher of a race of 4 teachers and 4 students", "after step 20", "`dare` of t0.2 and t1"):
+        assert fact in card
+    for line in ("21.5 ± 2.0", "```python", "--tasks.form long --tasks.attempt-tokens 512", "learning rate 0.0001"):
+        assert line in card
+    call("export", trained, "--member", "student", "--to", tmp_path / "s")
+    assert "a student of" in (tmp_path / "s" / peft.CARD).read_text()
+    assert (whole / peft.WEIGHTS).stat().st_mode == (whole / peft.CONFIG).stat().st_mode
+
+
+def test_a_card_counts_up_to_its_step_and_says_who_was_not_trained(trained, tmp_path):
+    def exported(name: str, *words: object) -> str:
+        call("export", trained, "--member", "teacher", "--to", tmp_path / name, *words)
+        return (tmp_path / name / peft.CARD).read_text()
+
+    with Store.open(trained) as store:
+        for step in (2, 15):
+            store.write(
+                dataclasses.replace(record(step), metrics=[Metric(step, "race", "", "sampled_tokens", 100.0 * step)])
+            )
+    assert "200 sampled tokens" in exported("early", "--step", 10)
+    assert "1,700 sampled tokens" in exported("late")
+    assert "It was trained to write tasks" in exported("plain")
+    for name, settings, said in (
+        ("frozen", ("rl.frozen", "teachers"), "It was not trained, as a control; its job was to write tasks"),
+        ("shuffled", ("rl.shuffle", "true"), "rewards dealt out at random, as a control"),
+    ):
+        (trained / "config.toml").write_text(dump(load(str(trained / "config.toml"), [settings])))
+        assert said in exported(name)
+
+
+def test_a_run_whose_settings_nobody_can_read_is_exported_without_a_card(trained, tmp_path, capsys):
+    (trained / "config.toml").write_text("[rl]\nno_such = 1\n")
+    assert "without a card" in printed(capsys, "export", trained, "--member", "s0", "--to", tmp_path / "x")
+    assert peft.load(tmp_path / "x").rank and not (tmp_path / "x" / peft.CARD).exists()
 
 
 def with_peft(base: Path, adapter: Path) -> torch.Tensor:
@@ -315,11 +369,15 @@ def test_a_damaged_checkpoint_is_passed_over_and_said(trained, tmp_path, capsys)
 
 def test_what_export_cannot_do_is_one_line(trained, tmp_path):
     to = ["--to", tmp_path / "x"]
-    assert "no member s1 at step 20; the members are s0, t0.3" in refusal("export", trained, "--member", "s1", *to)
+    assert "no member s1 at step 20; the members are s0, t0.3, t1" in refusal("export", trained, "--member", "s1", *to)
     assert "no member ../s0" in refusal("export", trained, "--member", "../s0", *to)
     assert "checkpoints are of steps 10, 20" in refusal("export", trained, "--member", "s0", "--step", 15, *to)
-    assert "add --member ID" in refusal("export", trained, *to)
+    assert "add --member ID, or student" in refusal("export", trained, *to)
     assert "add --to FOLDER" in refusal("export", trained, "--member", "s0")
+    merged = ["export", trained, "--member", "s0", "--merged", *to]
+    assert "--dtype is for PEFT folders" in refusal(*merged, "--dtype", "bfloat16")
+    assert "--base is for PEFT folders" in refusal(*merged, "--base", "Some/Base")
+    assert "--base is empty" in refusal("export", trained, "--member", "s0", *to, "--base", "")
     for more in ([], ["--merged"]):
         assert "there already" in refusal("export", trained, "--member", "s0", "--to", tmp_path / "base", *more)
     assert "is no run" in refusal("export", tmp_path, "--member", "s0", *to)

@@ -11,7 +11,6 @@ import secrets
 import shutil
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
-from types import MappingProxyType
 from typing import Any
 
 import torch
@@ -23,6 +22,7 @@ from redqueen.engine.protocol import MemberState
 from redqueen.errors import InputError
 
 CONFIG = "adapter_config.json"
+CARD = "README.md"
 WEIGHTS = "adapter_model.safetensors"
 _KEY = re.compile(r"base_model\.model\.(?P<module>.+)\.lora_(?P<factor>[AB])\.weight")
 _HARMLESS_STARTS = (None, True, False, "gaussian", "eva", "orthogonal")
@@ -72,19 +72,32 @@ def same_base(folders: Sequence[Path]) -> None:
             )
 
 
-def save_like(state: MemberState, folder: Path, parent: Path, bases: Mapping[str, str] = MappingProxyType({})) -> None:
-    """The same for a member that adapts the modules that the PEFT folder `parent` adapts, on the same base.
-
-    `bases` says where bases are whose names nobody else knows: PEFT would look for them on the hub.
-    """
+def save_like(
+    state: MemberState,
+    folder: Path,
+    parent: Path,
+    *,
+    base_name: str | None = None,
+    dtype: torch.dtype | None = None,
+    card: str | None = None,
+) -> None:
+    """The same for a member that adapts the modules that the PEFT folder `parent` adapts, on the same base, which may
+    get another name; `card` is its README.md."""
     theirs = _config(Path(parent))
-    base = theirs.get("base_model_name_or_path")
-    if isinstance(base, str) and base in bases:
-        theirs["base_model_name_or_path"] = bases[base]
-    _write(state, folder, {field: theirs[field] for field in _WHERE if field in theirs}, None)
+    where = {field: theirs[field] for field in _WHERE if field in theirs}
+    if base_name is not None:
+        where["base_model_name_or_path"] = base_name
+    _write(state, folder, where, dtype, card)
 
 
-def _write(state: MemberState, folder: Path, where: Mapping[str, Any], dtype: torch.dtype | None) -> None:
+def base_of(folder: Path) -> str:
+    """What a PEFT folder calls its base."""
+    return str(_config(folder).get("base_model_name_or_path"))
+
+
+def _write(
+    state: MemberState, folder: Path, where: Mapping[str, Any], dtype: torch.dtype | None, card: str | None = None
+) -> None:
     folder = Path(folder).absolute()
     tensors = {}
     for module, (a_R_I, b_O_R) in state.factors.items():
@@ -121,6 +134,10 @@ def _write(state: MemberState, folder: Path, where: Mapping[str, Any], dtype: to
         aside.mkdir(parents=True)
         save_file(tensors, aside / WEIGHTS, {"format": "pt"})
         (aside / CONFIG).write_text(json.dumps(config, indent=2) + "\n")
+        if card is not None:
+            (aside / CARD).write_text(card, encoding="utf-8")
+        # safetensors lets nobody else read what it writes.
+        shutil.copymode(aside / CONFIG, aside / WEIGHTS)
         aside.rename(folder)
     except (OSError, SafetensorError) as error:
         why = error.strerror if isinstance(error, OSError) else str(error).splitlines()[0]

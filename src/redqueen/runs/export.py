@@ -12,9 +12,12 @@ from redqueen.engine import peft
 from redqueen.engine.base import config as base_config
 from redqueen.engine.base import load as load_base
 from redqueen.engine.protocol import MemberState
-from redqueen.engine.pull import EMBEDDED
-from redqueen.errors import InputError, RunError
+from redqueen.engine.pull import EMBEDDED, KNOWN
+from redqueen.errors import InputError, RunError, UserError
+from redqueen.phases.race import SOLO
+from redqueen.population.members import Role
 from redqueen.runs import checkpoints
+from redqueen.runs.card import card, population
 from redqueen.runs.store import Store
 from redqueen.runs.whole import put_in_place
 
@@ -44,10 +47,33 @@ def step_of(checkpoint: Path) -> int:
     return int(checkpoint.name.rpartition("-")[2])
 
 
-def adapter(checkpoint: Path, member: str, to: Path) -> None:
-    """Write a member as a PEFT folder of its own."""
+def named(checkpoint: Path, asked: str) -> str:
+    """A member's id; `student` and `teacher` stand for those with the best ratings."""
+    if asked not in tuple(Role):
+        return asked
+    if (checkpoint / checkpoints.MEMBERS / SOLO).is_dir():
+        return SOLO
+    return max(population(checkpoint).of(Role(asked)), key=lambda member: member.rating.mu).id
+
+
+def adapter(
+    run: Path, checkpoint: Path, member: str, to: Path, *, base_name: str | None, dtype: torch.dtype | None
+) -> list[str]:
+    """Write a member as a PEFT folder of its own, with a card that says what it is; what should be said about it."""
     folder = member_folder(checkpoint, member)
-    peft.save_like(peft.load(folder), to, folder, {name: str(each.folder) for name, each in EMBEDDED.items()})
+    base = base_name or peft.base_of(folder)
+    known = {**EMBEDDED, **KNOWN}
+    # Nobody else knows our own names for bases: PEFT would look for them on the hub.
+    loaded = str(known[base].folder) if base in known else base
+    notes, told = [], None
+    try:
+        told = card(run, checkpoint, step_of(checkpoint), member, base, loaded)
+    except UserError as error:
+        notes.append(f"without a card, since the run's settings cannot be read: {error}")
+    peft.save_like(peft.load(folder), to, folder, base_name=loaded, dtype=dtype, card=told)
+    if base in known:
+        notes.append(f"it names its base as {loaded}, which is on this machine alone; --base gives it another name")
+    return notes
 
 
 def merged(run: Path, checkpoint: Path, member: str, to: Path) -> None:
@@ -86,6 +112,7 @@ def member_folder(checkpoint: Path, member: str) -> Path:
     there = sorted(each.name for each in (checkpoint / checkpoints.MEMBERS).iterdir() if each.is_dir())
     if member not in there:
         raise InputError(
-            f"there is no member {member} at step {step_of(checkpoint)}", f"the members are {', '.join(there)}"
+            f"there is no member {member} at step {step_of(checkpoint)}",
+            f"the members are {', '.join(there)}; student and teacher are the best ones",
         )
     return checkpoint / checkpoints.MEMBERS / member
