@@ -1,10 +1,13 @@
 """Exams: figures of hand-made answers, exams from files, and `redqueen exam` on a race of two steps."""
 
 import asyncio
+import io
 import itertools
 import json
 import math
+import re
 import shutil
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, cast
@@ -16,12 +19,16 @@ from chains import uniform_test
 from hypothesis import given
 from hypothesis import strategies as st
 from loop.making import race_to_the_end, settings
+from rich.console import Console
 
+from redqueen.config import dump, load
 from redqueen.engine import LocalEngine, Sample, SampleRequest, Stop
-from redqueen.engine.pull import Embedded
+from redqueen.engine.pull import EMBEDDED, Embedded
 from redqueen.errors import InputError
 from redqueen.exam.exam import Answers, examine
 from redqueen.exam.figures import Figures, Interval, figures, gain, parts, pass_at, scores
+from redqueen.exam.named import exam_file, usual_exam
+from redqueen.exam.sitting import sit
 from redqueen.settings import Config
 from redqueen.tasks.code import CodeTask
 from redqueen.tasks.library import ExamTask, read_exam, read_held_out, validated_exam
@@ -342,7 +349,8 @@ def test_an_exam_of_a_run_has_its_students_their_mean_and_the_base(redqueen, run
     assert f"all figures are in {file}" in out
     assert "8 tasks, 3 sampled (temperature 0.9) and 1 greedy attempt at each, short prompts, at most 48 tokens" in out
     lines = out.splitlines()
-    assert lines[0].split() == ["%", "low", "high", "all", "greedy", "pass@3", "well", "formed", "tokens"]
+    heads = ["%", "all", "greedy", "pass@3", "band low", "band high", "well formed", "tokens"]
+    assert re.split(" {2,}", lines[0].strip()) == heads
     found = json.loads(file.read_text())
     assert (found["base"], found["attempts"], found["tasks"], found["dtype"]) == ("chains", 3, 8, "float32")
     named = by_name(found)
@@ -360,7 +368,7 @@ def test_an_exam_of_a_run_has_its_students_their_mean_and_the_base(redqueen, run
     assert gained["low"] <= gained["value"] <= gained["high"]
     assert "gain" not in whole["chains (bare)"]
     shown = next(line.split() for line in lines if line.startswith("s0 "))
-    assert shown[3] == f"{100 * whole['s0']['sampled']:.1f}"
+    assert shown[1] == f"{100 * whole['s0']['sampled']:.1f}"
 
 
 def test_pass_at_one_of_many_attempts_is_the_accuracy_of_them_all(redqueen, run, exam):
@@ -439,12 +447,71 @@ def test_what_cannot_be_examined_together_is_refused_in_one_line(redqueen, run, 
 # The exam of a base that comes with the package
 
 
-def test_a_base_without_an_exam_says_so(redqueen, monkeypatch, tmp_path):
+def test_an_exam_that_is_not_there_is_one_line(redqueen, monkeypatch, tmp_path):
     monkeypatch.setattr(Embedded, "exam", property(lambda self: tmp_path / "exam.jsonl"))
-    assert redqueen("exam", "chains", *HERE)[2] == (
-        "redqueen: the base chains has no exam of its own; name one with --tasks FILE.jsonl\n"
-    )
     assert "the base chains comes without an exam" in redqueen("exam", "chains", "--tasks", "chains", *HERE)[2]
+    assert redqueen("exam", "chains", "--tasks", "function", *HERE)[2] == (
+        "redqueen: there is no exam function, and no such file; use functions or a .jsonl file\n"
+    )
+
+
+def test_whatever_has_no_exam_of_its_own_is_asked_about_functions(redqueen, tmp_path):
+    shutil.copytree(EMBEDDED["chains"].folder, tmp_path / "elsewhere")
+    words = ("--attempts", 1, "--bands", "1", "--json", "--tasks.form", "short", "--tasks.attempt-tokens", 4)
+    status, out, _ = redqueen("exam", tmp_path / "elsewhere", *words, *HERE)
+    assert status == 0 and json.loads(out)["exam"] == str(exam_file("functions"))
+    assert usual_exam("pico") == EMBEDDED["pico"].exam and usual_exam("chains") == exam_file("functions")
+
+
+def test_a_narrow_terminal_keeps_names_and_intervals_and_says_what_it_leaves_out(run, exam):
+    found = sit([str(run)], str(exam), [], "students", 2, 2, load("demo", [("engine.device", "cpu")]))
+    out = io.StringIO()
+    found.render(Console(file=out, force_terminal=True, width=64, color_system=None))
+    text = out.getvalue()
+    assert "mean of" in text and "less the" in text and len(re.findall(r"\[[-+][0-9.]+, [-+][0-9.]+\]", text)) >= 3
+    assert "no room here for band high, band low, tokens, well formed: --to FILE.json has all" in text
+    assert max(len(line) for line in text.splitlines()[:8]) <= 64
+
+
+def test_an_exam_says_which_races_did_not_keep_it_out(redqueen, run, exam, tmp_path):
+    asked = ("exam", run, "--tasks", exam, "--attempts", 1)
+    assert f"{run} did not keep this exam's programs out" in redqueen(*asked, *HERE)[1]
+    kept = tmp_path / "kept"
+    shutil.copytree(run, kept)
+    (kept / "config.toml").write_text(dump(load(str(kept / "config.toml"), [("guard.held_out", str(exam))])))
+    assert "did not keep" not in redqueen("exam", kept, "--tasks", exam, "--attempts", 1, *HERE)[1]
+
+
+def test_an_adapter_that_calls_its_base_otherwise_is_told_it(redqueen, run, exam, tmp_path):
+    assert redqueen("export", run, "--member", "student", "--base", "me/mine", "--to", tmp_path / "s")[0] == 0
+    asked = ("exam", tmp_path / "s", "--tasks", exam, "--attempts", 1, "--tasks.form", "short", *HERE)
+    assert "me/mine" in redqueen(*asked)[2]
+    assert redqueen(*asked, "--engine.base", "chains")[0] == 0
+
+
+def test_functions_are_sound_and_their_halves_alike():
+    drafts = read_exam(exam_file("functions"))
+    with LocalVerifier() as verifier:
+        asyncio.run(validated_exam(drafts, verifier))
+    by_kind = {kind: [each for each in drafts if each.draft.kind == kind] for kind in ("code_o", "code_i")}
+    assert sum(map(len, by_kind.values())) == len(drafts)
+    programs = {kind: [each.draft.program for each in own] for kind, own in by_kind.items()}
+    assert programs["code_o"] == programs["code_i"] and len(set(programs["code_o"])) == len(programs["code_o"]) == 540
+    # A study chooses with the even places and reports the odd ones: no program may be in both.
+    assert {each.draft.program for each in drafts[::2]}.isdisjoint(each.draft.program for each in drafts[1::2])
+    easy = [Counter(each.band for each in half)["1"] for half in (drafts[::2], drafts[1::2])]
+    assert easy == [150, 142]
+    lines = {"1": range(2, 5), "2": range(3, 5), "3": range(5, 9), "4": range(9, 15)}
+    assert all(len(each.draft.program.splitlines()) in lines[each.band] for each in drafts)
+
+
+def test_no_race_of_the_small_preset_may_have_a_program_of_the_exam():
+    settings = load("small")
+    [draft, *_] = read_exam(exam_file("functions"))
+    task = CodeTask("code_o", draft.draft.program.replace("totals", "sums"), ("[]",), ("[]",))
+    guards, told = open_guards(settings)
+    assert not told and not guards.held_out.isdisjoint(task.part_keys)
+    assert inputs(settings) == {}  # nothing of the user's own
 
 
 def test_a_bases_own_exam_is_the_default(redqueen, monkeypatch, exam):

@@ -172,8 +172,8 @@ class GuardConfig(Section):
         BeforeValidator(_as_tuple),
         tyro.conf.arg(metavar="FILE,FILE"),
     ] = ()
-    """Files of programs (.py, .jsonl) that no task may have, up to names and layout: what you evaluate on. The name of
-    a base that comes with the package stands for its exam."""
+    """Files of programs (.py, .jsonl) that no task may have, up to names and layout: what you evaluate on. `functions`
+    and the name of a base that comes with the package stand for their exams."""
     deny: Annotated[
         tuple[Annotated[str, Field(min_length=1)], ...],
         Field(examples=[["while +True"]], json_schema_extra={"whole": True}),

@@ -113,15 +113,6 @@ EMBEDDED = {
 }
 
 
-def exam_file(asked: str) -> Path:
-    """The exam of the base of this name, one that comes with the package, or else the file of this name."""
-    if asked not in EMBEDDED:
-        return Path(asked)
-    if not EMBEDDED[asked].exam.is_file():
-        raise InputError(f"the base {asked} comes without an exam", "give a .jsonl file")
-    return EMBEDDED[asked].exam
-
-
 @dataclass(frozen=True, slots=True)
 class Listed:
     """One line of `redqueen base list`."""

@@ -22,8 +22,8 @@ class Exam(Command):
     what: Annotated[tuple[str, ...], tyro.conf.arg(metavar="RUN|RUN:STEP|FOLDER|BASE...", help_behavior_hint="")]
     """Runs (their newest checkpoints, or those of a step), PEFT folders, or a base; all of one base."""
     tasks: Annotated[str | None, tyro.conf.arg(metavar="FILE.jsonl|NAME")] = None
-    """The exam: a file of tasks, or the name of a base that comes with the package for its own; that of the base when
-    left out."""
+    """The exam: a file of tasks, `functions`, or the name of a base that comes with the package for its own; that of
+    the base when left out, or else `functions`."""
     bands: Annotated[str | None, tyro.conf.arg(metavar="BAND,BAND")] = None
     """Of these bands only; of all when left out."""
     attempts: int = 8

@@ -4,7 +4,7 @@ Random numbers come from the task and the attempt's number alone: all examinees 
 two of them is their weights, and an exam comes out the same every time (up to the rounding of products).
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from redqueen.engine.flow import sample_and_check
@@ -44,8 +44,10 @@ async def examine(
     attempts: int,
     temperature: float,
     max_tokens: int,
+    heard: Callable[[int], None] = lambda answers: None,
 ) -> dict[str, Answers]:
-    """What each examinee, by any name, makes of the tasks; a member of the engine, or None for the bare base."""
+    """What each examinee, by any name, makes of the tasks; a member of the engine, or None for the bare base. `heard`
+    is told how many more answers are judged."""
     if not tasks or not examinees or attempts < 1:
         raise InputError("an exam needs tasks, examinees and attempts", "give at least one of each")
     kinds = all_kinds(form)
@@ -69,7 +71,9 @@ async def examine(
     async def check(place: int, samples: Sequence[Sample]) -> list[Verdict]:
         task = tasks[place].task
         texts = [Attempt(task, sample.text, sample.stop is Stop.LENGTH) for sample in samples]
-        return await kinds[task.kind].grade(texts, verifier)
+        verdicts = await kinds[task.kind].grade(texts, verifier)
+        heard(len(verdicts))
+        return verdicts
 
     groups = [range(place * size, (place + 1) * size) for place in range(len(tasks))]
     checked = await sample_and_check(engine, requests, groups, check)

@@ -18,8 +18,9 @@ from redqueen.engine.pull import EMBEDDED, KNOWN
 from redqueen.errors import InputError
 from redqueen.measure.distance import difference
 from redqueen.phases.race import SOLO
-from redqueen.population.members import Role, restore
+from redqueen.population.members import Role
 from redqueen.runs import checkpoints, export
+from redqueen.runs.card import population
 from redqueen.runs.run import CONFIG
 from redqueen.runs.store import RECORDS
 from redqueen.settings import Config
@@ -61,8 +62,10 @@ class Examinees:
         return {name: state for group in self.groups for name, state in group.members.items()}
 
 
-def find(whats: Sequence[str], asked: Asked) -> Examinees:
-    """Everybody that these runs (`RUN`, `RUN:STEP`), PEFT folders and bases have; they must share one base."""
+def find(whats: Sequence[str], asked: Asked, options: Config) -> Examinees:
+    """Everybody that these runs (`RUN`, `RUN:STEP`), PEFT folders and bases have; they must share one base, which the
+    options may name for PEFT folders that call it otherwise."""
+    given = options.engine.base if "base" in options.engine.model_fields_set else None
     bases: dict[str, str] = {}
     groups: list[Group] = []
     settings: dict[str, Config] = {}
@@ -84,10 +87,9 @@ def find(whats: Sequence[str], asked: Asked) -> Examinees:
             named = settings[what].engine.base
         elif (Path(what) / peft.CONFIG).is_file():
             groups.append(Group(what, None, None, {what: peft.load(what)}))
-            named = json.loads((Path(what) / peft.CONFIG).read_text()).get("base_model_name_or_path")
+            named = given or json.loads((Path(what) / peft.CONFIG).read_text()).get("base_model_name_or_path")
             if not isinstance(named, str) or not named:
-                mend = f"write it into {peft.CONFIG} as base_model_name_or_path"
-                raise InputError(f"the adapter in {what} does not say what base it is for", mend)
+                raise InputError(f"the adapter in {what} does not say what base it is for", "say it with --engine.base")
         else:
             _base(what)
             named = what
@@ -131,10 +133,10 @@ def _of_run(what: str, prefix: str, checkpoint: Path, settings: Config, asked: A
     if settings.population.single:
         wanted[None] = [SOLO]
     else:
-        population = restore(json.loads((checkpoint / checkpoints.STATE).read_text())["state"]["population"])
+        living = population(checkpoint)
         for role in (Role.STUDENT, Role.TEACHER):
             if asked in ("all", f"{role}s"):
-                wanted[role] = [member.id for member in population.of(role)]
+                wanted[role] = [member.id for member in living.of(role)]
     folder, step = checkpoint / checkpoints.MEMBERS, export.step_of(checkpoint)
     return [
         Group(what, step, role, {f"{prefix}{id}": peft.load(folder / id) for id in ids}) for role, ids in wanted.items()

@@ -3,7 +3,8 @@
 Intervals come from resampling tasks (`measure/resampling.py`).
 """
 
-from collections.abc import Sequence
+import math
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -59,7 +60,7 @@ class Part:
 
 def parts(tasks: Sequence[ExamTask]) -> list[Part]:
     """All tasks, those of each band, of each kind, and of each kind in each band, where that makes a difference."""
-    bands = list(dict.fromkeys(each.band for each in tasks))
+    bands = in_order(each.band for each in tasks)
     kinds = list(dict.fromkeys(each.task.kind for each in tasks))
     wanted: list[tuple[str | None, str | None]] = [(None, None)]
     wanted += [(band, None) for band in bands] + [(None, kind) for kind in kinds]
@@ -75,6 +76,11 @@ def parts(tasks: Sequence[ExamTask]) -> list[Part]:
         if places and (named_alone or all(places != each.places for each in found)):
             found.append(Part(band, kind, places))
     return found
+
+
+def in_order(bands: Iterable[str]) -> list[str]:
+    """Each once: numbers by their size, words after them as they come."""
+    return sorted(dict.fromkeys(bands), key=lambda band: int(band) if band.isdecimal() else math.inf)
 
 
 def scores(*answers: Answers, k: int | None = None) -> Scores:

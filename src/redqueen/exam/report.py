@@ -1,6 +1,6 @@
 """What an exam found, as a table and as plain values."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -8,14 +8,12 @@ from redqueen.command import printable
 from redqueen.exam.exam import Answers
 from redqueen.exam.examinees import Examinees, Group
 from redqueen.exam.figures import Figures, Gain, Part, figures, gain, parts, scores
+from redqueen.fitting import show
 from redqueen.measure.resampling import DRAWS, Interval
 from redqueen.tasks.library import ExamTask
 
 if TYPE_CHECKING:
     from rich.console import Console
-
-WIDE = 1_000
-"""Columns where there is no terminal to fit into: tables stay whole there."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,39 +68,35 @@ class Report:
         return about | {"parts": of_parts}
 
     def render(self, console: "Console") -> None:
-        from rich import box
-        from rich.table import Table
         from rich.text import Text
 
-        if not console.is_terminal:
-            console.width = WIDE
-        bands = [at for at, part in enumerate(self.parts) if part.band is not None and part.kind is None]
-        bands = bands if len(bands) > 1 else []
-        table = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False, padding=(0, 1))
-        table.add_column(Text("%"))
-        heads = [
-            *(str(self.parts[at].band) for at in bands),
-            "all",
-            "greedy",
-            f"pass@{self.how['k']}",
-            "well formed",
-            "tokens",
-        ]
-        for head in heads:
-            table.add_column(Text(printable(head)), justify="right", no_wrap=True)
-        for row in self.rows:
-            for name, cells in _lines(row, bands):
-                table.add_row(Text(printable(name)), *map(Text, cells))
-        console.print(table)
+        kinds = self._several(lambda part: part.band is None and part.kind is not None)
+        bands = self._several(lambda part: part.kind is None and part.band is not None)
+        heads = ["all", "greedy", f"pass@{self.how['k']}", *map(self._title, [*kinds, *bands]), "well formed", "tokens"]
+        lines = [line for row in self.rows for line in _lines(row, [*kinds, *bands])]
+        figures = {head: [cells[at] for _, cells in lines] for at, head in enumerate(heads)}
+        spare = [*map(self._title, reversed(bands)), "tokens", "well formed", *map(self._title, reversed(kinds))]
+        left_out = show(console, {"%": [name for name, _ in lines]}, figures, spare)
+        if left_out:
+            console.print(Text(f"no room here for {', '.join(left_out)}: --to FILE.json has all"), soft_wrap=True)
         for line in (*self._below(), *self.notes):
             console.print(Text(printable(line)), soft_wrap=True)
+
+    def _several(self, wanted: Callable[[Part], bool]) -> list[int]:
+        """The places of such parts, where there is more than one of them."""
+        found = [at for at, part in enumerate(self.parts) if wanted(part)]
+        return found if len(found) > 1 else []
+
+    def _title(self, at: int) -> str:
+        part = self.parts[at]
+        return str(part.kind) if part.band is None else f"band {part.band}"
 
     def _below(self) -> list[str]:
         tasks, how = len(self.parts[0].places), self.how
         lines = [
             f"{tasks:,} tasks, {how['attempts']} sampled (temperature {how['temperature']:g}) and 1 greedy attempt at "
             f"each, {how['form']} prompts, at most {how['max_tokens']} tokens; "
-            f"{'bands and all are' if len({part.band for part in self.parts}) > 2 else 'all is'} sampled accuracy"
+            f"but for greedy and pass@{how['k']} accuracy is that of sampled attempts"
         ]
         summaries = [row for row in self.rows if row.summary]
         for row in summaries:
@@ -145,15 +139,15 @@ def report(
     return Report(examinees.base, how, tuple(found), tuple(rows), examinees.notes)
 
 
-def _lines(row: Row, bands: Sequence[int]) -> list[tuple[str, list[str]]]:
+def _lines(row: Row, parts: Sequence[int]) -> list[tuple[str, list[str]]]:
     """The lines of the table about an examinee; below a summary stands what it gains on the base."""
     figure = row.figures[0]
-    shares = [*(row.figures[at].sampled for at in bands), figure.sampled, figure.greedy, figure.pass_at_k]
+    shares = [figure.sampled, figure.greedy, figure.pass_at_k, *(row.figures[at].sampled for at in parts)]
     cells = [f"{100 * share:.1f}" for share in (*shares, figure.well_formed)]
     lines = [(row.name, [*cells, f"{figure.tokens:.1f}"])]
     if row.summary:
         of_all = row.gains[0]
-        gained = [*(row.gains[at].sampled for at in bands), of_all.sampled, of_all.greedy, of_all.pass_at_k]
+        gained = [of_all.sampled, of_all.greedy, of_all.pass_at_k, *(row.gains[at].sampled for at in parts)]
         lines.append(("  less the base", [f"{100 * each.value:+.1f}" for each in gained] + ["", ""]))
         lines.append(("", [_between(each, times=100) for each in gained] + ["", ""]))
     return lines

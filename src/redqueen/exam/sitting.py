@@ -5,16 +5,19 @@ with, unless the options say otherwise; where it is computed is this machine's b
 """
 
 import asyncio
-import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from redqueen.config import open_verifier
-from redqueen.engine.pull import EMBEDDED, exam_file
+from redqueen.engine.pull import EMBEDDED
 from redqueen.errors import InputError
 from redqueen.exam.exam import examine
 from redqueen.exam.examinees import Asked, agreed, find, seated
+from redqueen.exam.figures import in_order
+from redqueen.exam.named import exam_file, usual_exam
 from redqueen.exam.report import Report, report
+from redqueen.fitting import Progress, say
 from redqueen.settings import Config
 from redqueen.tasks.library import read_exam, validated_exam
 from redqueen.tasks.protocol import Form
@@ -27,10 +30,10 @@ def sit(
     whats: Sequence[str], tasks: str | None, bands: Sequence[str], role: Asked, attempts: int, k: int, settings: Config
 ) -> Report:
     """Examine all that these runs, PEFT folders and bases have, and their base."""
-    examinees = find(whats, role)
-    file = _tasks_file(tasks, examinees.base)
+    examinees = find(whats, role, settings)
+    file = usual_exam(examinees.base) if tasks is None else exam_file(tasks)
     drafts = read_exam(file)
-    there, bands = dict.fromkeys(each.band for each in drafts), list(dict.fromkeys(bands))
+    there, bands = in_order(each.band for each in drafts), in_order(bands)
     for band in bands:
         if band not in there:
             raise InputError(f"{file} has no band {band!r}", f"it has {', '.join(there)}")
@@ -44,22 +47,25 @@ def sit(
         with seated(examinees, settings) as engine:
             names: dict[str, str | None] = {_BARE: None} | {name: name for name in examinees.members}
             asked = f"{len(exam):,} tasks, {attempts} sampled and 1 greedy attempt at each"
-            print(f"redqueen: {asked}, by {', '.join(['the base', *examinees.members])}", file=sys.stderr)
+            say(f"{asked}, by {', '.join(['the base', *examinees.members])}")
+            progress = Progress("exam", 0, len(exam) * (attempts + 1) * len(names))
             answers = asyncio.run(
                 examine(
                     engine, verifier, names, exam,
-                    form=form, attempts=attempts, temperature=temperature, max_tokens=max_tokens,
+                    form=form, attempts=attempts, temperature=temperature, max_tokens=max_tokens, heard=progress.more,
                 )
             )  # fmt: skip
             computed = {"device": engine.device.type, "dtype": str(engine.dtype).removeprefix("torch.")}
     given = {"form": str(form), "attempts": attempts, "k": k, "temperature": temperature, "max_tokens": max_tokens}
-    how = {"exam": str(file), "bands": list(bands or there), **given, **computed}
-    return report(examinees, exam, answers.pop(_BARE), answers, how)
+    how = {"exam": str(file), "bands": bands or there, **given, **computed}
+    told = replace(examinees, notes=(*examinees.notes, *_not_kept_out(file, runs)))
+    return report(told, exam, answers.pop(_BARE), answers, how)
 
 
-def _tasks_file(asked: str | None, base: str) -> Path:
-    if asked is not None:
-        return exam_file(asked)
-    if base in EMBEDDED and EMBEDDED[base].exam.is_file():
-        return EMBEDDED[base].exam
-    raise InputError(f"the base {base} has no exam of its own", "name one with --tasks FILE.jsonl")
+def _not_kept_out(exam: Path, runs: Mapping[str, Config]) -> list[str]:
+    """A line for each run whose teachers could have proposed what is asked."""
+    return [
+        f"{what} did not keep this exam's programs out of its race (guard.held_out)"
+        for what, settings in runs.items()
+        if exam.resolve() not in {exam_file(each).resolve() for each in settings.guard.held_out}
+    ]

@@ -141,21 +141,13 @@ def _end(folder: Path, reached: "Reached", settings: Config, width: int) -> list
 
 def advice(folder: Path, reached: "Reached", settings: Config) -> list[tuple[list[str], str]]:
     """Commands that can be given as they are, each with what it is for."""
-    from redqueen.engine.pull import EMBEDDED
-
     run, hardest = str(folder), None if reached.summary is None else reached.summary.hardest
     if hardest is None:
         tasks = ["tasks", run], "the newest tasks; --rejected shows what was refused, and why"
     else:
         solved = f"the hardest late task that somebody solved, {hardest.solved} of {hardest.attempts} times"
         tasks = ["tasks", run, "--show", f"{hardest.step}:{hardest.place}"], f"{solved}; without --show the newest ones"
-    base = EMBEDDED.get(settings.engine.base)
-    if base is not None and base.exam.is_file():
-        member = ["exam", run], "how good the students are on fixed tasks, beside the bare base"
-    else:
-        to = f"{_whole(folder).name}-{reached.best}-step{reached.steps}"
-        why = "the student with the best rating, as a PEFT folder"
-        member = ["export", run, "--member", reached.best, "--to", to], why
+    member = ["exam", run], "how good the students are on fixed tasks, beside the bare base"
     page = ["watch", run], "ratings, lineage, matches and every task in the browser; `report` makes one file of it"
     return [tasks, member, _comparison(folder, settings), page]
 

@@ -19,7 +19,7 @@ from redqueen.config import dump, load, open_engine, open_verifier
 from redqueen.engine.base import Base
 from redqueen.engine.local import LocalEngine
 from redqueen.engine.protocol import Engine, MemberId
-from redqueen.engine.pull import EMBEDDED, exam_file
+from redqueen.engine.pull import EMBEDDED
 from redqueen.errors import ConfigError, RunError
 from redqueen.evals.asking import Slices, encoder, positions
 from redqueen.evals.benchmarks import chosen
@@ -29,6 +29,7 @@ from redqueen.evals.maths import can_grade
 from redqueen.evals.protocol import Prompts
 from redqueen.evolution import variation
 from redqueen.evolution.breeding import scatter
+from redqueen.exam.named import FUNCTIONS, exam_file
 from redqueen.loop import run_race
 from redqueen.measure.complexity import Complexity, of_task
 from redqueen.measure.coverage import Coverage, place
@@ -291,7 +292,7 @@ def inputs(settings: Config) -> dict[str, str]:
     """What the settings' own files hold, by hash: a run that is resumed with other ones says so."""
     asked = [("tasks.seeds", each) for each in [settings.tasks.seeds] if each is not None]
     asked += [("guard.held_out", each) for each in settings.guard.held_out]
-    files = [(name, each) for name, each in asked if each not in EMBEDDED]
+    files = [(name, each) for name, each in asked if each not in (*EMBEDDED, FUNCTIONS)]
     return {f"{name} {path}": hashlib.sha256(Path(path).read_bytes()).hexdigest()[:16] for name, path in files}
 
 
