@@ -40,15 +40,17 @@ def open_verifier(settings: VerifierConfig) -> "LocalVerifier":
     )
 
 
-def open_engine(settings: EngineConfig, members: Sequence[str], seed: int = 0) -> "LocalEngine":
+def open_engine(settings: EngineConfig, members: Sequence[str], seed: int = 0, engines: int = 1) -> "LocalEngine":
     """The base with these members, as the settings ask for it. Close it, or use it in a `with` statement. `seed` draws
-    the A factors that fresh members share."""
+    the A factors that fresh members share; so many `engines` are to share the device's memory."""
+    from redqueen.engine import memory
     from redqueen.engine.base import load as load_base
     from redqueen.engine.local import LocalEngine
 
     device, dtype = place(settings)
     return LocalEngine(
         load_base(settings.base, device=device, dtype=dtype),
+        memory_bytes=None if engines == 1 else memory.share(device, engines),
         members=members,
         rank=settings.rank,
         alpha=settings.alpha,

@@ -9,6 +9,7 @@ import torch
 from redqueen.bench import engine as bench
 from redqueen.bench import engine_peers, members, workload
 from redqueen.cli import main
+from redqueen.config import load, open_engine
 from redqueen.engine import memory
 from redqueen.settings import EngineConfig
 
@@ -171,3 +172,11 @@ def test_a_mistake_is_one_line(redqueen, words, told):
     assert (status, out) == (2, "")
     assert told in err
     assert err[:-1].isprintable(), "one line"
+
+
+def test_engines_that_share_a_device_plan_for_their_part(monkeypatch):
+    monkeypatch.setattr(memory, "available", lambda device: 9 << 30)
+    assert memory.share(torch.device("cpu"), 3) == 3 << 30
+    settings = load("demo", [("engine.device", "cpu")]).engine
+    with open_engine(settings, ["m"], engines=3) as shared, open_engine(settings, ["m"]) as alone:
+        assert shared.plan.cache_tokens < alone.plan.cache_tokens / 2

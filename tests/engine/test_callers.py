@@ -1,14 +1,17 @@
 """Several callers of one engine, and what becomes of each when another makes a mistake, gives up or goes away."""
 
 import asyncio
+import contextlib
+import sys
 import threading
+import time
 from dataclasses import replace
 
 import pytest
 import torch
 
 from engine import tiny
-from redqueen.engine import ops
+from redqueen.engine import local, ops
 from redqueen.engine.local import LocalEngine, usual_rows
 from redqueen.engine.protocol import Recipe, SampleRequest, ScoreRequest, Trajectory
 from redqueen.errors import InputError, UserError
@@ -189,3 +192,78 @@ def test_the_smaller_a_base_the_more_completions_grow_at_the_same_time_on_a_cpu(
     sizes = (10_000, 1_000_000, 4_000_000, 16_777_216, 7_000_000_000)
     assert [usual_rows("cpu", size) for size in sizes] == [1024, 1024, 268, 64, 64]
     assert usual_rows("cuda", 1_000_000) == usual_rows("cuda", 7_000_000_000) == 512
+
+
+def turns(opened: LocalEngine, monkeypatch) -> list[int]:
+    """How many callers each turn of the engine answers from now on."""
+    seen: list[int] = []
+    whole = opened._turn
+
+    def turn():
+        found = whole()
+        if found:
+            seen.append(len(found))
+        return found
+
+    monkeypatch.setattr(opened, "_turn", turn)
+    return seen
+
+
+@pytest.mark.parametrize(("shared", "expected"), [(False, [1, 1]), (True, [2])])
+def test_races_that_share_an_engine_are_answered_together(monkeypatch, shared, expected):
+    async def race(opened, late):
+        with opened.shared() if shared else contextlib.nullcontext():
+            await asyncio.sleep(late)
+            return await opened.sample([replace(GOOD, key=int(100 * late))])
+
+    async def both(opened):
+        return await asyncio.gather(race(opened, 0), race(opened, 0.05))
+
+    with tiny.engine("llama") as opened:
+        tiny.sample(opened, [GOOD])
+        monkeypatch.setattr(local, "PATIENCE_S", 60.0)
+        seen = turns(opened, monkeypatch)
+        together = asyncio.run(both(opened))
+        assert seen == expected
+        alone = [tiny.sample(opened, [replace(GOOD, key=key)])[0].tokens for key in (0, 5)]
+        assert [sample.tokens for [sample] in together] == alone
+
+
+def test_nobody_waits_for_long_for_one_that_does_not_come(monkeypatch):
+    with tiny.engine("llama") as opened, opened.shared(), opened.shared():
+        tiny.sample(opened, [GOOD])
+        monkeypatch.setattr(local, "PATIENCE_S", 0.2)
+        start = time.monotonic()
+        assert len(tiny.sample(opened, [GOOD])[0].tokens) == 4
+        assert 0.2 <= time.monotonic() - start < 5
+
+
+def test_nobody_waits_for_a_race_that_has_ended_or_failed(monkeypatch):
+    monkeypatch.setattr(local, "PATIENCE_S", 60.0)
+    with tiny.engine("llama") as opened, opened.shared():
+        with pytest.raises(ZeroDivisionError), opened.shared():
+            _ = 1 / 0
+        start = time.monotonic()
+        tiny.sample(opened, [GOOD])
+        assert time.monotonic() - start < 30
+
+
+def test_other_threads_give_way_while_the_engine_works_and_no_longer(monkeypatch):
+    before, within = sys.getswitchinterval(), []
+    with tiny.engine("llama") as opened:
+        run = opened.sampler.run
+        monkeypatch.setattr(
+            type(opened.sampler), "run", lambda _, *a: within.append(sys.getswitchinterval()) or run(*a)
+        )
+        tiny.sample(opened, [GOOD])
+    assert within == [pytest.approx(local.SWITCH_S)] and sys.getswitchinterval() == before
+
+
+def test_of_two_engines_at_work_the_last_to_end_gives_the_turns_back():
+    before, one, two = sys.getswitchinterval(), contextlib.ExitStack(), contextlib.ExitStack()
+    one.enter_context(local._GIVING_WAY)
+    two.enter_context(local._GIVING_WAY)
+    one.close()
+    assert sys.getswitchinterval() == pytest.approx(local.SWITCH_S)
+    two.close()
+    assert sys.getswitchinterval() == before

@@ -6,8 +6,10 @@ together, in one batch. The work itself runs on one thread of its own.
 
 import asyncio
 import contextlib
+import sys
 import threading
-from collections.abc import Callable, Sequence
+import time
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any, TypeVar
@@ -39,6 +41,11 @@ from redqueen.engine.trainer import Trainer
 from redqueen.errors import InputError, UserError
 
 R = TypeVar("R")
+SWITCH_S = 0.0005
+"""After this long Python's other threads give way to the engine's, which comes back for a moment in every step; the
+usual 5 ms are several steps of a small base, and whoever judges answers meanwhile would take them each time."""
+PATIENCE_S, LOOK_S = 0.3, 0.002
+"""How long a turn waits for those who share the engine and have not asked yet, and how often it looks."""
 ROWS = 512
 """Completions that grow at the same time, on CUDA."""
 CPU_ROWS, CPU_WORK = (64, 1024), 1 << 30
@@ -116,6 +123,7 @@ class LocalEngine:
         self.trainer = Trainer(
             self.body, self.bank, self.plan.micro_tokens, self.plan.checkpointing, self.sampler.steps.drop
         )
+        self._sharers = 0
         self._thread = ThreadPoolExecutor(1, "engine")
         self._asked: list[_Asked] = []
         self._server: asyncio.Task[None] | None = None
@@ -140,6 +148,16 @@ class LocalEngine:
     async def update(self, batch: Sequence[Trajectory], recipe: Recipe) -> dict[MemberId, UpdateStats]:
         return await self._ask("update", batch, recipe)
 
+    @contextlib.contextmanager
+    def shared(self) -> Iterator[None]:
+        """For each of several races that take the same phases: as long as they are within, a turn waits a little until
+        all of them have asked, since one batch for all takes hardly longer than that of one."""
+        self._sharers += 1
+        try:
+            yield
+        finally:
+            self._sharers -= 1
+
     def read(self, member: MemberId, *, optimiser: bool = False) -> MemberState:
         return self._on_thread(self.bank.read, member, optimiser=optimiser)
 
@@ -163,15 +181,15 @@ class LocalEngine:
         self.close()
 
     def _sample(self, requests: list[SampleRequest], done: Done) -> list[Sample]:
-        with quick_products(self.device, self.dtype):
+        with quick_products(self.device, self.dtype), _GIVING_WAY:
             return self.sampler.run(requests, done)
 
     def _score(self, requests: list[ScoreRequest]) -> list[Score]:
-        with quick_products(self.device, self.dtype):
+        with quick_products(self.device, self.dtype), _GIVING_WAY:
             return self.trainer.score(requests)
 
     def _update(self, batch: list[Trajectory], recipe: Recipe) -> dict[MemberId, UpdateStats]:
-        with quick_products(self.device, self.dtype):
+        with quick_products(self.device, self.dtype), _GIVING_WAY:
             return self.trainer.update(batch, recipe)
 
     async def _ask(
@@ -194,13 +212,23 @@ class LocalEngine:
     async def _serve(self) -> None:
         """Answer what was asked until nothing is left. Whoever is ready to ask gets the chance to before each turn."""
         while True:
-            await asyncio.sleep(0)
+            await self._company()
             with self._lock:
                 turn = self._turn()
                 if not turn:
                     self._server = None
                     return
             await self._answer(turn)
+
+    async def _company(self) -> None:
+        """Wait a little for those who share the engine and have not asked yet."""
+        await asyncio.sleep(0)
+        end = time.monotonic() + PATIENCE_S
+        while time.monotonic() < end:
+            waiting = sum(not asked.answer.done() for asked in self._asked)
+            if not 0 < waiting < self._sharers:
+                return
+            await asyncio.sleep(LOOK_S)
 
     def _turn(self) -> list[_Asked]:
         """The oldest call and those that can share its batch. Calls that were cancelled meanwhile are forgotten."""
@@ -284,6 +312,29 @@ class LocalEngine:
                 f"its logits differ by {error:.2g}",
                 "use another base",
             )
+
+
+class _GivingWay:
+    """Within it Python's threads take shorter turns; there may be several engines in a process."""
+
+    def __init__(self) -> None:
+        self._lock, self._within, self._before = threading.Lock(), 0, 0.0
+
+    def __enter__(self) -> None:
+        with self._lock:
+            if not self._within:
+                self._before = sys.getswitchinterval()
+                sys.setswitchinterval(min(self._before, SWITCH_S))
+            self._within += 1
+
+    def __exit__(self, *_: object) -> None:
+        with self._lock:
+            self._within -= 1
+            if not self._within:
+                sys.setswitchinterval(self._before)
+
+
+_GIVING_WAY = _GivingWay()
 
 
 def _heard(turn: Sequence[_Asked], loop: asyncio.AbstractEventLoop) -> Done:

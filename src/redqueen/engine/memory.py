@@ -134,6 +134,15 @@ def available(device: torch.device) -> int:
     return int(found[1]) * 1024
 
 
+def share(device: torch.device, engines: int) -> int:
+    """Bytes that this process could still take if so many of its kind share a device."""
+    if device.type != "cuda":
+        return available(device) // engines
+    # Of all there is, since how far the others are already must make no difference; but no more than is free.
+    own = torch.cuda.mem_get_info(device)[1] // engines - torch.cuda.memory_allocated(device)
+    return min(own, available(device))
+
+
 def _activation(shape: Shape, *, checkpointing: bool) -> int:
     """Numbers per token that wait for the backward pass, and those that pass through at its widest place."""
     qkv = (shape.heads + 2 * shape.kv_heads) * shape.dim
