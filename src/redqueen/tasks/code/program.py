@@ -13,6 +13,7 @@ import re
 import sys
 import warnings
 from collections.abc import Iterator
+from functools import lru_cache
 
 from redqueen.tasks.code.blocks import is_text
 from redqueen.tasks.protocol import Reason, Rejection
@@ -24,6 +25,9 @@ MAX_CHAIN = 200
 """Words and operators that nest without brackets, all together."""
 MAX_DEPTH = 100
 """Depth of the syntax tree, so that walks over it may recurse."""
+
+KEPT_TREES = 256
+"""A step's programs, about."""
 
 ALLOWED_IMPORTS = frozenset(
     {
@@ -72,7 +76,8 @@ def read_program(text: str) -> ast.Module | Rejection:
 
 
 def parse_source(text: str) -> ast.Module | Rejection:
-    """The syntax tree of any text within the bounds."""
+    """The syntax tree of any text within the bounds, for looking at only: whoever asks about a program again soon, as
+    its guards, keys and measures do, gets the same tree."""
     if len(text) > MAX_PROGRAM_CHARS:
         return Rejection(Reason.PROGRAM_TOO_LONG, f"more than {MAX_PROGRAM_CHARS} characters")
     if not is_text(text):
@@ -82,9 +87,7 @@ def parse_source(text: str) -> ast.Module | Rejection:
     if sum(1 for _ in _NESTING.finditer(text)) > MAX_CHAIN:
         return Rejection(Reason.TOO_DEEP, f"more than {MAX_CHAIN} nesting operators")
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # `"\d"` and the like are the model's business
-            tree = ast.parse(text)
+        tree = _parsed(text)
     except SyntaxError as error:
         return Rejection(Reason.SYNTAX, f"line {error.lineno}" if error.lineno else "")
     except (ValueError, RecursionError, MemoryError) as error:
@@ -92,6 +95,13 @@ def parse_source(text: str) -> ast.Module | Rejection:
     if tree_depth(tree) > MAX_DEPTH:
         return Rejection(Reason.TOO_DEEP, f"a syntax tree deeper than {MAX_DEPTH}")
     return tree
+
+
+@lru_cache(maxsize=KEPT_TREES)
+def _parsed(text: str) -> ast.Module:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # `"\d"` and the like are the model's business
+        return ast.parse(text)
 
 
 def bracket_depth(text: str) -> int:
