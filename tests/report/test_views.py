@@ -111,6 +111,9 @@ def test_arms_have_the_intervals_of_their_seeds(tmp_path):
     assert curve["mean"][2] == pytest.approx(expected.mean, rel=1e-3)
     assert curve["half"][2] == pytest.approx(expected.half, rel=1e-3)
     assert second["series"]["solve_rate/race/"]["half"] is None
+    [pair] = views.arms_view(folders[:2])
+    two = pair["series"]["solve_rate/race/"]
+    assert two["half"][2] == pytest.approx(abs(values[0] - values[1]) / 2, rel=1e-3)
 
 
 def test_seeds_are_compared_as_far_as_all_have_come_and_each_once(tmp_path):

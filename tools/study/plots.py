@@ -11,7 +11,7 @@ from study.races import Entry
 from study.sitting import MAIN_NAME
 
 from redqueen.errors import InputError
-from redqueen.runs.intervals import half_width
+from redqueen.runs.intervals import band as spread
 from redqueen.runs.quarters import Series
 
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
@@ -62,7 +62,7 @@ def _exam(pyplot: Any, outcomes: Sequence[Outcome], base: Mapping[str, float]) -
         colour = COLOURS[at % len(COLOURS)]
         # Beside the interval, not below it.
         axes.plot(values, [at + 0.22] * len(values), "o", color=colour, markersize=4, alpha=0.6, markeredgewidth=0)
-        half = half_width(values) if len(values) > 1 else 0.0
+        half = spread(values) if len(values) > 1 else 0.0
         axes.errorbar(statistics.fmean(values), at, xerr=half, fmt="D", color=colour, markersize=6, capsize=4)
     axes.axvline(base[name], color="#666666", linestyle=":", label="bare base")
     axes.set_yticks(range(len(arms)), arms)
@@ -88,13 +88,14 @@ def _over_steps(pyplot: Any, entries: Sequence[Entry], name: str, label: str) ->
 
 
 def band(runs: Sequence[Series]) -> tuple[list[int], list[float], list[float], list[float]]:
-    """Steps that any run has, the mean over runs, and its 95 % interval; without one the mean again."""
+    """Steps that any run has, the mean over runs, and its 95 % interval, of two runs from one to the other; of one the
+    mean again."""
     steps = sorted({step for run in runs for step in run.steps})
     middle, low, high = [], [], []
     for step in steps:
         values = [value for run in runs if (value := run.mean([step])) is not None]
         mean = statistics.fmean(values) if values else math.nan
-        half = half_width(values) if len(values) > 1 else 0.0
+        half = spread(values) if len(values) > 1 else 0.0
         middle.append(mean)
         low.append(mean - half)
         high.append(mean + half)

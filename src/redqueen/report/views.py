@@ -6,6 +6,7 @@ run that grows is read from where the reader left off.
 
 import math
 import os
+import statistics
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -16,7 +17,7 @@ from redqueen.population.members import Birth, Role
 from redqueen.runs import benchmarks, quarters
 from redqueen.runs.browse import CELL_CHARS, Filters, rows
 from redqueen.runs.compare import arm_names, no_race_twice, race_of
-from redqueen.runs.intervals import estimate
+from redqueen.runs.intervals import band
 from redqueen.runs.rows import EventRow, RejectionRow, TaskRow
 from redqueen.runs.store import Store
 from redqueen.runs.summary import origin
@@ -86,8 +87,8 @@ def about_view(folder: Path) -> JSON:
 
 
 def arms_view(folders: Sequence[Path]) -> list[JSON]:
-    """Runs that differ in their seed alone are one arm: step by step the mean over its seeds, and half of the 95 %
-    interval where there are several."""
+    """Runs that differ in their seed alone are one arm: step by step the mean over its seeds, and half of the band
+    around it where there are several."""
     groups: dict[str, dict[Path, int]] = {}
     for folder in folders:
         settings = _settings(folder)
@@ -243,8 +244,7 @@ def _band(curves: Sequence[Mapping[int, float]]) -> JSON:
     means: list[float | None] = [None] * last
     halves: list[float | None] = [None] * last
     for step in range(1, last + 1):
-        found = estimate([each[step] for each in curves if step in each])
-        if found is not None:
-            means[step - 1] = _short(found.mean)
-            halves[step - 1] = None if found.half is None else _short(found.half)
+        if values := [each[step] for each in curves if step in each]:
+            means[step - 1] = _short(statistics.fmean(values))
+            halves[step - 1] = _short(band(values)) if len(values) > 1 else None
     return {"mean": means, "half": halves if any(half is not None for half in halves) else None}

@@ -42,6 +42,12 @@ def half_width(values: Sequence[float]) -> float:
     return student_t(len(values) - 1) * statistics.stdev(values) / math.sqrt(len(values))
 
 
+def band(values: Sequence[float]) -> float:
+    """Half of what a curve shows around the mean of two values or more: the interval, but of two values from one to the
+    other, since an interval thirteen times as wide would leave nothing else to see."""
+    return abs(values[0] - values[1]) / 2 if len(values) == 2 else half_width(values)
+
+
 @cache
 def student_t(freedom: int) -> float:
     """How many standard errors to either side hold 95 % of Student's distribution."""
