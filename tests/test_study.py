@@ -1,6 +1,7 @@
 """The scientific check (tools/race.py): races that share an engine, and the arithmetic of what they came to."""
 
 import json
+import math
 import os
 import signal
 import sqlite3
@@ -20,6 +21,8 @@ from race import Study, main, study
 from runs.making import quick_folder
 from study import plots, races
 from study import sitting as study_sitting
+from study.gains import gains
+from study.gains import markdown as gains_markdown
 from study.outcomes import Outcome, growth, less, markdown, of_arms, slope
 from study.races import Heard, Progress
 from study.sitting import Examinee, Sitting, chosen, exam_figures
@@ -29,6 +32,7 @@ from redqueen.cli import main as redqueen
 from redqueen.config import dump, load, open_engine
 from redqueen.errors import InputError
 from redqueen.exam.exam import Answers
+from redqueen.measure.resampling import Interval
 from redqueen.runs import checkpoints
 from redqueen.runs.intervals import student_t
 from redqueen.runs.quarters import Series
@@ -98,9 +102,9 @@ def opened(monkeypatch) -> list[list[str]]:
     """The members of each engine that a study opens from now on."""
     calls: list[list[str]] = []
 
-    def listen(engine, members, *more):
+    def listen(engine, members, *more, **options):
         calls.append(list(members))
-        return open_engine(engine, members, *more)
+        return open_engine(engine, members, *more, **options)
 
     monkeypatch.setattr(races, "open_engine", listen)
     return calls
@@ -155,6 +159,8 @@ def test_everything_measured_is_written_down_for_every_run(asked, found):
     assert [(run["arm"], run["seed"]) for run in written["runs"]] == [
         ("population", 0), ("population", 1), ("single", 0), ("single", 1)
     ]  # fmt: skip
+    for arm, parts in found.less_base.items():
+        assert written["less_base"][arm]["1-4"]["gain"]["sampled"]["value"] == parts["1-4"].gain.sampled.value
     for run in written["runs"]:
         assert {"exam 1-4, sampled", "exam 5, sampled", "exam pairs, pass@2", "lines, a slope", "verifier runs",
                 "coverage, growth in the last quarter", "solve rate, first quarter",
@@ -294,6 +300,25 @@ def test_only_odd_places_count(asked, found):
     assert {len(each["answered"]["answers"]["correct"]) for each in files} == {4}
 
 
+def test_what_students_have_on_the_base_is_counted_task_by_task(asked, found):
+    parts = {"all": [0, 1, 2, 3], "first": [0]}
+    base = answers([0, 1, 0, 0])
+    own = gains({"a": [answers([2, 1, 0, 0]), answers([0, 1, 2, 0])], "b": [base]}, base, parts)
+    assert own["a"]["all"].gain.sampled.value == pytest.approx(0.25)
+    assert (own["a"]["all"].tasks, own["a"]["all"].base.sampled, own["a"]["all"].arm.sampled) == (4, 0.125, 0.375)
+    assert own["a"]["first"].gain.greedy.value == pytest.approx(0.5)
+    low, high = own["a"]["all"].gain.sampled.low, own["a"]["all"].gain.sampled.high
+    assert low is not None and high is not None and low == 0 < high
+    assert own["b"]["all"].gain.sampled == Interval(0, 0, 0)
+    table = gains_markdown(own, 2)
+    assert "| all | 4 | 12.5 | 37.5 | +25.0 [+0.0, +50.0] |" in table
+    assert asked.sitting().by_band() == {"1 code_o": [0], "2 code_o": [1], "5 code_o": [2], "pairs code_o": [3]}
+    arm = asked.arms[0]
+    mean = found.less_base[arm]["1-4"]
+    assert mean.gain.sampled.value == pytest.approx(mean.arm.sampled - mean.base.sampled)
+    assert mean.base.sampled == pytest.approx(found.base["exam 1-4, sampled"])
+
+
 def test_a_study_examines_the_students_of_a_run_as_the_product_does(asked, found, tmp_path, capsys):
     """With an exam that is the odd places alone."""
     rows = asked.exam.read_text().splitlines(keepends=True)
@@ -431,8 +456,11 @@ def test_means_and_differences_have_their_intervals_over_seeds():
 def test_a_band_is_the_mean_of_the_runs_and_its_interval():
     steps, middle, low, high = plots.band([Series({1: (1, 1), 2: (4, 2)}), Series({1: (3, 1)})])
     assert (steps, middle) == ([1, 2], [2, 2])
-    assert (low[0], high[0]) == (pytest.approx(2 - student_t(1)), pytest.approx(2 + student_t(1)))
+    assert (low[0], high[0]) == (1, 3)
     assert (low[1], high[1]) == (2, 2)
+    _, _, low, high = plots.band([Series({1: (value, 1)}) for value in (1, 2, 3)])
+    half = student_t(2) / math.sqrt(3)
+    assert (low[0], high[0]) == (pytest.approx(2 - half), pytest.approx(2 + half))
 
 
 def test_pictures_are_small_and_the_same_every_time(found, tmp_path):

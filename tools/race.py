@@ -17,6 +17,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
+from study.gains import Beside, gains
+from study.gains import markdown as gains_markdown
 from study.outcomes import POPULATION, Outcome, markdown, outcome
 from study.races import Entry, hold
 from study.sitting import BARE, Sitting, exam_figures
@@ -24,8 +26,9 @@ from study.sweep import FIRST_SEED, sweep
 
 from redqueen.bench.workload import device_name, machine_name
 from redqueen.config import load, place
-from redqueen.engine.pull import exam_file
 from redqueen.errors import InputError, UserError
+from redqueen.exam.exam import Answers
+from redqueen.exam.named import usual_exam
 from redqueen.runs.whole import write_text
 from redqueen.settings import Config
 from redqueen.terminal import span_text
@@ -67,7 +70,7 @@ class Study:
 
     def sitting(self) -> Sitting:
         settings = self.settings(self.arms[0], 0)
-        exam = self.exam or exam_file(settings.engine.base)
+        exam = self.exam or usual_exam(settings.engine.base)
         return Sitting(exam, "odd", self.to / "exam", settings, self.attempts)
 
 
@@ -79,6 +82,8 @@ class Found:
     outcomes: tuple[Outcome, ...]
     base: Mapping[str, float]
     """The bare base's figures at the exam."""
+    less_base: Mapping[str, Mapping[str, Beside]]
+    """By arm and part of the exam."""
 
 
 def study(asked: Study) -> Found | None:
@@ -104,21 +109,27 @@ def study(asked: Study) -> Found | None:
     answered = hold(entries, sitting, asked.jobs)
     if answered is None:
         return None
-    parts, of_race = sitting.parts(), {}
+    parts = sitting.parts()
+    of_race: dict[tuple[str, int], list[Answers]] = {}
     for each in answered:
         of_race.setdefault((each.who.race, each.who.step), []).append(each.answers)
     base = exam_figures(of_race[BARE.race, BARE.step], parts, asked.attempts)
     outcomes = tuple(
         outcome(entry, of_race[entry.name, entry.settings.run.steps], parts, asked.attempts) for entry in entries
     )
+    of_arm: dict[str, list[Answers]] = {}
+    for entry in entries:
+        of_arm.setdefault(entry.arm, []).extend(of_race[entry.name, entry.settings.run.steps])
+    less_base = gains(of_arm, of_race[BARE.race, BARE.step][0], {**parts, **sitting.by_band()})
     record = {
         "exam": {"file": str(sitting.exam), "tasks": len(sitting.places), "places": "odd", "attempts": asked.attempts},
         "learning_rates": dict(rates) or "the settings' own",
         "base": base,
+        "less_base": {arm: {part: asdict(each) for part, each in own.items()} for arm, own in less_base.items()},
         "runs": [asdict(each) for each in outcomes],
     }
     write_text(asked.to / "outcomes.json", json.dumps(record, indent=1) + "\n")
-    return Found(entries, outcomes, base)
+    return Found(entries, outcomes, base, less_base)
 
 
 def _check(asked: Study) -> None:
@@ -204,7 +215,8 @@ def main(argv: Sequence[str] | None = None) -> None:
         if found is None:
             print("race: stopped; the same command goes on from there", file=sys.stderr)
             raise SystemExit(1)
-        print(markdown(found.outcomes, found.base, asked.attempts), took, sep="\n\n")
+        tables = markdown(found.outcomes, found.base, asked.attempts), gains_markdown(found.less_base, asked.attempts)
+        print(*tables, took, sep="\n\n")
         if given.plots is not None:
             from study.plots import draw
 

@@ -186,16 +186,22 @@ def _job(told: Connection, entries: Sequence[Entry], sitting: Sitting, number: i
     torch.set_num_threads(share)
     progress = Progress(entries, f"job {number} of {jobs}: ")
     try:
-        told.send(_run_and_examine(entries, sitting, progress, bare=number == 1, workers=share))
+        told.send(_run_and_examine(entries, sitting, progress, bare=number == 1, workers=share, jobs=jobs))
     except UserError as error:
         told.send(error)
 
 
 def _run_and_examine(
-    entries: Sequence[Entry], sitting: Sitting, progress: Progress, *, bare: bool, workers: int | None = None
+    entries: Sequence[Entry],
+    sitting: Sitting,
+    progress: Progress,
+    *,
+    bare: bool,
+    workers: int | None = None,
+    jobs: int = 1,
 ) -> bool:
     """Whether all came to their end; `bare` also examines the base. `workers` is for a verifier whose settings leave
-    them open."""
+    them open; so many `jobs` do this at once."""
     rules = {entry.name: read_rules(entry.settings) for entry in entries}
     with ExitStack() as stack:
         runs = {entry.name: stack.enter_context(open_run(entry.settings, entry.folder)) for entry in entries}
@@ -222,7 +228,7 @@ def _run_and_examine(
         shared = entries[0].settings
         pool = shared.verifier.model_copy(update={"workers": shared.verifier.workers or workers})
         verifier = stack.enter_context(open_verifier(pool))
-        engine = stack.enter_context(open_engine(shared.engine, members))
+        engine = stack.enter_context(open_engine(shared.engine, members, engines=jobs))
         for student, state in absent.items():
             engine.write(student.name, state)
         fresh = fresh_members(engine, [entry.seed for entry in racing])
@@ -238,8 +244,12 @@ def _run_and_examine(
             reached(run, settings, ended.step, ended.population)
             return entry, ended.step, ended.population
 
+        async def sharing(entry: Entry, stopping: Callable[[], bool]) -> tuple[Entry, int, Population]:
+            with engine.shared():
+                return await one(entry, stopping)
+
         async def all_races(stopping: Callable[[], bool]) -> list[tuple[Entry, int, Population]]:
-            return await asyncio.gather(*(one(entry, stopping) for entry in racing))
+            return await asyncio.gather(*(sharing(entry, stopping) for entry in racing))
 
         progress.say(f"{len(racing)} of {len(entries)} races to run, {len(members)} adapters on one engine")
         with heeding_signals(Heard("", progress)) as stopping:

@@ -91,6 +91,14 @@ class Sitting:
             found.setdefault(f"{MAIN_NAME} {own[at].draft.kind}", []).append(at)
         return found
 
+    def by_band(self) -> dict[str, list[int]]:
+        """The answers about each kind in each band."""
+        drafts = read_exam(self.exam)
+        found: dict[str, list[int]] = {}
+        for at, each in enumerate(drafts[own] for own in self.places):
+            found.setdefault(f"{each.band} {each.draft.kind}", []).append(at)
+        return dict(sorted(found.items()))
+
     def known(self) -> dict[Examinee, Answered]:
         """Who has answered already, and what."""
         kept = [json.loads(file.read_text()) for file in sorted(self.kept.glob("*.json"))]
