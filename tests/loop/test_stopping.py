@@ -217,10 +217,3 @@ def test_a_fork_from_nothing_is_refused(fork: str, says: str, file: Path, alone:
     line = refused(capsys, str(file), "--run", str(place / "no-fork"), "--fork", fork.format(alone=alone))
     assert says in line
     assert not (place / "no-fork").exists()
-
-
-def test_what_a_finished_race_advises_works(file: Path, alone: Path, place: Path, capsys):
-    assert main(["train", str(file), "--run", str(alone)]) == 0
-    [member] = re.findall(r"--member (\S+)", capsys.readouterr().out)
-    assert main(["export", str(alone), "--member", member, "--to", str(place / "advised")]) == 0
-    assert (place / "advised" / "adapter_config.json").exists()

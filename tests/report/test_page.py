@@ -144,6 +144,8 @@ def test_lines_are_there_before_plotly_is(browser, recorded):
 def test_a_chart_is_there_as_a_table_too(either):
     chart = either.page.locator("#chart-solve-rate")
     chart.locator("summary").click()
+    # The table is made when the browser says that it is open, a moment after the click.
+    chart.locator("tbody tr").first.wait_for()
     assert chart.locator("tbody tr").count() == STEPS
     assert chart.locator("thead th").all_inner_texts() == ["step", "code_o", "code_i", "code_f", "all kinds"]
     chart.locator("summary").click()
