@@ -43,9 +43,9 @@ class Example:
 
     task: CodeTask
     thought: str
-    """What leads to the output."""
+    """What leads to the output: a line for each step, with the values that it comes to."""
     search: str
-    """And back to the input."""
+    """What leads to the input: an idea, tried out as a thought is."""
     calls: tuple[str, ...]
     """Inputs that show what the program does; the first is the task's."""
     hint: str
@@ -65,10 +65,21 @@ EXAMPLES = (
             ("['tea', 'coffee', 'milk', 'rum'], 4",),
             ("'rum3'",),
         ),
-        thought="`short` keeps the words of at most 4 letters: 'tea', 'milk' and 'rum'. The last one is 'rum', and "
-        "there are 3, so `f` returns 'rum3'.",
-        search="The output ends in 3, so 3 words must be short enough, and the last of them must be 'rum'. With a "
-        "limit of 4, 'tea', 'milk' and 'rum' are, and 'coffee' is not.",
+        thought="The words of at most 4 letters are kept:\n"
+        "'tea' has 3: kept\n"
+        "'coffee' has 6: left out\n"
+        "'milk' has 4: kept\n"
+        "'rum' has 3: kept\n"
+        "short = ['tea', 'milk', 'rum']\n"
+        "short[-1] = 'rum'\n"
+        "len(short) = 3\n"
+        "'rum' + '3' = 'rum3'",
+        search="The output is a word and a number: the last short word is 'rum', and 3 words are short.\n"
+        "Try ['tea', 'coffee', 'milk', 'rum'], 4:\n"
+        "short = ['tea', 'milk', 'rum']\n"
+        "short[-1] = 'rum'\n"
+        "len(short) = 3\n"
+        "'rum' + '3' = 'rum3', as it should be",
         calls=(
             "['tea', 'coffee', 'milk', 'rum'], 4",
             "['a', 'bb', 'ccc'], 3",
@@ -102,8 +113,18 @@ EXAMPLES = (
             ("[3, 4, 5, 8]",),
             ("6",),
         ),
-        thought="The odd numbers are added, 3 + 5 = 8, and each even one, 4 and 8, takes 1 away, so `f` returns 6.",
-        search="Odd numbers are added, and each even one takes 1 away: 3 + 5 = 8, beside two even numbers, gives 6.",
+        thought="total = 0\n"
+        "number = 3: odd, total = 0 + 3 = 3\n"
+        "number = 4: even, total = 3 - 1 = 2\n"
+        "number = 5: odd, total = 2 + 5 = 7\n"
+        "number = 8: even, total = 7 - 1 = 6\n"
+        "return 6",
+        search="Odd numbers are added, and each even one takes 1 away.\n"
+        "Try [3, 4, 5, 8]:\n"
+        "3: odd, total = 3\n"
+        "4: even, total = 2\n"
+        "5: odd, total = 7\n"
+        "8: even, total = 6, as it should be",
         calls=(
             "[3, 4, 5, 8]",
             "[]",
