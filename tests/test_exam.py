@@ -474,12 +474,24 @@ def test_a_narrow_terminal_keeps_names_and_intervals_and_says_what_it_leaves_out
 
 
 def test_an_exam_says_which_races_did_not_keep_it_out(redqueen, run, exam, tmp_path):
-    asked = ("exam", run, "--tasks", exam, "--attempts", 1)
-    assert f"{run} did not keep this exam's programs out" in redqueen(*asked, *HERE)[1]
+    lines = exam.read_text().splitlines(keepends=True)
+    programs = [json.loads(line)["program"] for line in lines]
+    some = tmp_path / "some.jsonl"
+    some.write_text(lines[0])
     kept = tmp_path / "kept"
     shutil.copytree(run, kept)
-    (kept / "config.toml").write_text(dump(load(str(kept / "config.toml"), [("guard.held_out", str(exam))])))
-    assert "did not keep" not in redqueen("exam", kept, "--tasks", exam, "--attempts", 1, *HERE)[1]
+
+    def said(what, tasks, *held_out):
+        given = [("guard.held_out", ",".join(map(str, held_out)))]
+        (kept / "config.toml").write_text(dump(load(str(run / "config.toml"), given if held_out else [])))
+        out = redqueen("exam", what, "--tasks", tasks, "--attempts", 1, *HERE)[1]
+        return re.findall(r"did not keep (.*) out of its race", out)
+
+    assert said(run, exam) == [f"{len(lines)} of these {len(lines)} tasks"]
+    assert said(kept, exam, exam) == [] == said(kept, some, exam)
+    others = len(lines) - programs.count(programs[0])
+    assert said(kept, exam, some) == [f"{others} of these {len(lines)} tasks"]
+    assert said(kept, some, tmp_path / "gone.jsonl") == ["1 of these 1 tasks"]
 
 
 def test_an_adapter_that_calls_its_base_otherwise_is_told_it(redqueen, run, exam, tmp_path):

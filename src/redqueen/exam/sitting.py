@@ -19,7 +19,7 @@ from redqueen.exam.named import exam_file, usual_exam
 from redqueen.exam.report import Report, report
 from redqueen.fitting import Progress, say
 from redqueen.settings import Config
-from redqueen.tasks.library import read_exam, validated_exam
+from redqueen.tasks.library import ExamTask, read_exam, read_held_out, validated_exam
 from redqueen.tasks.protocol import Form
 
 _BARE = ""
@@ -58,14 +58,19 @@ def sit(
             computed = {"device": engine.device.type, "dtype": str(engine.dtype).removeprefix("torch.")}
     given = {"form": str(form), "attempts": attempts, "k": k, "temperature": temperature, "max_tokens": max_tokens}
     how = {"exam": str(file), "bands": bands or there, **given, **computed}
-    told = replace(examinees, notes=(*examinees.notes, *_not_kept_out(file, runs)))
+    told = replace(examinees, notes=(*examinees.notes, *_not_kept_out(exam, runs)))
     return report(told, exam, answers.pop(_BARE), answers, how)
 
 
-def _not_kept_out(exam: Path, runs: Mapping[str, Config]) -> list[str]:
-    """A line for each run whose teachers could have proposed what is asked."""
-    return [
-        f"{what} did not keep this exam's programs out of its race (guard.held_out)"
-        for what, settings in runs.items()
-        if exam.resolve() not in {exam_file(each).resolve() for each in settings.guard.held_out}
-    ]
+def _not_kept_out(exam: Sequence[ExamTask], runs: Mapping[str, Config]) -> list[str]:
+    """A line for each run whose teachers could have proposed what is asked. Files that are no longer there keep nothing
+    out, as far as can be told."""
+    found: list[str] = []
+    for what, settings in runs.items():
+        files = [exam_file(each) for each in settings.guard.held_out]
+        kept = read_held_out([file for file in files if file.is_file()]).keys
+        open_to_it = sum(kept.isdisjoint(each.task.part_keys) for each in exam)
+        if open_to_it:
+            tasks = f"{open_to_it:,} of these {len(exam):,} tasks"
+            found.append(f"{what} did not keep {tasks} out of its race (guard.held_out)")
+    return found
