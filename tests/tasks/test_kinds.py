@@ -25,6 +25,7 @@ from redqueen.tasks import (
     restore,
 )
 from redqueen.tasks.code import SEEDS, CodeDraft, CodeTask
+from redqueen.tasks.code.prompts import EXAMPLES
 from redqueen.tasks.code.running import read_literals
 from redqueen.verifier import Job, Outcome, Result, Status
 from tasks.code_e import CodeE
@@ -193,6 +194,17 @@ def test_answers_are_shown_with_thoughts_in_the_long_form_alone(case, verifier):
     for long, direct in zip(shown[Form.LONG], shown[Form.DIRECT], strict=True):
         assert direct.startswith("```")
         assert long.endswith(direct) and len(long) > len(direct)
+
+
+@pytest.mark.parametrize("example", EXAMPLES, ids=("words", "numbers"))
+def test_a_shown_thought_goes_step_by_step_to_what_is_asked_for(example):
+    for text in (example.thought, example.search):
+        *steps, last = text.splitlines()
+        assert len(steps) >= 4, "a line for each"
+        assert example.task.outputs[0] in last
+        for left, sign, right, total in re.findall(r"(\d+) ([-+]) (\d+) = (\d+)", text):
+            assert int(left) + int(sign + right) == int(total)
+    assert f"Try {example.task.inputs[0]}:" in example.search.splitlines()
 
 
 def test_nothing_that_a_prompt_shows_gives_the_solution_away(case, verifier):

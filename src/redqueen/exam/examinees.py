@@ -20,7 +20,6 @@ from redqueen.measure.distance import difference
 from redqueen.phases.race import SOLO
 from redqueen.population.members import Role
 from redqueen.runs import checkpoints, export
-from redqueen.runs.card import population
 from redqueen.runs.run import CONFIG
 from redqueen.runs.store import RECORDS
 from redqueen.settings import Config
@@ -133,7 +132,7 @@ def _of_run(what: str, prefix: str, checkpoint: Path, settings: Config, asked: A
     if settings.population.single:
         wanted[None] = [SOLO]
     else:
-        living = population(checkpoint)
+        living = checkpoints.population(checkpoint)
         for role in (Role.STUDENT, Role.TEACHER):
             if asked in ("all", f"{role}s"):
                 wanted[role] = [member.id for member in living.of(role)]

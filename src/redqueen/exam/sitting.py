@@ -7,7 +7,6 @@ with, unless the options say otherwise; where it is computed is this machine's b
 import asyncio
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from pathlib import Path
 
 from redqueen.config import open_verifier
 from redqueen.engine.pull import EMBEDDED

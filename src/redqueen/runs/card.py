@@ -6,8 +6,8 @@ from pathlib import Path
 from redqueen.command import printable
 from redqueen.config import load
 from redqueen.phases.race import SOLO
-from redqueen.population.members import Member, Population, Role, restore
-from redqueen.runs import checkpoints
+from redqueen.population.members import Member, Role
+from redqueen.runs.checkpoints import population
 from redqueen.runs.quarters import COMPUTE, series
 from redqueen.runs.run import CONFIG
 from redqueen.runs.store import Store
@@ -22,10 +22,6 @@ _KINDS = {
     "code_i": "find an input that gives an output",
     "code_f": "write a function from examples",
 }
-
-
-def population(checkpoint: Path) -> Population:
-    return restore(json.loads((checkpoint / checkpoints.STATE).read_text())["state"]["population"])
 
 
 def card(run: Path, checkpoint: Path, step: int, id: str, base: str, loaded: str) -> str:

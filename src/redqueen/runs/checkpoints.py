@@ -26,6 +26,7 @@ from torch import Tensor
 from redqueen.engine import peft
 from redqueen.engine.protocol import MemberId, MemberState, OptimiserState
 from redqueen.errors import Fault, InputError, RunError
+from redqueen.population.members import Population, restore
 from redqueen.runs.whole import beside, clear_away, clear_leftovers, flush_entry, put_in_place
 
 MEMBERS = "members"
@@ -51,6 +52,11 @@ class Loaded:
 
 def name(step: int) -> str:
     return f"step-{step:06d}"
+
+
+def population(folder: Path) -> Population:
+    """Whom a checkpoint holds, with their ratings; it is for the caller to know that it is whole."""
+    return restore(json.loads((folder / STATE).read_text())["state"]["population"])
 
 
 def save(

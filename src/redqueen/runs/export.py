@@ -17,7 +17,7 @@ from redqueen.errors import InputError, RunError, UserError
 from redqueen.phases.race import SOLO
 from redqueen.population.members import Role
 from redqueen.runs import checkpoints
-from redqueen.runs.card import card, population
+from redqueen.runs.card import card
 from redqueen.runs.store import Store
 from redqueen.runs.whole import put_in_place
 
@@ -53,7 +53,7 @@ def named(checkpoint: Path, asked: str) -> str:
         return asked
     if (checkpoint / checkpoints.MEMBERS / SOLO).is_dir():
         return SOLO
-    return max(population(checkpoint).of(Role(asked)), key=lambda member: member.rating.mu).id
+    return max(checkpoints.population(checkpoint).of(Role(asked)), key=lambda member: member.rating.mu).id
 
 
 def adapter(
