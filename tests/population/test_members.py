@@ -39,3 +39,9 @@ def test_only_the_living_are_rated():
     assert population.rated({"s0": Rating(1, 2)}).member("s0").rating == Rating(1, 2)
     with pytest.raises(InputError, match="no living member 'x'"):
         population.rated({"x": PRIOR})
+
+
+def test_the_best_of_a_role_is_one_that_has_proved_it():
+    population = founders(2, 3)
+    rated = population.rated({"s0": Rating(26, 1), "s1": Rating(28, 8), "s2": Rating(25, 0.5), "t1": Rating(24, 1)})
+    assert (rated.best(Role.STUDENT).id, rated.best(Role.TEACHER).id) == ("s2", "t1")

@@ -32,7 +32,7 @@ from runs.making import record, task
 POPULATION = Population(
     (
         Member("t0.3", Role.TEACHER, "t0", Rating(21.5, 2.0), Birth(10, "dare", ("t0.2", "t1"))),
-        Member("t1", Role.TEACHER, "t1", Rating(20.5, 1.0)),
+        Member("t1", Role.TEACHER, "t1", Rating(24.5, 4.0)),
         Member("s0", Role.STUDENT, "s0"),
     )
 )

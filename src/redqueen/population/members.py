@@ -74,6 +74,10 @@ class Population:
     def of(self, role: Role) -> tuple[Member, ...]:
         return tuple(member for member in self.members if member.role is role)
 
+    def best(self, role: Role) -> Member:
+        """Whose rating is surely good: by its lower bound, for a newborn's mean is its whole role's."""
+        return max(self.of(role), key=lambda member: member.rating.lower)
+
     def member(self, id: MemberId) -> Member:
         for member in self.members:
             if member.id == id:

@@ -108,7 +108,8 @@ class Export(Command):
     folder: Annotated[Path, tyro.conf.arg(metavar="RUN")]
     """The run, finished or under way."""
     member: Annotated[str | None, tyro.conf.arg(metavar="ID|student|teacher")] = None
-    """Which one, such as s0.2; `student` and `teacher` are those with the best ratings."""
+    """Which one, such as s0.2; `student` and `teacher` are those whose ratings are surely good (the mean less three
+    deviations, so hardly ever a newborn)."""
     to: Annotated[Path | None, tyro.conf.arg(metavar="FOLDER")] = None
     """Where it goes; the folder must not be there yet."""
     dtype: Literal["float32", "bfloat16"] = "float32"

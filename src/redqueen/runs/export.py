@@ -48,12 +48,12 @@ def step_of(checkpoint: Path) -> int:
 
 
 def named(checkpoint: Path, asked: str) -> str:
-    """A member's id; `student` and `teacher` stand for those with the best ratings."""
+    """A member's id; `student` and `teacher` stand for the best ones."""
     if asked not in tuple(Role):
         return asked
     if (checkpoint / checkpoints.MEMBERS / SOLO).is_dir():
         return SOLO
-    return max(checkpoints.population(checkpoint).of(Role(asked)), key=lambda member: member.rating.mu).id
+    return checkpoints.population(checkpoint).best(Role(asked)).id
 
 
 def adapter(

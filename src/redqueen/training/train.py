@@ -40,7 +40,7 @@ from redqueen.phases.race import SOLO, Race
 from redqueen.phases.record import LOOKED
 from redqueen.phases.state import State, restored
 from redqueen.population.board import Board
-from redqueen.population.members import Population, founders
+from redqueen.population.members import Population, Role, founders
 from redqueen.population.members import restore as restore_population
 from redqueen.runs.checkpoints import Loaded
 from redqueen.runs.run import CONFIG, FORKED_FROM, Run, fork, origin_of
@@ -79,7 +79,7 @@ class Reached:
     steps: int
     """That are done."""
     best: MemberId
-    """The student with the best rating, by the name of its adapter."""
+    """The best student, by the name of its adapter."""
     summary: Summary | None
     """None before its end."""
 
@@ -152,12 +152,11 @@ async def enter(
 
 def reached(run: Run, settings: Config, steps: int, population: Population) -> Reached:
     """Where the run stands; at its end its report is written, while the folder is still ours alone."""
-    best = max(population.students, key=lambda student: student.rating.mu)
     summary = None
     if steps >= settings.run.steps:
         summary = summarise(run.store, settings, population)
         write_report(run.folder, summary)
-    return Reached(steps, SOLO if settings.population.single else best.id, summary)
+    return Reached(steps, SOLO if settings.population.single else population.best(Role.STUDENT).id, summary)
 
 
 def open_guards(settings: Config) -> tuple[Guards, list[str]]:
