@@ -4,6 +4,7 @@ import contextlib
 import functools
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -14,6 +15,8 @@ import pytest
 
 from redqueen import __version__
 from redqueen.cli import COMMANDS, main, printable
+from redqueen.command import Configured
+from redqueen.config import keys
 
 REDQUEEN = [sys.executable, "-m", "redqueen"]
 
@@ -75,11 +78,18 @@ print([name for name in ("torch", "redqueen.verifier") if name in sys.modules])
 
 
 @pytest.mark.parametrize("name", COMMANDS)
-def test_every_commands_help_shows_its_options_and_the_settings(redqueen, name):
+def test_every_commands_help_shows_the_settings_that_it_uses_and_no_others(redqueen, name):
     status, out, err = redqueen(*name.split(), "--help")
     assert (status, err) == (0, "")
-    assert "--config" in out
-    assert "--verifier.minimum {full,seccomp}" in out
+    command = COMMANDS[name]
+    configured = issubclass(command, Configured)
+    uses = (command.uses if configured else ()) or ()
+    assert all(any(key == each or key.startswith(f"{each}.") for key in keys()) for each in uses), "they are there"
+    all_of_them = configured and command.uses is None
+    used = {key for key in keys() if all_of_them or {key, key.partition(".")[0]} & set(uses)}
+    shown = set(re.findall(r"^[│ ]+--([a-z]+\.[a-z-]+)", out, re.MULTILINE))
+    assert {key.replace("-", "_") for key in shown} == used
+    assert ("--config" in out) == configured
 
 
 def test_help_of_a_group_lists_its_commands(redqueen):
@@ -112,6 +122,10 @@ def test_version(redqueen):
         ("doctor --verifier.minumum full", "did you mean verifier.minimum?"),
         ("doctor --verifier.minimum=ful", "use 'full' or 'seccomp'"),
         ("doctor --verifier.minimum", "--verifier.minimum needs a value"),
+        ("exam pico --tasks.prompts 3", "exam does not use --tasks.prompts"),
+        ("exam pico --tasks.promts 3", "did you mean tasks.prompts?"),
+        ("compare a b --rl.lr 1", "compare has no settings, and so no --rl.lr"),
+        ("compare a b --config demo", "unknown option --config"),
         ("verify", "verify needs FILE"),
         ("verify nowhere.py", "nowhere.py cannot be read: No such file"),
         ("verify a.py b.py", "unexpected argument b.py"),

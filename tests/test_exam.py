@@ -485,13 +485,20 @@ def test_an_exam_says_which_races_did_not_keep_it_out(redqueen, run, exam, tmp_p
         given = [("guard.held_out", ",".join(map(str, held_out)))]
         (kept / "config.toml").write_text(dump(load(str(run / "config.toml"), given if held_out else [])))
         out = redqueen("exam", what, "--tasks", tasks, "--attempts", 1, *HERE)[1]
+        assert (
+            out.count("unless")
+            == out.count("cannot be read here")
+            == sum(path.name != exam.name and path != some for path in held_out)
+        )
         return re.findall(r"did not keep (.*) out of its race", out)
 
     assert said(run, exam) == [f"{len(lines)} of these {len(lines)} tasks"]
     assert said(kept, exam, exam) == [] == said(kept, some, exam)
     others = len(lines) - programs.count(programs[0])
     assert said(kept, exam, some) == [f"{others} of these {len(lines)} tasks"]
-    assert said(kept, some, tmp_path / "gone.jsonl") == ["1 of these 1 tasks"]
+    (tmp_path / "empty.jsonl").write_text("")
+    for gone in ("gone.jsonl", "gone", "empty.jsonl"):
+        assert said(kept, some, tmp_path / gone) == ["1 of these 1 tasks"]
 
 
 def test_an_adapter_that_calls_its_base_otherwise_is_told_it(redqueen, run, exam, tmp_path):

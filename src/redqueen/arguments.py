@@ -10,15 +10,17 @@ import dataclasses
 import difflib
 import io
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from itertools import groupby
 from typing import Annotated, Any, TypeVar, get_args, get_origin
 
 import tyro
+from pydantic import create_model
 
-from redqueen.config import Overrides
+from redqueen.command import Configured
+from redqueen.config import Overrides, keys
 from redqueen.errors import InputError
-from redqueen.settings import Config
+from redqueen.settings import Config, Section
 
 C = TypeVar("C")
 
@@ -58,10 +60,11 @@ def match(argv: Sequence[str], commands: Mapping[str, type[C]]) -> tuple[str, li
 def parse(command: type[C], name: str, words: Sequence[str]) -> tuple[C, Overrides]:
     """The command that `words` spell, and the overrides among them. `--help` prints and raises SystemExit(0)."""
     plain, overrides = _split(command, name, words)
+    read = _with_used_settings(command) if plain in (["-h"], ["--help"]) else command
     complaint = io.StringIO()
     try:
         with contextlib.redirect_stderr(complaint):
-            return tyro.cli(command, prog=f"redqueen {name}", args=plain, config=_MARKERS), overrides
+            return tyro.cli(read, prog=f"redqueen {name}", args=plain, config=_MARKERS), overrides
     except SystemExit as stop:
         if not stop.code:
             raise
@@ -102,11 +105,47 @@ def _split(command: type, name: str, words: Sequence[str]) -> tuple[list[str], l
                 raise InputError(f"{option} needs a value", _see(name))
             value = left.pop(0)
         if dotted:
+            _check_used(command, name, option)
             overrides.append((option.removeprefix("--"), value))
         else:
             plain.append(f"{option}={value}")
     _count(command, name, positional)
     return [*plain, "--", *positional], overrides
+
+
+def _check_used(command: type, name: str, option: str) -> None:
+    """A setting that changes nothing is a mistake. One that nobody knows is refused where settings are read."""
+    if not issubclass(command, Configured):
+        raise InputError(f"{name} has no settings, and so no {option}", _see(name))
+    key = option.removeprefix("--").replace("-", "_")
+    section, _, _ = key.partition(".")
+    if command.uses is not None and key in keys() and not {section, key} & set(command.uses):
+        raise InputError(f"{name} does not use {option}", f"leave it out, or {_see(name)}")
+
+
+def _with_used_settings(command: type[C]) -> type[C]:
+    """The command as its help shows it."""
+    if not issubclass(command, Configured) or command.uses is None:
+        return command
+    used: Any = _part(Config, command.uses)
+    kind = Annotated[tyro.conf.FlagConversionOff[used], tyro.conf.arg(name="")]
+    fields = [("settings", kind, used())]
+    shown = dataclasses.make_dataclass(command.__name__, fields, bases=(command,), frozen=True, kw_only=True)
+    shown.__doc__ = command.__doc__
+    return shown
+
+
+def _part(model: type[Section], uses: Collection[str], prefix: str = "") -> type[Section]:
+    """A model of these settings alone."""
+    fields: dict[str, Any] = {}
+    for name, field in model.model_fields.items():
+        kind: Any = field.annotation
+        if prefix + name in uses:
+            fields[name] = (kind, field)
+        elif any(each.startswith(f"{prefix}{name}.") for each in uses):
+            part = _part(kind, uses, f"{prefix}{name}.")
+            fields[name] = (part, part())
+    return create_model(model.__name__, __base__=Section, __doc__=model.__doc__, **fields)
 
 
 def _count(command: type, name: str, positional: Sequence[str]) -> None:

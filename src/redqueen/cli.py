@@ -25,7 +25,7 @@ from redqueen.bench.commands import (
     BenchUpdate,
     BenchVerifier,
 )
-from redqueen.command import Command, console, positive, print_json, printable, show
+from redqueen.command import Command, Configured, console, positive, print_json, printable, show
 from redqueen.config import load, open_verifier
 from redqueen.engine.commands import BaseList, BasePull
 from redqueen.errors import Fault, InputError, RedQueenError
@@ -44,9 +44,10 @@ MAX_FILE_BYTES = 8_000_000
 
 
 @dataclass(frozen=True, kw_only=True)
-class Doctor(Command):
+class Doctor(Configured):
     """What this machine offers: cores, device, isolation, and what is missing."""
 
+    uses = ("verifier", "engine")
     base: Annotated[str | None, tyro.conf.arg(metavar="NAME")] = None
     """Also say what fits with this base: one as in --engine.base, or random:tiny, random:135m, random:0.5b, random:7b
     for the shape alone."""
@@ -64,12 +65,13 @@ class Doctor(Command):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Verify(Command):
+class Verify(Configured):
     """Run one program as the trainer would, and say what happened.
 
     Without --stdin the program's function `f` is called. The exit status is 0 whatever the verdict.
     """
 
+    uses = ("verifier",)
     file: Annotated[Path, tyro.conf.arg(metavar="FILE.py")]
     """The program."""
     input: Annotated[str, tyro.conf.arg(metavar="LITERALS")] = ""
@@ -127,8 +129,10 @@ class Verify(Command):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Examples(Command):
+class Examples(Configured):
     """Bundled example tasks, through the real verifier and graders."""
+
+    uses = ("verifier",)
 
     def run(self) -> None:
         import asyncio
@@ -143,9 +147,10 @@ class Examples(Command):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Diversity(Command):
+class Diversity(Configured):
     """How far apart adapters are: in their weights, and with --base in what they say."""
 
+    uses = ("engine",)
     folders: Annotated[tuple[Path, ...], tyro.conf.arg(metavar="FOLDER FOLDER...", help_behavior_hint="")]
     """PEFT folders of one base, two or more."""
     base: Annotated[str | None, tyro.conf.arg(metavar="NAME")] = None
@@ -162,12 +167,13 @@ class Diversity(Command):
 
 
 @dataclass(frozen=True, kw_only=True)
-class SimulateRatings(Command):
+class SimulateRatings(Configured):
     """Whether ratings find out who is good, and evolution drops the right ones: races with known skills, no model.
 
     Births are raced under our rules and the paper's, whatever match.rule and evolution.rule say.
     """
 
+    uses = ("population", "match", "evolution")
     teachers: int = 8
     """How many, instead of --population.teachers."""
     students: int = 8
@@ -199,9 +205,10 @@ class SimulateRatings(Command):
 
 
 @dataclass(frozen=True, kw_only=True)
-class SimulateLineage(Command):
+class SimulateLineage(Configured):
     """Who descends from whom in a race with known skills and no model, as a tree."""
 
+    uses = ("population", "match", "evolution")
     births: int = 5
     """Events, one every --evolution.every steps."""
     seed: int = 0
@@ -287,7 +294,9 @@ def _run(argv: Sequence[str]) -> None:
                 command, overrides = arguments.parse(COMMANDS[name], name, rest)
             except SystemExit:  # --help has printed what was asked for
                 return
-            dataclasses.replace(command, settings=load(command.source, overrides)).run()
+            if isinstance(command, Configured):
+                command = dataclasses.replace(command, settings=load(command.source, overrides))
+            command.run()
 
 
 def _overview(commands: Mapping[str, type[Command]]) -> str:

@@ -4,7 +4,7 @@ import json
 import re
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Protocol, TypeVar
 
 import tyro
 
@@ -31,6 +31,16 @@ class Report(Protocol):
 class Command(ABC):
     """One command: its fields are its options, those without a default its arguments."""
 
+    @abstractmethod
+    def run(self) -> None: ...
+
+
+@dataclass(frozen=True, kw_only=True)
+class Configured(Command):
+    """A command that has settings."""
+
+    uses: ClassVar[tuple[str, ...] | None] = None
+    """Which it looks at, sections (`engine`) or single ones (`rl.temperature`); None for all of them."""
     config: Annotated[str | None, tyro.conf.arg(metavar="FILE.toml|PRESET")] = None
     """Settings from a file or a preset; the options below win over it."""
     settings: Annotated[tyro.conf.FlagConversionOff[Config], tyro.conf.arg(name="")] = DEFAULTS
@@ -39,9 +49,6 @@ class Command(ABC):
     def source(self) -> str | None:
         """Where the settings come from, before the options that win over it."""
         return self.config
-
-    @abstractmethod
-    def run(self) -> None: ...
 
 
 def positive(option: str, value: N) -> N:

@@ -95,6 +95,11 @@ def load(source: str | None = None, overrides: Overrides = ()) -> Config:
         _refuse(error, source, overridden)
 
 
+def keys() -> frozenset[str]:
+    """The dotted names of all settings."""
+    return frozenset(key for key, field in _fields(Config) if _section(field) is None)
+
+
 def dump(config: Config) -> str:
     """TOML text that `load` reads back as an equal `Config`."""
     return to_toml(config.model_dump(exclude_none=True))

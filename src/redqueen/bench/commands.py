@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import tyro
 
-from redqueen.command import Command, counts, positive, show, span
+from redqueen.command import Configured, counts, positive, show, span
 from redqueen.errors import InputError
 
 if TYPE_CHECKING:
@@ -13,9 +13,10 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, kw_only=True)
-class BenchVerifier(Command):
+class BenchVerifier(Configured):
     """The verifier beside what one would use instead: same programs, same run."""
 
+    uses = ("verifier",)
     seconds: float = 5.0
     """How long each contestant runs."""
     soak: Annotated[int | None, tyro.conf.arg(metavar="RUNS")] = None
@@ -34,9 +35,10 @@ class BenchVerifier(Command):
 
 
 @dataclass(frozen=True, kw_only=True)
-class _OnBase(Command):
+class _OnBase(Configured):
     """A benchmark of the engine."""
 
+    uses = ("engine",)
     shape: Annotated[str, tyro.conf.arg(metavar="tiny|1m|135m|0.5b|7b")] = "tiny"
     """A base of this shape with random weights."""
     base: Annotated[str | None, tyro.conf.arg(metavar="NAME")] = None
@@ -138,6 +140,7 @@ class BenchMembers(_OnBase):
 class BenchOperators(_OnBase):
     """What a child costs with every operator, beside PyPI's populora: same slots, same rank, same run."""
 
+    uses = ("engine", "evolution.operators")
     shape: Annotated[str, tyro.conf.arg(metavar="tiny|1m|135m|0.5b|7b")] = "7b"
     """The slots of a base of this shape; no base is made."""
     rank: int = 32
@@ -167,7 +170,7 @@ class BenchOperators(_OnBase):
 
 
 @dataclass(frozen=True, kw_only=True)
-class BenchStep(Command):
+class BenchStep(Configured):
     """A step of a race, phase by phase, and the population beside its baselines."""
 
     preset: Annotated[tuple[str, ...], tyro.conf.arg(metavar="[PRESET|FILE.toml]", help_behavior_hint="")] = field(

@@ -7,18 +7,19 @@ from typing import Annotated, Literal
 
 import tyro
 
-from redqueen.command import Command, positive, print_json, printable, show
+from redqueen.command import Configured, positive, print_json, printable, show
 from redqueen.errors import InputError
 from redqueen.runs.benchmarks import TEMPERATURE
 
 
 @dataclass(frozen=True, kw_only=True)
-class Eval(Command):
+class Eval(Configured):
     """Benchmarks that everybody knows: runs, members, PEFT folders and bases, sampled together, beside the bare base.
 
     Every answer is written down as soon as it is graded; the same command goes on where it stopped.
     """
 
+    uses = ("verifier", "engine")
     what: Annotated[tuple[str, ...], tyro.conf.arg(metavar="RUN|RUN:STEP|RUN/ID|FOLDER|BASE...", help_behavior_hint="")]
     """Runs (their newest checkpoints, or those of a step), single members, PEFT folders, or a base; all of one base."""
     suite: Annotated[str | None, tyro.conf.arg(metavar="code|math|all|NAME,NAME")] = None

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import tyro
 
-from redqueen.command import Command, print_json, printable, show
+from redqueen.command import Configured, print_json, printable, show
 from redqueen.errors import InputError
 
 if TYPE_CHECKING:
@@ -16,9 +16,10 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Operators(Command):
+class Operators(Configured):
     """The operators that make children, and which of them evolution uses."""
 
+    uses = ("evolution",)
     json: bool = False
     """Print one line of JSON."""
 
@@ -31,9 +32,10 @@ class Operators(Command):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Breed(Command):
+class Breed(Configured):
     """Make a child of one or two adapters: a new PEFT folder. The parents stay as they are."""
 
+    uses = ("engine",)
     operator: Annotated[str, tyro.conf.arg(metavar="OPERATOR")]
     """One of those that `redqueen operators` lists, or FILE.py:NAME."""
     parents: Annotated[tuple[Path, ...], tyro.conf.arg(metavar="FOLDER")]

@@ -7,18 +7,19 @@ from typing import Annotated, Literal
 
 import tyro
 
-from redqueen.command import Command, positive, printable, show
+from redqueen.command import Configured, positive, printable, show
 from redqueen.errors import InputError
 
 
 @dataclass(frozen=True, kw_only=True)
-class Exam(Command):
+class Exam(Configured):
     """How good members are on a fixed set of tasks, all in one batch, beside their bare base.
 
     Prompts, temperature and the longest attempt are those of the runs; --tasks.form, --rl.temperature and
     --tasks.attempt-tokens change them.
     """
 
+    uses = ("verifier", "engine", "tasks.form", "tasks.attempt_tokens", "rl.temperature")
     what: Annotated[tuple[str, ...], tyro.conf.arg(metavar="RUN|RUN:STEP|FOLDER|BASE...", help_behavior_hint="")]
     """Runs (their newest checkpoints, or those of a step), PEFT folders, or a base; all of one base."""
     tasks: Annotated[str | None, tyro.conf.arg(metavar="FILE.jsonl|NAME")] = None

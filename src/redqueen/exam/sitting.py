@@ -43,6 +43,7 @@ def sit(
     max_tokens: int = agreed("tasks", "attempt_tokens", settings, runs, settings.tasks.attempt_tokens)
     with open_verifier(settings.verifier) as verifier:
         exam = asyncio.run(validated_exam(drafts, verifier))
+        examinees = replace(examinees, notes=(*examinees.notes, *_not_kept_out(exam, runs)))
         with seated(examinees, settings) as engine:
             names: dict[str, str | None] = {_BARE: None} | {name: name for name in examinees.members}
             asked = f"{len(exam):,} tasks, {attempts} sampled and 1 greedy attempt at each"
@@ -57,19 +58,23 @@ def sit(
             computed = {"device": engine.device.type, "dtype": str(engine.dtype).removeprefix("torch.")}
     given = {"form": str(form), "attempts": attempts, "k": k, "temperature": temperature, "max_tokens": max_tokens}
     how = {"exam": str(file), "bands": bands or there, **given, **computed}
-    told = replace(examinees, notes=(*examinees.notes, *_not_kept_out(exam, runs)))
-    return report(told, exam, answers.pop(_BARE), answers, how)
+    return report(examinees, exam, answers.pop(_BARE), answers, how)
 
 
 def _not_kept_out(exam: Sequence[ExamTask], runs: Mapping[str, Config]) -> list[str]:
-    """A line for each run whose teachers could have proposed what is asked. Files that are no longer there keep nothing
-    out, as far as can be told."""
+    """A line for each run whose teachers could have proposed what is asked, by its held-out files as they are now."""
     found: list[str] = []
     for what, settings in runs.items():
-        files = [exam_file(each) for each in settings.guard.held_out]
-        kept = read_held_out([file for file in files if file.is_file()]).keys
+        kept: set[str] = set()
+        unread: list[str] = []
+        for each in settings.guard.held_out:
+            try:
+                kept |= read_held_out([exam_file(each)]).keys
+            except InputError:
+                unread.append(each)
         open_to_it = sum(kept.isdisjoint(each.task.part_keys) for each in exam)
         if open_to_it:
             tasks = f"{open_to_it:,} of these {len(exam):,} tasks"
-            found.append(f"{what} did not keep {tasks} out of its race (guard.held_out)")
+            doubt = f", unless {', '.join(unread)} did, which cannot be read here" if unread else ""
+            found.append(f"{what} did not keep {tasks} out of its race (guard.held_out){doubt}")
     return found

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import tyro
 
-from redqueen.command import Command, console, positive, show
+from redqueen.command import Command, Configured, console, positive, show
 from redqueen.errors import InputError
 from redqueen.settings import Config
 from redqueen.training import arms
@@ -24,7 +24,7 @@ WIDEST = 100
 
 
 @dataclass(frozen=True, kw_only=True)
-class Train(Command):
+class Train(Configured):
     """Run a race: teachers propose, students solve, both learn, the weakest are replaced.
 
     The same command again resumes it. Ctrl-C finishes the phase and saves.
