@@ -126,6 +126,8 @@ def test_version(redqueen):
         ("exam pico --tasks.promts 3", "did you mean tasks.prompts?"),
         ("compare a b --rl.lr 1", "compare has no settings, and so no --rl.lr"),
         ("compare a b --config demo", "unknown option --config"),
+        ("train demo --tasks.seeds nowhere.jsonl", "nowhere.jsonl: No such file or directory; give a file"),
+        ("tasks . --rejected --reason dupl", "nothing is rejected for dupl; the reasons are "),
         ("verify", "verify needs FILE"),
         ("verify nowhere.py", "nowhere.py cannot be read: No such file"),
         ("verify a.py b.py", "unexpected argument b.py"),

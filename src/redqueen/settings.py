@@ -442,7 +442,7 @@ class Config(Section):
         if texts < MIN_ROWS and self.rl.frozen != "teachers":
             raise ConfigError(
                 f"tasks.prompts and tasks.proposals make {texts} texts, too few for a teacher to learn from",
-                f"make them {MIN_ROWS} or more, or freeze the teachers with rl.frozen",
+                f"make their product {MIN_ROWS} or more, or freeze the teachers with rl.frozen",
             )
 
     def _matches_can_be_made(self) -> None:

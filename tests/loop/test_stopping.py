@@ -65,7 +65,7 @@ def test_a_signal_saves_the_last_whole_step_and_the_race_goes_on_from_there(
                 break
         said, errors = process.communicate(timeout=120)
     assert (process.returncode, errors) == (0, "")
-    assert "stopping: the phase is finished and the run saved" in said
+    assert "stopping: first this phase is finished, then the run is saved" in said
     assert "stopped after step 1 of 3; the same command goes on from there" in said
     assert saved(folder) == [1], "which has no checkpoint in a race that nobody stops"
     with Store.read(folder) as records:

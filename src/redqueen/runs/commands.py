@@ -76,6 +76,7 @@ class Tasks(Command):
 
     def _filters(self) -> "Filters":
         from redqueen.runs.browse import Filters
+        from redqueen.tasks.protocol import Reason
 
         for option, rate in (("--solved-min", self.solved_min), ("--solved-max", self.solved_max)):
             if rate is None:
@@ -88,6 +89,8 @@ class Tasks(Command):
             raise InputError("--oversight is of no use with --rejected", "only tasks are set aside")
         if self.reason is not None and not self.rejected:
             raise InputError("--reason is of no use without --rejected", "only what was rejected has one")
+        if self.reason is not None and self.reason not in tuple(Reason):
+            raise InputError(f"nothing is rejected for {self.reason}", f"the reasons are {', '.join(Reason)}")
         return Filters(
             kind=self.kind,
             teacher=self.teacher,

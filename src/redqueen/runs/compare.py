@@ -29,6 +29,10 @@ if TYPE_CHECKING:
 
 UNEQUAL = 0.05
 """Arms whose compute differs by more are not compared at equal cost."""
+OWN_TASKS = (
+    "solve rates are at the tasks of each run's own teachers and say little of how good students are: "
+    "`redqueen exam RUN RUN` asks all the same"
+)
 SECONDS = "seconds"
 _SAME_RACE = (
     "run.seed",
@@ -157,7 +161,12 @@ def compare(folders: Sequence[Path]) -> Comparison:
     keys = dict.fromkeys(key for runs in arms_runs for key in _race(runs[0].settings))
     values = {key: tuple(runs[0].settings.get(key) for runs in arms_runs) for key in keys}
     differing = {key: each for key, each in values.items() if any(value != each[0] for value in each)}
-    notes = [*_unfinished(run for runs in arms_runs for run in runs), *_about_intervals(arms), *_unequal(arms)]
+    notes = [
+        *_unfinished(run for runs in arms_runs for run in runs),
+        *_about_intervals(arms),
+        OWN_TASKS,
+        *_unequal(arms),
+    ]
     return Comparison(tuple(arms), tuple(differences), differing, tuple(notes))
 
 

@@ -53,7 +53,7 @@ from redqueen.tasks.archive import CAPACITY, Archive, Entry, Trivial
 from redqueen.tasks.code import SEEDS
 from redqueen.tasks.code.code_o import CodeO
 from redqueen.tasks.guards import Caps, Guards, read_patterns
-from redqueen.tasks.library import read_held_out, read_seeds, validated_seeds
+from redqueen.tasks.library import Seed, read_held_out, read_seeds, validated_seeds
 from redqueen.tasks.protocol import Form, Kind, Task
 from redqueen.terminal import View
 from redqueen.toml import shown
@@ -121,6 +121,7 @@ class Rules:
 def read_rules(settings: Config) -> Rules:
     operators = variation.resolve(settings.evolution.operators)
     can_breed(settings, operators)
+    _own_seeds(settings)
     return Rules(operators, *open_guards(settings), open_benchmarks(settings))
 
 
@@ -222,11 +223,16 @@ def open_slices(settings: Config, base: Base, benchmarks: tuple[Benchmarked, ...
 
 async def open_seeds(settings: Config, verifier: Verifier) -> tuple[Task, ...]:
     """What teachers begin from: the user's file, run and found sound, or our own."""
+    own = _own_seeds(settings)
+    return tuple(SEEDS) if own is None else await validated_seeds(own, CodeO(), verifier)
+
+
+def _own_seeds(settings: Config) -> list[Seed] | None:
+    """Those that the settings name, not run yet."""
     if settings.tasks.seeds is None:
-        return tuple(SEEDS)
+        return None
     embedded = EMBEDDED.get(settings.tasks.seeds)
-    path = Path(settings.tasks.seeds) if embedded is None else embedded.seeds
-    return await validated_seeds(read_seeds(path), CodeO(), verifier)
+    return read_seeds(Path(settings.tasks.seeds) if embedded is None else embedded.seeds)
 
 
 def new_state(race: Race, seeds: Sequence[Task]) -> State:
@@ -308,7 +314,8 @@ def heeding_signals(view: View) -> Iterator[Callable[[], bool]]:
             os._exit(128 + number)
         asked = True
         line = (
-            "stopping: the phase is finished and the run saved; once more stops at once, and the last checkpoint stays"
+            "stopping: first this phase is finished, then the run is saved; once more stops at once, and the last "
+            "checkpoint stays"
         )
         try:
             # Not from here: the signal may have come while a line was being printed.
