@@ -88,8 +88,8 @@ def _over_steps(pyplot: Any, entries: Sequence[Entry], name: str, label: str) ->
 
 
 def band(runs: Sequence[Series]) -> tuple[list[int], list[float], list[float], list[float]]:
-    """Steps that any run has, the mean over runs, and its 95 % interval, of two runs from one to the other; of one the
-    mean again."""
+    """Steps that any run has, the mean over runs of a figure that is never below 0, and its 95 % interval, of two runs
+    from one to the other; of one the mean again."""
     steps = sorted({step for run in runs for step in run.steps})
     middle, low, high = [], [], []
     for step in steps:
@@ -97,6 +97,6 @@ def band(runs: Sequence[Series]) -> tuple[list[int], list[float], list[float], l
         mean = statistics.fmean(values) if values else math.nan
         half = spread(values) if len(values) > 1 else 0.0
         middle.append(mean)
-        low.append(mean - half)
+        low.append(max(mean - half, 0.0))
         high.append(mean + half)
     return steps, middle, low, high

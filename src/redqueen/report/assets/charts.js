@@ -35,15 +35,15 @@ const layout = (about) => ({
 // A line that ends at some steps and begins anew: nothing joins what is on both sides.
 const parted = (values, ends, between) => values.flatMap((value, at) => ends && ends.has(at) ? [value, between == null ? null : at + between] : [value]);
 
-// The room between both edges, a closed piece for every stretch without a gap.
-const band = (x, y, half) => {
+// The room between both edges, a closed piece for every stretch without a gap, as far as there can be values.
+const band = (x, y, half, [least, most]) => {
   const pieces = [[]];
   x.forEach((step, at) => {
     if (y[at] == null || half[at] == null) pieces.push([]);
     else pieces[pieces.length - 1].push([step, y[at], half[at]]);
   });
-  const closed = pieces.filter((piece) => piece.length > 1).map((piece) => [...piece.map(([step, mid, more]) => [step, mid + more]),
-    ...piece.slice().reverse().map(([step, mid, more]) => [step, mid - more]), [null, null]]).flat();
+  const closed = pieces.filter((piece) => piece.length > 1).map((piece) => [...piece.map(([step, mid, more]) => [step, Math.min(mid + more, most)]),
+    ...piece.slice().reverse().map(([step, mid, more]) => [step, Math.max(mid - more, least)]), [null, null]]).flat();
   return {x: closed.map(([step]) => step), y: closed.map(([, value]) => value)};
 };
 
@@ -58,7 +58,7 @@ const traces = (about) => about.lines.flatMap((line) => {
   if (about.stack) return [{...main, mode: "lines", stackgroup: "one", fillcolor: faint(line.colour, .55), line: {...main.line, width: .5}}];
   if (!line.half) return [main];
   return [{type: "scatter", mode: "lines", line: {width: 0}, hoverinfo: "skip", showlegend: false, legendgroup: main.name, fill: "toself",
-    fillcolor: faint(line.colour, .12), ...band(x, y, parted(line.half, line.ends))}, {...main, legendgroup: main.name}];
+    fillcolor: faint(line.colour, .12), ...band(x, y, parted(line.half, line.ends), about.within ?? [-Infinity, Infinity])}, {...main, legendgroup: main.name}];
 });
 
 // Nothing but zooming by the mouse: what a chart has for the keyboard is its table.
@@ -118,7 +118,7 @@ const seen = new IntersectionObserver((entries) => {
   }
 }, {rootMargin: "100px"});
 
-// about: {id, title, note, lines: [{name, y, colour, dash?, half?, text?, ends?}], share?, fromZero?, stack?, extra?}
+// about: {id, title, note, lines: [{name, y, colour, dash?, half?, text?, ends?}], share?, fromZero?, within?, stack?, extra?}
 RQ.chart = (place, about) => {
   let figure = document.getElementById(`chart-${about.id}`);
   if (!figure) {

@@ -172,14 +172,17 @@ const ARM_CHARTS = (kinds) => [...kinds.map((kind) => [`solve_rate/race/${kind}`
   ["entropy/teacher/", "Entropy of teachers"], ["entropy/student/", "Entropy of students"],
   ["length/teacher/", "Tokens of a proposal"], ["length/student/", "Tokens of an attempt"], ["sampled_tokens/race/", "Sampled tokens of a step"]];
 
+// Of what its intervals can hold: shares, then whatever is counted or has no sign, and rewards.
+const RANGE = (key) => [key.startsWith("reward/") ? -Infinity : 0, /^(solve_rate|valid)\//.test(key) ? 1 : Infinity];
+
 RQ.drawArms = (arms) => {
   const kinds = [...new Set(arms.flatMap((arm) => Object.keys(arm.series)).filter((key) => key.startsWith("solve_rate/race/")).map((key) => key.split("/")[2]))].filter(Boolean);
   document.getElementById("arms-note").textContent = `${arms.map((arm) => `${RQ.visible(arm.name)}: seeds ${arm.seeds.join(", ")}`).join("; ")}. ` +
-    (arms.some((arm) => arm.seeds.length > 1) ? "Lines are means over seeds as far as all have come, bands their 95 % intervals (Student's t); of two seeds from one to the other." : "One seed each: no interval can be given.");
+    (arms.some((arm) => arm.seeds.length > 1) ? "Lines are means over seeds as far as all have come, bands their 95 % intervals (Student's t), as far as there can be values; of two seeds from one to the other." : "One seed each: no interval can be given.");
   const place = document.getElementById("arm-charts");
   for (const [key, title] of ARM_CHARTS(kinds)) {
     const drawn = arms.flatMap((arm, at) => arm.series[key] ? [{name: arm.name, y: arm.series[key].mean, half: arm.series[key].half, colour: RQ.colour(at), dash: RQ.dash(at)}] : []);
-    if (drawn.length) RQ.chart(place, {id: `arm-${key.replaceAll("/", "-")}`, title, lines: drawn, raw: true});
+    if (drawn.length) RQ.chart(place, {id: `arm-${key.replaceAll("/", "-")}`, title, lines: drawn, raw: true, within: RANGE(key)});
   }
 };
 
