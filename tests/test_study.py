@@ -460,7 +460,9 @@ def test_a_band_is_the_mean_of_the_runs_and_its_interval():
     assert (low[1], high[1]) == (2, 2)
     _, _, low, high = plots.band([Series({1: (value, 1)}) for value in (1, 2, 3)])
     half = student_t(2) / math.sqrt(3)
-    assert (low[0], high[0]) == (pytest.approx(2 - half), pytest.approx(2 + half))
+    assert (low[0], high[0]) == (0, pytest.approx(2 + half)), "nothing that is drawn is below 0"
+    _, _, low, _ = plots.band([Series({1: (value, 1)}) for value in (11, 12, 13)])
+    assert low[0] == pytest.approx(12 - half)
 
 
 def test_pictures_are_small_and_the_same_every_time(found, tmp_path):
