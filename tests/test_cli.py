@@ -92,6 +92,12 @@ def test_every_commands_help_shows_the_settings_that_it_uses_and_no_others(redqu
     assert ("--config" in out) == configured
 
 
+def test_a_setting_is_written_in_a_commands_help_as_in_that_of_train(redqueen):
+    written = "--evolution.operators NAME,FILE.py:NAME"
+    for name in ("train", "bench operators"):
+        assert written in redqueen(*name.split(), "--help")[1]
+
+
 def test_help_of_a_group_lists_its_commands(redqueen):
     status, out, _ = redqueen("bench", "--help")
     assert status == 0

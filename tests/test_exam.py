@@ -484,7 +484,8 @@ def test_an_exam_says_which_races_did_not_keep_it_out(redqueen, run, exam, tmp_p
     def said(what, tasks, *held_out):
         given = [("guard.held_out", ",".join(map(str, held_out)))]
         (kept / "config.toml").write_text(dump(load(str(run / "config.toml"), given if held_out else [])))
-        out = redqueen("exam", what, "--tasks", tasks, "--attempts", 1, *HERE)[1]
+        status, out, _ = redqueen("exam", what, "--tasks", tasks, "--attempts", 1, *HERE)
+        assert status == 0
         assert (
             out.count("unless")
             == out.count("cannot be read here")

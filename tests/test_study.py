@@ -454,15 +454,15 @@ def test_means_and_differences_have_their_intervals_over_seeds():
 
 
 def test_a_band_is_the_mean_of_the_runs_and_its_interval():
-    steps, middle, low, high = plots.band([Series({1: (1, 1), 2: (4, 2)}), Series({1: (3, 1)})])
+    steps, middle, low, high = plots.band([Series({1: (1, 1), 2: (4, 2)}), Series({1: (3, 1)})], 9)
     assert (steps, middle) == ([1, 2], [2, 2])
     assert (low[0], high[0]) == (1, 3)
     assert (low[1], high[1]) == (2, 2)
-    _, _, low, high = plots.band([Series({1: (value, 1)}) for value in (1, 2, 3)])
+    _, _, low, high = plots.band([Series({1: (value, 1)}) for value in (1, 2, 3)], 9)
     half = student_t(2) / math.sqrt(3)
     assert (low[0], high[0]) == (0, pytest.approx(2 + half)), "nothing that is drawn is below 0"
-    _, _, low, _ = plots.band([Series({1: (value, 1)}) for value in (11, 12, 13)])
-    assert low[0] == pytest.approx(12 - half)
+    _, _, low, high = plots.band([Series({1: (value, 1)}) for value in (11, 12, 13)], 13)
+    assert (low[0], high[0]) == (pytest.approx(12 - half), 13)
 
 
 def test_pictures_are_small_and_the_same_every_time(found, tmp_path):

@@ -12,7 +12,7 @@ import io
 import re
 from collections.abc import Collection, Mapping, Sequence
 from itertools import groupby
-from typing import Annotated, Any, TypeVar, get_args, get_origin
+from typing import Annotated, Any, TypeVar, get_args, get_origin, get_type_hints
 
 import tyro
 from pydantic import create_model
@@ -138,8 +138,9 @@ def _with_used_settings(command: type[C]) -> type[C]:
 def _part(model: type[Section], uses: Collection[str], prefix: str = "") -> type[Section]:
     """A model of these settings alone."""
     fields: dict[str, Any] = {}
+    kinds = get_type_hints(model, include_extras=True)
     for name, field in model.model_fields.items():
-        kind: Any = field.annotation
+        kind = kinds[name]
         if prefix + name in uses:
             fields[name] = (kind, field)
         elif any(each.startswith(f"{prefix}{name}.") for each in uses):

@@ -47,10 +47,13 @@ MAX_FILE_BYTES = 8_000_000
 class Doctor(Configured):
     """What this machine offers: cores, device, isolation, and what is missing."""
 
-    uses = ("verifier", "engine")
+    uses = (
+        "verifier.minimum", "verifier.run_unprotected",
+        "engine.device", "engine.dtype", "engine.rank", "engine.target_modules",
+    )  # fmt: skip
     base: Annotated[str | None, tyro.conf.arg(metavar="NAME")] = None
-    """Also say what fits with this base: one as in --engine.base, or random:tiny, random:135m, random:0.5b, random:7b
-    for the shape alone."""
+    """Also say what fits with this base: a known name, a folder, a .gguf file or a hub id, or random:tiny, random:135m,
+    random:0.5b, random:7b for the shape alone."""
     members: int = 8
     """How many members it shall carry, of the rank in --engine.rank."""
     json: bool = False
@@ -150,11 +153,12 @@ class Examples(Configured):
 class Diversity(Configured):
     """How far apart adapters are: in their weights, and with --base in what they say."""
 
-    uses = ("engine",)
+    uses = ("engine.device", "engine.dtype", "engine.rows")
     folders: Annotated[tuple[Path, ...], tyro.conf.arg(metavar="FOLDER FOLDER...", help_behavior_hint="")]
     """PEFT folders of one base, two or more."""
     base: Annotated[str | None, tyro.conf.arg(metavar="NAME")] = None
-    """Also compare what they say on a few bundled prompts, with this base, as in --engine.base (minutes on a CPU)."""
+    """Also compare what they say on a few bundled prompts, with this base: a known name, a folder or a
+    hub id (minutes on a CPU)."""
     json: bool = False
     """Print one line of JSON."""
 
@@ -166,6 +170,12 @@ class Diversity(Configured):
         show(folders.compare(self.folders, self.base, self.settings.engine), as_json=self.json)
 
 
+_SIMULATED = (
+    "population.teachers", "population.students", "match",
+    "evolution.every", "evolution.share", "evolution.elites", "evolution.fitness", "evolution.selection",
+)  # fmt: skip
+
+
 @dataclass(frozen=True, kw_only=True)
 class SimulateRatings(Configured):
     """Whether ratings find out who is good, and evolution drops the right ones: races with known skills, no model.
@@ -173,7 +183,7 @@ class SimulateRatings(Configured):
     Births are raced under our rules and the paper's, whatever match.rule and evolution.rule say.
     """
 
-    uses = ("population", "match", "evolution")
+    uses = _SIMULATED
     teachers: int = 8
     """How many, instead of --population.teachers."""
     students: int = 8
@@ -208,7 +218,7 @@ class SimulateRatings(Configured):
 class SimulateLineage(Configured):
     """Who descends from whom in a race with known skills and no model, as a tree."""
 
-    uses = ("population", "match", "evolution")
+    uses = (*_SIMULATED, "evolution.rule", "evolution.operators")
     births: int = 5
     """Events, one every --evolution.every steps."""
     seed: int = 0

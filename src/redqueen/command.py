@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 
 N = TypeVar("N", int, float)
 DEFAULTS = Config()
+COMPUTED = ("engine.base", "engine.device", "engine.dtype", "engine.rows")
+"""What of the engine is this machine's business, where adapters bring the rest."""
 _COUNT = re.compile("[1-9][0-9]{0,8}", re.ASCII)
 
 

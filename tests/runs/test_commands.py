@@ -44,7 +44,8 @@ IDS = torch.tensor([[5, 17, 80, 3, 3, 44, 9, 61, 2, 30]])
 
 def call(*words: object) -> None:
     name, rest = arguments.match([str(word) for word in words], COMMANDS)
-    command, _ = arguments.parse(COMMANDS[name], name, rest)
+    command, overrides = arguments.parse(COMMANDS[name], name, rest)
+    assert not overrides
     command.run()
 
 

@@ -202,8 +202,13 @@ def test_a_shown_thought_goes_step_by_step_to_what_is_asked_for(example):
         *steps, last = text.splitlines()
         assert len(steps) >= 4, "a line for each"
         assert example.task.outputs[0] in last
-        for left, sign, right, total in re.findall(r"(\d+) ([-+]) (\d+) = (\d+)", text):
-            assert int(left) + int(sign + right) == int(total)
+    total = 0
+    for number, parity, said in re.findall(
+        r"(\d+): (odd|even), total = (?:.* = )?(-?\d+)", example.thought + example.search
+    ):
+        total = 0 if number == "3" else total
+        total += int(number) if int(number) % 2 else -1
+        assert (parity, int(said)) == ("odd" if int(number) % 2 else "even", total)
     assert f"Try {example.task.inputs[0]}:" in example.search.splitlines()
 
 

@@ -18,11 +18,11 @@ COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#0
 """Okabe and Ito's, which can be told apart by everybody; with the lines below also in print."""
 LINES = ("-", "--", "-.", ":", (0, (5, 1)), (0, (3, 1, 1, 1)), (0, (1, 1)))
 CURVES = {
-    "solve-rate": ("solve rate", "share of attempts that are right"),
-    "lines": ("lines", "lines of a task's program, mean"),
-    "coverage": ("coverage", "cells of structures ever filled"),
+    "solve-rate": ("solve rate", "share of attempts that are right", 1.0),
+    "lines": ("lines", "lines of a task's program, mean", math.inf),
+    "coverage": ("coverage", "cells of structures ever filled", math.inf),
 }
-"""By file, the measure and what its axis says."""
+"""By file, the measure, what its axis says, and the most that it can be; the least is 0."""
 
 
 def draw(entries: Sequence[Entry], outcomes: Sequence[Outcome], base: Mapping[str, float], folder: Path) -> list[Path]:
@@ -73,11 +73,11 @@ def _exam(pyplot: Any, outcomes: Sequence[Outcome], base: Mapping[str, float]) -
     return figure
 
 
-def _over_steps(pyplot: Any, entries: Sequence[Entry], name: str, label: str) -> Any:
+def _over_steps(pyplot: Any, entries: Sequence[Entry], name: str, label: str, most: float) -> Any:
     figure, axes = pyplot.subplots(figsize=(6.4, 3.6))
     for at, arm in enumerate(dict.fromkeys(entry.arm for entry in entries)):
         found = curves([entry.folder for entry in entries if entry.arm == arm], name)
-        steps, middle, low, high = band(found)
+        steps, middle, low, high = band(found, most)
         colour = COLOURS[at % len(COLOURS)]
         axes.plot(steps, middle, color=colour, linestyle=LINES[at % len(LINES)], linewidth=1.4, label=arm)
         axes.fill_between(steps, low, high, color=colour, alpha=0.12, linewidth=0)
@@ -87,9 +87,9 @@ def _over_steps(pyplot: Any, entries: Sequence[Entry], name: str, label: str) ->
     return figure
 
 
-def band(runs: Sequence[Series]) -> tuple[list[int], list[float], list[float], list[float]]:
-    """Steps that any run has, the mean over runs of a figure that is never below 0, and its 95 % interval, of two runs
-    from one to the other; of one the mean again."""
+def band(runs: Sequence[Series], most: float) -> tuple[list[int], list[float], list[float], list[float]]:
+    """Steps that any run has, the mean over runs of a figure from 0 to `most`, and its 95 % interval, of two runs from
+    one to the other; of one the mean again."""
     steps = sorted({step for run in runs for step in run.steps})
     middle, low, high = [], [], []
     for step in steps:
@@ -98,5 +98,5 @@ def band(runs: Sequence[Series]) -> tuple[list[int], list[float], list[float], l
         half = spread(values) if len(values) > 1 else 0.0
         middle.append(mean)
         low.append(max(mean - half, 0.0))
-        high.append(mean + half)
+        high.append(min(mean + half, most))
     return steps, middle, low, high

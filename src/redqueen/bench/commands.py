@@ -12,6 +12,10 @@ if TYPE_CHECKING:
     from redqueen.bench.workload import Options
 
 
+ON_BASE = ("engine.device", "engine.dtype", "engine.rank", "engine.alpha", "engine.target_modules")
+"""The base itself is --base or --shape."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class BenchVerifier(Configured):
     """The verifier beside what one would use instead: same programs, same run."""
@@ -38,11 +42,11 @@ class BenchVerifier(Configured):
 class _OnBase(Configured):
     """A benchmark of the engine."""
 
-    uses = ("engine",)
+    uses = ON_BASE
     shape: Annotated[str, tyro.conf.arg(metavar="tiny|1m|135m|0.5b|7b")] = "tiny"
     """A base of this shape with random weights."""
     base: Annotated[str | None, tyro.conf.arg(metavar="NAME")] = None
-    """Instead: a real base, as in --engine.base."""
+    """Instead: a real base: a known name, a folder, a .gguf file or a hub id."""
     rank: int | None = None
     """The adapters' rank; --engine.rank when left out."""
     json: bool = False
@@ -125,6 +129,7 @@ class BenchUpdate(_Comparison):
 class BenchMembers(_OnBase):
     """What members cost beside the base: memory, and the time to swap one in."""
 
+    uses = (*ON_BASE, "engine.rows")
     members: int = 100
     """How many."""
 
@@ -140,7 +145,7 @@ class BenchMembers(_OnBase):
 class BenchOperators(_OnBase):
     """What a child costs with every operator, beside PyPI's populora: same slots, same rank, same run."""
 
-    uses = ("engine", "evolution.operators")
+    uses = ("engine.device", "engine.alpha", "engine.target_modules", "evolution.operators")
     shape: Annotated[str, tyro.conf.arg(metavar="tiny|1m|135m|0.5b|7b")] = "7b"
     """The slots of a base of this shape; no base is made."""
     rank: int = 32

@@ -23,7 +23,7 @@ from redqueen.phases.state import State
 from redqueen.settings import Config
 from redqueen.terminal import Quiet
 from redqueen.training import arms
-from redqueen.training.train import adapters, new_state, open_guards, open_race, open_seeds
+from redqueen.training.train import adapters, new_state, open_guards, open_race, open_seeds, own_seeds
 from redqueen.verifier import LocalVerifier
 
 if TYPE_CHECKING:
@@ -98,6 +98,7 @@ def measure(settings: Config, names: Sequence[str], steps: int, warmup: int) -> 
         raise InputError("an arm is named twice", "name each once")
     of_arm = {name: arms.apply(settings, None if name == POPULATION else name) for name in names}
     guards, _ = open_guards(settings)
+    own_seeds(settings)
     operators = variation.resolve(settings.evolution.operators)
     members = [f"{name}/{member}" for name, arm in of_arm.items() for member in adapters(arm)]
     with (

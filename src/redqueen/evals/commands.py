@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 
 import tyro
 
-from redqueen.command import Configured, positive, print_json, printable, show
+from redqueen.command import COMPUTED, Configured, positive, print_json, printable, show
 from redqueen.errors import InputError
 from redqueen.runs.benchmarks import TEMPERATURE
 
@@ -19,7 +19,7 @@ class Eval(Configured):
     Every answer is written down as soon as it is graded; the same command goes on where it stopped.
     """
 
-    uses = ("verifier", "engine")
+    uses = ("verifier", *COMPUTED)
     what: Annotated[tuple[str, ...], tyro.conf.arg(metavar="RUN|RUN:STEP|RUN/ID|FOLDER|BASE...", help_behavior_hint="")]
     """Runs (their newest checkpoints, or those of a step), single members, PEFT folders, or a base; all of one base."""
     suite: Annotated[str | None, tyro.conf.arg(metavar="code|math|all|NAME,NAME")] = None

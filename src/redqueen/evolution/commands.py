@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 class Operators(Configured):
     """The operators that make children, and which of them evolution uses."""
 
-    uses = ("evolution",)
+    uses = ("evolution.operators",)
     json: bool = False
     """Print one line of JSON."""
 
@@ -35,7 +35,7 @@ class Operators(Configured):
 class Breed(Configured):
     """Make a child of one or two adapters: a new PEFT folder. The parents stay as they are."""
 
-    uses = ("engine",)
+    uses = ("engine.device",)
     operator: Annotated[str, tyro.conf.arg(metavar="OPERATOR")]
     """One of those that `redqueen operators` lists, or FILE.py:NAME."""
     parents: Annotated[tuple[Path, ...], tyro.conf.arg(metavar="FOLDER")]

@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 
 import tyro
 
-from redqueen.command import Configured, positive, printable, show
+from redqueen.command import COMPUTED, Configured, positive, printable, show
 from redqueen.errors import InputError
 
 
@@ -19,7 +19,7 @@ class Exam(Configured):
     --tasks.attempt-tokens change them.
     """
 
-    uses = ("verifier", "engine", "tasks.form", "tasks.attempt_tokens", "rl.temperature")
+    uses = ("verifier", *COMPUTED, "tasks.form", "tasks.attempt_tokens", "rl.temperature")
     what: Annotated[tuple[str, ...], tyro.conf.arg(metavar="RUN|RUN:STEP|FOLDER|BASE...", help_behavior_hint="")]
     """Runs (their newest checkpoints, or those of a step), PEFT folders, or a base; all of one base."""
     tasks: Annotated[str | None, tyro.conf.arg(metavar="FILE.jsonl|NAME")] = None

@@ -64,17 +64,23 @@ def sit(
 def _not_kept_out(exam: Sequence[ExamTask], runs: Mapping[str, Config]) -> list[str]:
     """A line for each run whose teachers could have proposed what is asked, by its held-out files as they are now."""
     found: list[str] = []
+    asked = [each.task.part_keys for each in exam]
+    held_out = {name: _keys(name) for name in {each for one in runs.values() for each in one.guard.held_out}}
     for what, settings in runs.items():
-        kept: set[str] = set()
-        unread: list[str] = []
-        for each in settings.guard.held_out:
-            try:
-                kept |= read_held_out([exam_file(each)]).keys
-            except InputError:
-                unread.append(each)
-        open_to_it = sum(kept.isdisjoint(each.task.part_keys) for each in exam)
+        files = [(name, held_out[name]) for name in settings.guard.held_out]
+        kept = frozenset[str]().union(*(keys for _, keys in files if keys is not None))
+        unread = [name for name, keys in files if keys is None]
+        open_to_it = sum(kept.isdisjoint(keys) for keys in asked)
         if open_to_it:
             tasks = f"{open_to_it:,} of these {len(exam):,} tasks"
             doubt = f", unless {', '.join(unread)} did, which cannot be read here" if unread else ""
             found.append(f"{what} did not keep {tasks} out of its race (guard.held_out){doubt}")
     return found
+
+
+def _keys(held_out: str) -> frozenset[str] | None:
+    """Of the programs in a held-out file; None where it cannot be read any more."""
+    try:
+        return read_held_out([exam_file(held_out)]).keys
+    except InputError:
+        return None

@@ -139,7 +139,7 @@ def _members(store: Store, settings: Config, population: Population, last: range
     figures = [by_subject(store, name) for name in ("reward", "valid", "solve_rate")]
     ages = generations({id: member.birth.parents for id, member in everybody(population).items()})
     rows = []
-    for member in (each for role in Role for each in sorted(population.of(role), key=lambda one: -one.rating.mu)):
+    for member in (each for role in Role for each in sorted(population.of(role), key=lambda one: -one.rating.lower)):
         rating = "-" if settings.population.single else f"{member.rating.mu:.1f} ±{member.rating.sigma:.1f}"
         means = (_two(each.get(member.id, Series({})).mean(last)) for each in figures)
         rows.append((member.id, str(member.role), rating, *means, origin(member.birth, ages[member.id])))

@@ -56,11 +56,8 @@ def examine(folder: Path, member: str, children: int, updates: int) -> Retention
 
 async def _measured(race: Race, state: State, tested: Member, children: int, updates: int) -> Retention:
     mates = [each for each in state.population.of(tested.role) if each.id != tested.id]
-    mate = max(mates, key=lambda each: each.rating.mu, default=None)
-    opponent = max(
-        state.population.students if tested.role is Role.TEACHER else state.population.teachers,
-        key=lambda each: each.rating.mu,
-    )
+    mate = max(mates, key=lambda each: each.rating.lower, default=None)
+    opponent = state.population.best(Role.STUDENT if tested.role is Role.TEACHER else Role.TEACHER)
 
     async def practice(
         members: Sequence[MemberId], frozen: Sequence[MemberId], update: int

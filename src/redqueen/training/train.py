@@ -40,7 +40,7 @@ from redqueen.phases.race import SOLO, Race
 from redqueen.phases.record import LOOKED
 from redqueen.phases.state import State, restored
 from redqueen.population.board import Board
-from redqueen.population.members import Population, Role, founders
+from redqueen.population.members import Population, founders
 from redqueen.population.members import restore as restore_population
 from redqueen.runs.checkpoints import Loaded
 from redqueen.runs.run import CONFIG, FORKED_FROM, Run, fork, origin_of
@@ -78,8 +78,6 @@ class Reached:
 
     steps: int
     """That are done."""
-    best: MemberId
-    """The best student, by the name of its adapter."""
     summary: Summary | None
     """None before its end."""
 
@@ -121,7 +119,7 @@ class Rules:
 def read_rules(settings: Config) -> Rules:
     operators = variation.resolve(settings.evolution.operators)
     can_breed(settings, operators)
-    _own_seeds(settings)
+    own_seeds(settings)
     return Rules(operators, *open_guards(settings), open_benchmarks(settings))
 
 
@@ -157,7 +155,7 @@ def reached(run: Run, settings: Config, steps: int, population: Population) -> R
     if steps >= settings.run.steps:
         summary = summarise(run.store, settings, population)
         write_report(run.folder, summary)
-    return Reached(steps, SOLO if settings.population.single else population.best(Role.STUDENT).id, summary)
+    return Reached(steps, summary)
 
 
 def open_guards(settings: Config) -> tuple[Guards, list[str]]:
@@ -223,11 +221,11 @@ def open_slices(settings: Config, base: Base, benchmarks: tuple[Benchmarked, ...
 
 async def open_seeds(settings: Config, verifier: Verifier) -> tuple[Task, ...]:
     """What teachers begin from: the user's file, run and found sound, or our own."""
-    own = _own_seeds(settings)
+    own = own_seeds(settings)
     return tuple(SEEDS) if own is None else await validated_seeds(own, CodeO(), verifier)
 
 
-def _own_seeds(settings: Config) -> list[Seed] | None:
+def own_seeds(settings: Config) -> list[Seed] | None:
     """Those that the settings name, not run yet."""
     if settings.tasks.seeds is None:
         return None
