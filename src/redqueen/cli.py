@@ -340,14 +340,14 @@ def _account(job: "Job", outcome: "Outcome") -> str:
 
     result = outcome.results[0]
     reasons = {
-        Status.TIMEOUT: f"it ran past its limit of {job.limits.cpu_s:g} s of CPU time",
+        Status.TIMEOUT: f"it ran past its limit of {job.limits.cpu_s:g} s, or waits for what cannot come",
         Status.MEMORY: f"it wanted more than its {job.limits.memory_mb} MB of memory",
         Status.CRASH: "its process died of a signal of its own making",
         Status.VIOLATION: "it tried a system call that no program may make",
         Status.TOO_LONG: "the program, its result or what it printed is over the size limit",
         Status.OPAQUE: "its result is not made of plain values",
         Status.NO_RESULT: "it ended without giving a result",
-        Status.NONDETERMINISTIC: "two runs of it disagree",
+        Status.NONDETERMINISTIC: "its runs disagree",
         Status.BAD_REPLY: "its process sent a reply that no honest run sends",
     }
     if result.status is Status.OK and job.mode is Mode.PROGRAM:
@@ -359,7 +359,9 @@ def _account(job: "Job", outcome: "Outcome") -> str:
     else:
         hint = _HINTS.get(result.exception or "")
         lines = [printable(result.verdict) + (f": {hint}" if hint else "")]
-    runs = "two runs" if job.twice else "one run"
+    if result.status is Status.NONDETERMINISTIC:
+        lines += [f"  run {number}: {printable(run[0].verdict)}" for number, run in enumerate(outcome.runs, 1)]
+    runs = "one run" if job.seeds == 1 else "two runs"
     return "\n".join([*lines, f"({outcome.cpu_ms:.1f} ms of CPU time in {runs}, isolation {outcome.tier})"])
 
 

@@ -46,5 +46,10 @@ class IsolationError(UserError):
     """This machine cannot isolate untrusted programs as strongly as was asked."""
 
 
+class MachineError(UserError):
+    """The machine failed us for longer than we wait: no memory, no processes, no time. Nothing is wrong with any
+    program, and whatever was under way can be begun again."""
+
+
 class VerifierFault(Fault):
     """The pool of the verifier cannot go on."""

@@ -1,7 +1,7 @@
 # group: cpu
 # input: 1
 # expect: timeout
-# why: takes a lock twice: no CPU is used and only the wall clock notices
+# why: takes a lock twice: no CPU is used and no limit runs out
 import threading
 def f(x):
     lock = threading.Lock()

@@ -36,7 +36,7 @@ def test_the_order_of_adding_does_not_matter(given, random):
 
 def test_a_job_that_runs_twice_counts_twice():
     counted = Counted(Silent())
-    jobs = [Job.calls("a", ["1"]), Job.calls("b", ["1"], twice=False), Job.literals(["1", "2"])]
+    jobs = [Job.calls("a", ["1"]), Job.calls("b", ["1"], seeds=1), Job.literals(["1", "2"])]
     outcomes = asyncio.run(counted.run(jobs))
     assert [outcome.tier for outcome in outcomes] == ["a", "b", ""]
     assert counted.runs == 2 + 1 + 1

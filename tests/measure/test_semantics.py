@@ -132,7 +132,7 @@ def test_a_batch_is_one_job_for_each_program_and_a_single_run(verifier):
     tasks = [task(MERGE, "[], 1"), Task("riddle"), task(MERGE, "[], 2"), task("def f(x):\n    return x")]
     first, riddle, again, other = asyncio.run(behaviours(tasks, recorder))
     assert [job.source for job in recorder.jobs] == [MERGE, tasks[3].program]
-    assert not any(job.twice for job in recorder.jobs)
+    assert not any(job.seeds > 1 for job in recorder.jobs)
     assert (first, riddle) == (again, None)
     assert other not in (first, None)
 

@@ -298,7 +298,7 @@ TURNCOATS = {
 @pytest.mark.parametrize("name", TURNCOATS)
 @pytest.mark.parametrize("kind", ["code_o", "code_i"])
 def test_what_validates_is_what_a_grader_gets(name, kind, verifier):
-    order = verifier.run_sync([Job.calls("def f():\n    return list({'a', 'b', 'c', 'd', 'e'})[0]", [""], twice=False)])
+    order = verifier.run_sync([Job.calls("def f():\n    return list({'a', 'b', 'c', 'd', 'e'})[0]", [""], seeds=1)])
     source = TURNCOATS[name].replace("FIRST", order[0].results[0].value or "")
     became = propose(all_kinds()[kind], verifier, pair(source, "5"))
     if isinstance(became, Rejection):

@@ -17,15 +17,13 @@ import pytest
 from conftest import start
 from corpus import ATTACK_PRELOAD, IMPORT_FAILED, OWN, Program, load
 
-from redqueen.verifier import Job, Limits, Tier
+from redqueen.verifier import Job, Tier
 from redqueen.verifier.zygotes import GUEST, PRELOAD
 
 MORE = os.environ.get("REDQUEEN_HOSTILE")
 CANARY_FOLDER = Path("/tmp/redqueen-canary")
 PORT = 45991
 SECRET = f"CANARY-SECRET-{secrets.token_hex(8)}"
-ALONE = Limits(wall_s=2.0)
-"""Nothing else runs beside the program: one that waits for ever need not be waited for as long as usual."""
 HONEST = "def f(x):\n    return sorted({x, 3, 1}), len('abc'), repr(1.5), {'k': [None, True]}"
 HONEST_VERDICT = "ok:([1, 2, 3], 3, '1.5', {'k': [None, True]})"
 
@@ -105,7 +103,7 @@ def house(request) -> Iterator[House]:
 
 
 def survive(house: House, program: Program) -> None:
-    [outcome] = house.verifier.run_sync([program.job(ALONE)])
+    [outcome] = house.verifier.run_sync([program.job()])
     [result] = outcome.results
     assert program.allows(result.verdict), f"{result.verdict[:200]} is none of {' '.join(program.expect)}"
     assert SECRET not in repr(outcome)

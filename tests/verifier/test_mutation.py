@@ -17,7 +17,7 @@ from redqueen.verifier import Job, Limits, LocalVerifier, Tier, pool, zygotes
 PROGRAMS = load(OWN)
 NO_ZYGOTE_FILTER = ("service.py", "isolation.install_zygote_filter(machine)", "pass")
 NO_CHILD_FILTER = ("isolation.py", "if seccomp:\n            refused |=", "if False:\n            refused |=")
-NO_CPU_TIMER = ("isolation.py", "refused |= syscall(settime, cpu_timer, 0, cpu_limit, None)", "pass")
+NO_CPU_TIMER = ("isolation.py", "refused |= syscall(settime, own_timer, 0, own_limit, None)", "pass")
 NO_MEMORY_LIMIT = ("isolation.py", "setrlimit(resource.RLIMIT_AS, (memory_bytes, memory_bytes))", "pass")
 NO_NAMESPACES = ("service.py", 'if "namespaces" in walls:', "if False:")
 NO_LITERALS = (
@@ -74,7 +74,7 @@ def test_a_pool_that_lacks_a_layer_is_refused_by_its_canaries(changes, monkeypat
 
 
 def test_without_the_cpu_timer_a_loop_costs_more_than_its_limit(monkeypatch, tmp_path) -> None:
-    loop = Job.calls("def f():\n    while True: pass", [""], twice=False, limits=Limits(cpu_s=0.1, wall_s=2.0))
+    loop = Job.calls("def f():\n    while True: pass", [""], seeds=1, limits=Limits(cpu_s=0.1))
     with start(Tier.SECCOMP) as whole:
         [outcome] = whole.run_sync([loop])
         assert outcome.results[0].verdict == "timeout"
@@ -113,7 +113,7 @@ SECOND_WALL = {
 def test_namespaces_hold_when_seccomp_is_off_and_nothing_does_without_them(monkeypatch, tmp_path) -> None:
     import socket
 
-    jobs = [Job.calls(source, [""], twice=False) for source, _ in SECOND_WALL.values()]
+    jobs = [Job.calls(source, [""], seeds=1) for source, _ in SECOND_WALL.values()]
     expected = [verdict for _, verdict in SECOND_WALL.values()]
     hold_off_canaries(monkeypatch)
     with socket.create_server(("127.0.0.1", 45992)):

@@ -8,12 +8,12 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from redqueen.verifier.guest import literals
+from redqueen.verifier.guest import literals, wire
 from redqueen.verifier.jobs import Job, Limits, Mode, Result, Status
-from redqueen.verifier.replies import Ending, agree, judge, most_bytes, results_wanted
+from redqueen.verifier.machine import Stopped
+from redqueen.verifier.replies import Ending, agree, judge, lone_deaths, most_bytes, results_wanted
 
 TOKEN = "5f2c"
-WALL_S = 2.0
 LIMITS = Limits(cpu_s=1.0, value_chars=30, stdout_bytes=50)
 JOBS = {
     Mode.CALLS: Job.calls("def f(x): return x", ["1", "2"], limits=LIMITS),
@@ -35,12 +35,12 @@ def perfect(job: Job) -> bytes:
     return frame(*[PERFECT[job.mode]] * results_wanted(job))
 
 
-def ended(data: bytes, wait_status: int = 0, cpu_s: float = 0.0, wall_s: float = 0.0) -> Ending:
-    return Ending(wait_status, cpu_s, wall_s, data)
+def ended(data: bytes, wait_status: int = 0, **rest) -> Ending:
+    return Ending(int(wait_status), data, **rest)
 
 
 def statuses(job: Job, ending: Ending) -> set[Status]:
-    results = judge(job, TOKEN, WALL_S, ending)
+    results = judge(job, TOKEN, ending)
     assert len(results) == results_wanted(job)
     return {result.status for result in results}
 
@@ -49,7 +49,7 @@ def line_result(line: str, mode: Mode = Mode.ARGUMENTS) -> Result:
     """What one line of an otherwise perfect reply comes to."""
     job = JOBS[mode]
     wanted = results_wanted(job)
-    *others, last = judge(job, TOKEN, WALL_S, ended(frame(*[PERFECT[mode]] * (wanted - 1), line)))
+    *others, last = judge(job, TOKEN, ended(frame(*[PERFECT[mode]] * (wanted - 1), line)))
     assert {result.status for result in others} <= {Status.OK}
     return last
 
@@ -69,16 +69,16 @@ replies = (
     | st.sampled_from([b"", perfect(JOBS[Mode.CALLS])])
 )
 wait_statuses = st.just(0) | st.integers(0, 0xFFFF) | st.integers(-(2**31), 2**31 - 1)
-seconds = st.floats(allow_nan=True, allow_infinity=True)
+ends = st.none() | st.sampled_from(Stopped)
 
 
 @settings(unhurried, max_examples=400)
-@given(st.sampled_from(list(JOBS.values())), replies, wait_statuses, seconds, seconds)
-@example(JOBS[Mode.CALLS], f"{TOKEN}\nend\n".encode(), 0, 0.0, 0.0)  # head and tail share a newline
-@example(JOBS[Mode.PROGRAM], f"{TOKEN}\n\nend\n".encode(), 0, 0.0, 0.0)
-@example(JOBS[Mode.PROGRAM], f"{TOKEN}\nok {'[' * 500}\nend\n".encode(), 0, 0.0, 0.0)
-def test_any_ending_comes_to_one_result_per_call(job, data, wait_status, cpu_s, wall_s):
-    results = judge(job, TOKEN, WALL_S, Ending(wait_status, cpu_s, wall_s, data))
+@given(st.sampled_from(list(JOBS.values())), replies, wait_statuses, st.booleans(), ends, st.booleans())
+@example(JOBS[Mode.CALLS], f"{TOKEN}\nend\n".encode(), 0, False, None, True)  # head and tail share a newline
+@example(JOBS[Mode.PROGRAM], f"{TOKEN}\n\nend\n".encode(), 0, False, None, True)
+@example(JOBS[Mode.PROGRAM], f"{TOKEN}\nok {'[' * 500}\nend\n".encode(), 0, False, None, True)
+def test_any_ending_comes_to_one_result_per_call(job, data, wait_status, spent, stopped, contained):
+    results = judge(job, TOKEN, Ending(wait_status, data, spent, stopped), contained)
     assert len(results) == results_wanted(job)
     for result in results:
         assert (result.value is not None) == (result.status is Status.OK)
@@ -92,7 +92,7 @@ def test_any_ending_comes_to_one_result_per_call(job, data, wait_status, cpu_s, 
 
 @modes
 def test_a_perfect_reply_is_believed(mode):
-    results = judge(JOBS[mode], TOKEN, WALL_S, ended(perfect(JOBS[mode])))
+    results = judge(JOBS[mode], TOKEN, ended(perfect(JOBS[mode])))
     assert results == (Result(Status.OK, value=PERFECT[mode].removeprefix("ok ")),) * results_wanted(JOBS[mode])
 
 
@@ -106,38 +106,67 @@ def test_a_program_has_one_result_and_other_jobs_one_per_text():
 
 
 def test_each_line_is_the_result_of_its_own_call():
-    results = judge(JOBS[Mode.LITERALS], TOKEN, WALL_S, ended(frame("ok 1", "exc ValueError", "opaque")))
+    results = judge(JOBS[Mode.LITERALS], TOKEN, ended(frame("ok 1", "exc ValueError", "opaque")))
     assert [result.verdict for result in results] == ["ok:1", "exc:ValueError", "opaque"]
 
 
 # The exit status wins
 
 
+CORE_DUMPED = 0x80
+
+
 @pytest.mark.parametrize(
-    ("wait_status", "cpu_s", "wall_s", "status"),
+    ("wait_status", "status"),
     [
-        (signal.SIGSYS, 0.0, 0.0, Status.VIOLATION),
-        (signal.SIGSYS, 9.0, 9.0, Status.VIOLATION),
-        (signal.SIGSYS | 0x80, 0.0, 0.0, Status.VIOLATION),  # with a core dump
-        (signal.SIGSEGV, 0.0, 0.0, Status.CRASH),
-        (signal.SIGABRT, 9.0, 9.0, Status.CRASH),
-        (signal.SIGBUS, 0.0, 0.0, Status.CRASH),
-        (signal.SIGKILL, LIMITS.cpu_s, 0.0, Status.TIMEOUT),
-        (signal.SIGKILL, LIMITS.cpu_s * 2, 0.0, Status.TIMEOUT),
-        (signal.SIGKILL, LIMITS.cpu_s * 0.85, 0.0, Status.TIMEOUT),  # CPU time is sampled
-        (signal.SIGKILL, 0.0, WALL_S, Status.TIMEOUT),
-        (signal.SIGKILL, LIMITS.cpu_s * 0.5, WALL_S * 0.9, Status.MEMORY),
-        (0 << 8 | 0x7F, 0.0, 0.0, Status.NO_RESULT),  # stopped
-        (1 << 8, 0.0, 0.0, Status.NO_RESULT),
-        (111 << 8, 0.0, 0.0, Status.NO_RESULT),
-        (137 << 8, 9.0, 9.0, Status.NO_RESULT),
-        (159 << 8, 0.0, 0.0, Status.NO_RESULT),
+        (signal.SIGSYS, Status.VIOLATION),
+        (signal.SIGSYS | CORE_DUMPED, Status.VIOLATION),
+        (signal.SIGSEGV, Status.CRASH),
+        (signal.SIGABRT, Status.CRASH),
+        (signal.SIGBUS, Status.CRASH),
+        (signal.SIGVTALRM, Status.TIMEOUT),
+        (signal.SIGXCPU, Status.TIMEOUT),
+        (signal.SIGXCPU | CORE_DUMPED, Status.TIMEOUT),
+        (signal.SIGKILL, Status.FAULT),
+        (wire.NOT_STARTED, Status.FAULT),
+        (0 << 8 | 0x7F, Status.NO_RESULT),  # stopped
+        (1 << 8, Status.NO_RESULT),
+        (111 << 8, Status.NO_RESULT),
+        (137 << 8, Status.NO_RESULT),
+        (159 << 8, Status.NO_RESULT),
     ],
 )
 @modes
-def test_the_exit_status_wins_over_a_perfect_reply(mode, wait_status, cpu_s, wall_s, status):
+def test_the_exit_status_wins_over_a_perfect_reply(mode, wait_status, status):
     job = JOBS[mode]
-    assert statuses(job, ended(perfect(job), int(wait_status), cpu_s, wall_s)) == {status}
+    assert statuses(job, ended(perfect(job), wait_status)) == {status}
+
+
+@pytest.mark.parametrize(
+    ("how", "status"),
+    [
+        ({"spent": True}, Status.TIMEOUT),
+        ({"stopped": Stopped.ASLEEP}, Status.TIMEOUT),
+        ({"stopped": Stopped.OVERDUE}, Status.FAULT),
+    ],
+    ids=["blocks the timers' signals", "asleep", "overdue"],
+)
+def test_a_kill_is_the_machines_unless_we_know_what_it_was_for(how, status):
+    job = JOBS[Mode.CALLS]
+    assert statuses(job, ended(b"", signal.SIGKILL, **how)) == {status}
+
+
+def test_where_nothing_contains_a_guest_a_kill_may_be_its_own_doing():
+    job = JOBS[Mode.CALLS]
+    for stopped, status in ((None, Status.CRASH), (Stopped.OVERDUE, Status.TIMEOUT)):
+        results = judge(job, TOKEN, ended(b"", signal.SIGKILL, stopped=stopped), contained=False)
+        assert {result.status for result in results} == {status}
+
+
+def test_only_an_end_for_time_in_the_kernel_is_doubted():
+    doubted = [number for number in signal.valid_signals() if ended(b"", number).doubtful]
+    assert doubted == [signal.SIGXCPU]
+    assert not ended(b"", 0).doubtful
 
 
 @modes
@@ -148,7 +177,7 @@ def test_the_exit_status_wins_over_a_flood(mode):
 
 @modes
 def test_time_alone_condemns_no_one_who_came_back(mode):
-    assert statuses(JOBS[mode], ended(perfect(JOBS[mode]), 0, cpu_s=9.0, wall_s=9.0)) == {Status.OK}
+    assert statuses(JOBS[mode], ended(perfect(JOBS[mode]), 0, spent=True)) == {Status.OK}
 
 
 # Then the frame
@@ -302,7 +331,7 @@ def test_what_a_program_says_is_read_at_once():
     data = frame("ok {" + ", ".join(str((2**61 - 1) * at) for at in range(8_000)) + "}")
     assert len(data) < most_bytes(job)
     start = time.process_time()
-    judge(job, TOKEN, WALL_S, ended(data))
+    judge(job, TOKEN, ended(data))
     assert time.process_time() - start < 0.3
 
 
@@ -316,7 +345,7 @@ def test_a_program_prints_no_lone_surrogates_but_those_that_stand_for_bytes():
     assert line_result("ok '\\ud800'", Mode.PROGRAM) == Result(Status.BAD_REPLY)
 
 
-# Two runs
+# Several runs
 
 
 def ok(text: str) -> Result:
@@ -328,7 +357,7 @@ def exception(name: str) -> Result:
 
 
 def together(one: Result, other: Result) -> Result:
-    (result,) = agree((one,), (other,))
+    (result,) = agree([(one,), (other,)])
     return result
 
 
@@ -390,13 +419,30 @@ def test_of_two_deaths_the_first_run_tells():
 def test_calls_agree_one_by_one_and_none_is_forgotten():
     first = (ok("1"), ok("2"), exception("E"))
     second = (ok("1"), ok("3"), Result(Status.TIMEOUT))
-    assert [result.verdict for result in agree(first, second)] == ["ok:1", "nondet", "timeout"]
+    assert [result.verdict for result in agree([first, second])] == ["ok:1", "nondet", "timeout"]
     with pytest.raises(ValueError):
-        agree(first, second[:2])
+        agree([first, second[:2]])
+
+
+def test_one_run_of_many_that_differs_is_enough():
+    same, other = (ok("1"),), (ok("2"),)
+    assert agree([same] * 7) == same
+    for place in range(7):
+        assert agree([*[same] * place, other, *[same] * (7 - place)])[0].status is Status.NONDETERMINISTIC
+
+
+def test_a_death_asks_for_a_second_look_where_another_run_lived():
+    lived, died, raised = (ok("1"), ok("2")), (ok("1"), Result(Status.MEMORY)), (ok("1"), exception("E"))
+    late = (Result(Status.TIMEOUT),) * 2
+    assert lone_deaths([lived, died]) == [1]
+    assert lone_deaths([late, raised, died]) == [0, 2]
+    assert lone_deaths([late, died]) == []
+    assert lone_deaths([late]) == []
+    assert lone_deaths([lived, raised]) == []
 
 
 @pytest.mark.parametrize("mode", [Mode.LITERALS, Mode.ARGUMENTS], ids=str)
 def test_reading_text_is_never_done_twice(mode):
-    with pytest.raises(ValueError, match="twice"):
-        Job(mode, texts=("1",), twice=True)
-    assert not JOBS[mode].twice
+    with pytest.raises(ValueError, match="several seeds"):
+        Job(mode, texts=("1",), seeds=2)
+    assert JOBS[mode].seeds == 1

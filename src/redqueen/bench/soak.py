@@ -118,12 +118,12 @@ def _run_batch(verifier: LocalVerifier, rng: random.Random, runs: int, tally: Ta
         number = len(jobs)
         attack = rng.random() < HOSTILE_SHARE
         source, verdicts = rng.choice(HOSTILE) if attack else (HONEST, {f"ok:{number * 7 + 1}"})
-        job = Job.calls(source, [str(number)], twice=runs > 1 and rng.random() < TWICE_SHARE, limits=limits)
+        job = Job.calls(source, [str(number)], seeds=1 + (runs > 1 and rng.random() < TWICE_SHARE), limits=limits)
         jobs.append(job)
         expected.append(verdicts)
-        runs -= 1 + job.twice
-        tally.runs += 1 + job.twice
-        tally.hostile += attack * (1 + job.twice)
+        runs -= job.seeds
+        tally.runs += job.seeds
+        tally.hostile += attack * job.seeds
     answer = verifier.submit(jobs)
     time.sleep(rng.random() * 0.3)
     tally.zygotes_killed += _kill_one(verifier, rng)

@@ -117,12 +117,12 @@ def _ratio(ours: list[float], others: list[float]) -> float:
 
 
 def _our_ways(verifier: LocalVerifier) -> dict[str, Callable[[float], float]]:
-    plain = [Job.calls(source, [arguments], twice=False) for source, arguments in PROGRAMS] * 50
-    tens = [Job.calls(source, [arguments] * 10, twice=False) for source, arguments in PROGRAMS] * 25
+    plain = [Job.calls(source, [arguments], seeds=1) for source, arguments in PROGRAMS] * 50
+    tens = [Job.calls(source, [arguments] * 10, seeds=1) for source, arguments in PROGRAMS] * 25
 
     def with_loops(limits: Limits) -> list[Job]:
-        jobs = [Job.calls(source, [arguments], twice=False, limits=limits) for source, arguments in PROGRAMS] * 25
-        jobs[::20] = [Job.calls(LOOP, ["0"], twice=False, limits=limits)] * len(jobs[::20])
+        jobs = [Job.calls(source, [arguments], seeds=1, limits=limits) for source, arguments in PROGRAMS] * 25
+        jobs[::20] = [Job.calls(LOOP, ["0"], seeds=1, limits=limits)] * len(jobs[::20])
         return jobs
 
     ways = {

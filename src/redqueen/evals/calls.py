@@ -191,7 +191,7 @@ async def called(program: str, entry: str, module: str, arguments: str, verifier
         entry="redqueen_chunk",
         modules=modules,
         numpy=bool(_NUMPY.search(program)),
-        twice=False,
+        seeds=1,
         limits=Limits(cpu_s=seconds, **_LIMITS),
     )
     [outcome] = await verifier.run([job])

@@ -160,7 +160,7 @@ class EvalPlus:
 async def tidy(text: str, entry: str, verifier: Verifier) -> str | None:
     """The function with what it needs, of a text that may hold more; None where it is not defined."""
     arguments = f"{text!r}, {entry!r}"
-    [outcome] = await verifier.run([Job.calls(_TIDIER, [arguments], twice=False, limits=_TIDY)])
+    [outcome] = await verifier.run([Job.calls(_TIDIER, [arguments], seeds=1, limits=_TIDY)])
     result = outcome.results[0]
     found = literals.parse(result.value) if result.status is Status.OK and result.value is not None else None
     return found if isinstance(found, str) else None

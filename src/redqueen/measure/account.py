@@ -17,7 +17,7 @@ class Usage:
     trained_tokens: int = 0
     """Tokens of completions that a gradient came from."""
     verifier_runs: int = 0
-    """Processes that were asked for: two for a job that runs twice."""
+    """Processes that were asked for, one for each hash seed of a job; what the machine failed counts once."""
 
     def __add__(self, other: "Usage") -> "Usage":
         return Usage(
@@ -36,5 +36,5 @@ class Counted:
 
     async def run(self, jobs: Sequence[Job]) -> list[Outcome]:
         # Before they are made: whoever gives up waiting has used them all the same.
-        self.runs += sum(2 if job.twice else 1 for job in jobs)
+        self.runs += sum(job.seeds for job in jobs)
         return await self._verifier.run(jobs)

@@ -43,9 +43,7 @@ async def behaviours(tasks: Sequence[Task], verifier: Verifier) -> list[str | No
     says nothing about it) and for one that did not come to an end on all of them.
     """
     calls = {program: _probes(program) for program in map(_program, tasks) if program is not None}
-    jobs = {
-        program: Job.calls(program, probes, twice=False, limits=_LIMITS) for program, probes in calls.items() if probes
-    }
+    jobs = {program: Job.calls(program, probes, seeds=1, limits=_LIMITS) for program, probes in calls.items() if probes}
     outcomes = await verifier.run(list(jobs.values()))
     found = {program: _behaviour(outcome) for program, outcome in zip(jobs, outcomes, strict=True)}
     return [None if program is None else found.get(program) for program in map(_program, tasks)]

@@ -149,7 +149,7 @@ class Guards:
 async def _search(
     source: str, calls: dict[str, str], batches: Sequence[Sequence[str]], limits: Limits, verifier: Verifier
 ) -> dict[str, Result]:
-    jobs = [Job.calls(source, [calls[each] for each in batch], twice=False, limits=limits) for batch in batches]
+    jobs = [Job.calls(source, [calls[each] for each in batch], seeds=1, limits=limits) for batch in batches]
     outcomes = await verifier.run(jobs)
     return {
         each: result

@@ -17,7 +17,12 @@ class Channel:
         self._most = most_reply_bytes
         self.received = bytearray()
         self.reply_fd, reply_end = os.pipe()
-        job_end, self.job_fd = os.pipe()
+        try:
+            job_end, self.job_fd = os.pipe()
+        except OSError:
+            os.close(self.reply_fd)
+            os.close(reply_end)
+            raise
         self.theirs: tuple[int, ...] = (reply_end, job_end)
         os.set_blocking(self.reply_fd, False)
         os.set_blocking(self.job_fd, False)

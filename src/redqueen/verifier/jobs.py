@@ -12,6 +12,7 @@ from enum import StrEnum
 MAX_SOURCE_CHARS = 1_000_000
 """A job's texts together; a longer job is refused before it reaches a guest."""
 
+MOST_SEEDS = 8
 MAX_SECONDS = 86_400
 MAX_MEMORY_MB = 1 << 20
 
@@ -23,7 +24,9 @@ class Status(StrEnum):
     EXCEPTION = "exc"
     """A clean exception; its class name is in `Result.exception`."""
     TIMEOUT = "timeout"
+    """It used up its own time, or waits for what cannot come."""
     MEMORY = "memory"
+    """It wanted more than its limit."""
     CRASH = "crash"
     """Killed by a signal of its own making (a null pointer, a C stack that ran out), contained."""
     VIOLATION = "violation"
@@ -38,6 +41,9 @@ class Status(StrEnum):
     """Two runs under different hash seeds, address layouts and call orders disagree."""
     BAD_REPLY = "badreply"
     """A well-formed reply whose content is not canonical."""
+    FAULT = "fault"
+    """The machine's doing, and no word about the program: killed from outside, or never started. Such a run is tried
+    again and never becomes an outcome."""
 
 
 class Mode(StrEnum):
@@ -58,9 +64,8 @@ class Limits:
     """Limits of one job. Going over one is a status of its own, never a truncation."""
 
     cpu_s: float = 0.3
-    """CPU seconds of one process: the source and all calls of the job together."""
-    wall_s: float | None = None
-    """Wall-clock seconds; None leaves it to the pool, which allows for its own load."""
+    """Seconds that one process computes for itself, the source and all calls of the job together. What the kernel does
+    on its behalf has a wider limit, and waiting for a core counts for nothing."""
     memory_mb: int = 256
     """Address space beyond what the warm interpreter already has."""
     value_chars: int = 20_000
@@ -69,8 +74,7 @@ class Limits:
     """Bytes (in UTF-8) that the program may print, over all calls."""
 
     def __post_init__(self) -> None:
-        seconds = [float(each) for each in (self.cpu_s, self.wall_s) if each is not None]
-        if not all(0.001 <= each <= MAX_SECONDS for each in seconds):
+        if not 0.001 <= float(self.cpu_s) <= MAX_SECONDS:
             raise ValueError(f"a time limit is between 0.001 and {MAX_SECONDS} seconds")
         if not 1 <= self.memory_mb <= MAX_MEMORY_MB:
             raise ValueError(f"a memory limit is between 1 and {MAX_MEMORY_MB} MB")
@@ -94,8 +98,9 @@ class Job:
     """Further source files as (module name, text): importable by the source, run in the same guest."""
     numpy: bool = False
     """Run in a guest that has numpy."""
-    twice: bool = True
-    """Run under two hash seeds, the calls in opposite order, and demand equal results."""
+    seeds: int = 2
+    """Hash seeds to run under, one run for each, every other one with the calls in opposite order: equal results are
+    demanded. Two serve what has no set in it; the order of a set shows under `MOST_SEEDS`."""
     limits: Limits = field(default_factory=Limits)
     maths: bool = False
     """Run in a guest that has math-verify, as `redqueen_maths`."""
@@ -108,8 +113,10 @@ class Job:
             raise ValueError("a guest has numpy or math-verify")
         if self.mode is not Mode.PROGRAM and not self.texts:
             raise ValueError(f"a job of mode {self.mode} needs at least one text")
-        if self.twice and self.mode in (Mode.LITERALS, Mode.ARGUMENTS):
-            raise ValueError("reading text has one result: only programs run twice")
+        if not 1 <= self.seeds <= MOST_SEEDS:
+            raise ValueError(f"a job runs under 1 to {MOST_SEEDS} hash seeds")
+        if self.seeds > 1 and self.mode in (Mode.LITERALS, Mode.ARGUMENTS):
+            raise ValueError("reading text has one result: only programs run under several seeds")
 
     @classmethod
     def calls(
@@ -120,13 +127,13 @@ class Job:
         entry: str = "f",
         modules: Iterable[tuple[str, str]] = (),
         numpy: bool = False,
-        twice: bool = True,
+        seeds: int = 2,
         limits: Limits | None = None,
     ) -> "Job":
         """Execute `source`, then call `entry` once per text (`"1, [2, 3]"`, `"n=5"`), all in one process."""
         if isinstance(arguments, str):
             raise TypeError("`arguments` holds one text per call: put a single one in a list")
-        return cls(Mode.CALLS, source, tuple(arguments), entry, "", tuple(modules), numpy, twice, limits or Limits())
+        return cls(Mode.CALLS, source, tuple(arguments), entry, "", tuple(modules), numpy, seeds, limits or Limits())
 
     @classmethod
     def program(
@@ -136,16 +143,16 @@ class Job:
         *,
         modules: Iterable[tuple[str, str]] = (),
         numpy: bool = False,
-        twice: bool = True,
+        seeds: int = 2,
         limits: Limits | None = None,
     ) -> "Job":
         """Execute `source` as a whole program; the one result's value is the canonical text of what it printed."""
-        return cls(Mode.PROGRAM, source, (), "", stdin, tuple(modules), numpy, twice, limits or Limits())
+        return cls(Mode.PROGRAM, source, (), "", stdin, tuple(modules), numpy, seeds, limits or Limits())
 
     @classmethod
     def literals(cls, texts: Iterable[str], *, limits: Limits | None = None) -> "Job":
         """Read texts as Python literals inside a guest: one result per text."""
-        return cls(Mode.LITERALS, texts=tuple(texts), twice=False, limits=limits or Limits())
+        return cls(Mode.LITERALS, texts=tuple(texts), seeds=1, limits=limits or Limits())
 
     @classmethod
     def answers(cls, pairs: Iterable[tuple[str, str]], *, limits: Limits) -> "Job":
@@ -155,7 +162,7 @@ class Job:
             Mode.CALLS,
             source,
             tuple(f"{gold!r}, {answer!r}" for gold, answer in pairs),
-            twice=False,
+            seeds=1,
             limits=limits,
             maths=True,
         )
@@ -163,7 +170,7 @@ class Job:
     @classmethod
     def arguments(cls, texts: Iterable[str], *, limits: Limits | None = None) -> "Job":
         """Read texts as call arguments inside a guest: each result's value is the canonical `1, [2, 3], n=5`."""
-        return cls(Mode.ARGUMENTS, texts=tuple(texts), twice=False, limits=limits or Limits())
+        return cls(Mode.ARGUMENTS, texts=tuple(texts), seeds=1, limits=limits or Limits())
 
 
 @dataclass(frozen=True, slots=True)
@@ -196,6 +203,8 @@ class Outcome:
     """The isolation that it ran under."""
     cpu_ms: float
     """CPU time of the job's processes, their start included."""
+    runs: tuple[tuple[Result, ...], ...] = ()
+    """What each run gave, the first hash seed first; none where the job was too long to be run."""
 
     @property
     def status(self) -> Status:

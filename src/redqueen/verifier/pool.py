@@ -1,15 +1,19 @@
 """The verifier of this machine: the strongest tier that it offers, a warm pool, jobs in, outcomes out."""
 
 import asyncio
+import contextlib
 import os
+import sys
 import threading
+import time
 import weakref
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import Future
 from typing import Protocol, Self
 
 from redqueen.errors import InputError, IsolationError, VerifierFault
 from redqueen.verifier.jobs import Job, Outcome
+from redqueen.verifier.machine import Trouble
 from redqueen.verifier.supervisor import Supervisor
 from redqueen.verifier.tiers import (
     Examination,
@@ -18,9 +22,13 @@ from redqueen.verifier.tiers import (
     canary_jobs,
     failed_canary,
     mend,
+    merely_slow,
     unsupported,
 )
 from redqueen.verifier.zygotes import PRELOAD, available_cores, maths_paths, numpy_paths
+
+_LONG_S = 10.0
+"""A start that takes longer is worth a word."""
 
 
 class Verifier(Protocol):
@@ -161,19 +169,57 @@ def _find(tiers: Sequence[Tier], workers: int, preload: Sequence[str]) -> tuple[
 
 
 def _try(tier: Tier, workers: int, preload: Sequence[str]) -> Supervisor | Refusal:
+    """A pool of a tier, or why this machine does not have it. A machine that is slow or short of something may well
+    have it: that is waited for, and never a reason for a weaker one."""
     refusal = unsupported(tier)
     if refusal is not None:
         return refusal
     supervisor = Supervisor(tier, workers, preload)
     supervisor.start()
-    supervisor.first_ready.wait()
-    why = supervisor.refused or _shared_namespace(supervisor)
-    if why is None and tier is not Tier.NONE:
-        why = failed_canary(supervisor.submit(canary_jobs()).result())
+    try:
+        with _saying_that_it_takes_long():
+            why = _flaw(supervisor)
+    except BaseException:
+        supervisor.stop()
+        raise
     if why is None:
         return supervisor
     supervisor.stop()
     return Refusal(tier, why, mend(tier, why))
+
+
+def _flaw(supervisor: Supervisor) -> str | None:
+    """Why the isolation of a pool does not hold, if it doesn't; raises what the machine failed at instead."""
+    supervisor.first_ready.wait()
+    if supervisor.refused:
+        return supervisor.refused
+    if supervisor.failure is not None:
+        raise supervisor.failure
+    shared = _shared_namespace(supervisor)
+    if shared is not None or supervisor.tier is Tier.NONE:
+        return shared
+    trouble = Trouble.begins()
+    while True:
+        outcomes = supervisor.submit(canary_jobs()).result()
+        why = failed_canary(outcomes)
+        if why is None or not merely_slow(outcomes):
+            return why
+        pause = trouble.again()
+        if pause is None:
+            raise trouble.error(why)
+        time.sleep(pause)
+
+
+@contextlib.contextmanager
+def _saying_that_it_takes_long() -> Iterator[None]:
+    line = "redqueen: the machine is busy: still starting the verifier and trying its isolation"
+    timer = threading.Timer(_LONG_S, lambda: print(line, file=sys.stderr, flush=True))
+    timer.daemon = True
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
 
 
 def _shared_namespace(supervisor: Supervisor) -> str | None:

@@ -1,19 +1,29 @@
 """From an exit status and hostile bytes to results. The host's whole reading of what a guest says.
 
-The exit status wins over the reply, the frame over its content, and a value counts only if it is canonical text.
+The exit status wins over the reply, the frame over its content, and a value counts only if it is canonical text. How a
+child died is told by the signal alone, never by how long anything took: each limit has a signal of its own, no guest
+can send itself one, and what no limit explains is the machine's doing (`fault`).
 """
 
 import os
 import signal
+from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import reduce
 
-from redqueen.verifier.guest import literals
-from redqueen.verifier.jobs import Job, Limits, Mode, Result, Status
+from redqueen.verifier.guest import literals, wire
+from redqueen.verifier.jobs import Job, Mode, Result, Status
+from redqueen.verifier.machine import Stopped
 
 _LINES = {status.value: status for status in (Status.TOO_LONG, Status.OPAQUE, Status.MEMORY)}
 _LINE_OVERHEAD = 120
-_CPU_SLACK = 0.8
-"""The CPU timer fires on scheduler ticks: a kill from this share of the limit on was the timer's."""
+_DEATHS = frozenset({Status.TIMEOUT, Status.MEMORY, Status.CRASH, Status.VIOLATION, Status.NO_RESULT})
+_SIGNALS = {
+    signal.SIGVTALRM: Status.TIMEOUT,
+    signal.SIGXCPU: Status.TIMEOUT,
+    signal.SIGSYS: Status.VIOLATION,
+    wire.NOT_STARTED: Status.FAULT,
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,9 +31,32 @@ class Ending:
     """How a child ended, as the kernel told its zygote, and what it had written."""
 
     wait_status: int
-    cpu_s: float
-    wall_s: float
     data: bytes
+    spent: bool = False
+    """It has had more CPU time than any timer allows, so it blocks their signals."""
+    stopped: Stopped | None = None
+    """Why the host asked for its end, if it did."""
+
+    @property
+    def doubtful(self) -> bool:
+        """Whether it used up its time in the kernel, where the machine's load has its part in it."""
+        return os.WIFSIGNALED(self.wait_status) and os.WTERMSIG(self.wait_status) == signal.SIGXCPU
+
+    @property
+    def _killed(self) -> bool:
+        return os.WTERMSIG(self.wait_status) == signal.SIGKILL
+
+    def death(self, contained: bool) -> Status | None:
+        """What it died of; None if it came to its end. Where nothing contains them, guests can send signals."""
+        if not os.WIFSIGNALED(self.wait_status):
+            return None if self.wait_status == 0 else Status.NO_RESULT
+        if not self._killed:
+            return _SIGNALS.get(os.WTERMSIG(self.wait_status), Status.CRASH)
+        if self.spent or self.stopped is Stopped.ASLEEP:
+            return Status.TIMEOUT
+        if contained:
+            return Status.FAULT
+        return Status.TIMEOUT if self.stopped else Status.CRASH
 
 
 def most_bytes(job: Job) -> int:
@@ -37,10 +70,10 @@ def results_wanted(job: Job) -> int:
     return 1 if job.mode is Mode.PROGRAM else len(job.texts)
 
 
-def judge(job: Job, token: str, wall_limit_s: float, ending: Ending) -> tuple[Result, ...]:
+def judge(job: Job, token: str, ending: Ending, contained: bool = True) -> tuple[Result, ...]:
     """The results of one child."""
     wanted = results_wanted(job)
-    death = _death(ending, job.limits, wall_limit_s)
+    death = ending.death(contained)
     if death is None and len(ending.data) > most_bytes(job):
         death = Status.TOO_LONG
     if death is not None:
@@ -49,18 +82,6 @@ def judge(job: Job, token: str, wall_limit_s: float, ending: Ending) -> tuple[Re
     if lines is None or len(lines) != wanted:
         return (Result(Status.NO_RESULT),) * wanted
     return tuple(_result(line, job) for line in lines)
-
-
-def _death(ending: Ending, limits: Limits, wall_limit_s: float) -> Status | None:
-    if not os.WIFSIGNALED(ending.wait_status):
-        return None if ending.wait_status == 0 else Status.NO_RESULT
-    number = os.WTERMSIG(ending.wait_status)
-    if number == signal.SIGSYS:
-        return Status.VIOLATION
-    if number != signal.SIGKILL:
-        return Status.CRASH
-    timed_out = ending.cpu_s >= _CPU_SLACK * limits.cpu_s or ending.wall_s >= wall_limit_s
-    return Status.TIMEOUT if timed_out else Status.MEMORY
 
 
 def _frame(data: bytes, token: str) -> list[str] | None:
@@ -102,17 +123,28 @@ def _printed(text: str, most_bytes: int) -> Result:
     return Result(Status.OK, value=text) if size <= most_bytes else Result(Status.TOO_LONG)
 
 
-def agree(first: tuple[Result, ...], second: tuple[Result, ...]) -> tuple[Result, ...]:
-    """What two runs of one job come to together."""
-    return tuple(_agree(one, other) for one, other in zip(first, second, strict=True))
+def died(results: Sequence[Result]) -> bool:
+    """Whether a run, or a call of it, came to no end of its own."""
+    return any(result.status in _DEATHS for result in results)
+
+
+def lone_deaths(runs: Sequence[Sequence[Result]]) -> list[int]:
+    """The runs that died where another one of the same job did not: ends that ask for a second look."""
+    dead = [at for at, results in enumerate(runs) if died(results)]
+    return dead if len(dead) < len(runs) else []
+
+
+def agree(runs: Sequence[tuple[Result, ...]]) -> tuple[Result, ...]:
+    """What the runs of one job come to together. Only results that are both there can be different ones."""
+    return tuple(reduce(_agree, results) for results in zip(*runs, strict=True))
 
 
 def _agree(one: Result, other: Result) -> Result:
     if one == other:
         return one
-    deaths = [result for result in (one, other) if result.status not in (Status.OK, Status.EXCEPTION)]
-    if deaths:
-        return deaths[0]
+    failed = [result for result in (one, other) if result.status not in (Status.OK, Status.EXCEPTION)]
+    if failed:
+        return failed[0]
     if one.status is other.status is Status.OK:
         assert one.value is not None and other.value is not None
         if literals.same(literals.parse(one.value), literals.parse(other.value), tolerance=0.0):

@@ -4,14 +4,19 @@ A ticket is one job; a run is one child process. A run knows how to write its jo
 """
 
 import marshal
+import math
 import re
 import struct
+from collections.abc import Sequence
 from concurrent.futures import Future
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
+from redqueen.errors import RedQueenError
 from redqueen.verifier.channel import Channel
 from redqueen.verifier.guest import literals, wire
-from redqueen.verifier.jobs import Job, Mode, Outcome, Result
+from redqueen.verifier.jobs import Job, Mode, Outcome, Result, Status
+from redqueen.verifier.machine import Nap, Stopped, Trouble, memory_refused
+from redqueen.verifier.replies import agree, lone_deaths
 from redqueen.verifier.zygotes import Ended, Flavour, Zygote
 
 _READ_HERE_CHARS = 2000
@@ -26,6 +31,17 @@ class Batch:
     future: Future[list[Outcome]]
     left: int
 
+    def take(self, index: int, outcome: Outcome) -> None:
+        """The outcome of one of its jobs; the last one answers the call."""
+        self.outcomes[index] = outcome
+        self.left -= 1
+        if self.left == 0 and not self.future.done():
+            self.future.set_result([outcome for outcome in self.outcomes if outcome is not None])
+
+    def fail(self, error: RedQueenError) -> None:
+        if not self.future.done():
+            self.future.set_exception(error)
+
 
 @dataclass(slots=True)
 class Ticket:
@@ -35,7 +51,28 @@ class Ticket:
     index: int
     batch: Batch
     results: list[tuple[Result, ...] | None]
+    """What each run came to, by its order."""
+    doubted: set[int] = field(default_factory=set)
+    """The runs that have had their second look."""
     cpu_s: float = 0.0
+
+    def take(self, order: int, results: tuple[Result, ...], tier: str) -> Sequence[int]:
+        """What one run came to. Returns the runs that want a second look; where none does, the last one answers."""
+        self.results[order] = results
+        runs = tuple(results for results in self.results if results is not None)
+        if len(runs) < len(self.results):
+            return ()
+        doubtful = [order for order in lone_deaths(runs) if order not in self.doubted]
+        if not doubtful:
+            self.answer(agree(runs), tier, runs)
+        return doubtful
+
+    def doubt(self, order: int) -> None:
+        self.results[order] = None
+        self.doubted.add(order)
+
+    def answer(self, results: tuple[Result, ...], tier: str, runs: tuple[tuple[Result, ...], ...] = ()) -> None:
+        self.batch.take(self.index, Outcome(results, tier, round(1000 * self.cpu_s, 3), runs))
 
 
 @dataclass(slots=True, eq=False)
@@ -45,10 +82,15 @@ class Run:
     ticket: Ticket
     flavour: Flavour
     order: int
-    """0 for the first run of a job, 1 for the second, which takes the calls in reverse."""
+    """0 for the first run of a job, 1 for the second, which takes the calls in reverse, and so on in turns."""
+    patience: int = 1
+    """How many times its time limits it has: more than one where an end is doubted."""
+    trouble: Trouble | None = None
+    """What the machine has done to it."""
+    losses: int = 0
+    """Zygotes that died under it."""
     number: int = 0
     token: str = ""
-    tries: int = 0
     zygote: Zygote | None = None
     channel: Channel | None = None
     sending: bool = False
@@ -57,30 +99,62 @@ class Run:
     """Its reply is being watched for."""
     ended: Ended | None = None
     started: float = 0.0
-    wall_s: float = 0.0
+    nap: Nap | None = None
+    """Since when it has been seen asleep."""
+    stopped: Stopped | None = None
+    """Why the host has asked for its end, if it has."""
+
+    @property
+    def own_s(self) -> float:
+        """Its limit of user time."""
+        return self.patience * self.ticket.job.limits.cpu_s
+
+    @property
+    def all_s(self) -> float:
+        """Its limit of user and kernel time: wide, because the kernel's part grows with the machine's load."""
+        return self.patience * (2.0 * self.ticket.job.limits.cpu_s + 1.0)
+
+    @property
+    def most_s(self) -> int:
+        """The kernel's last word, where the guest blocks the signals of the other two."""
+        return math.ceil(self.all_s) + 1
+
+    @property
+    def backwards(self) -> bool:
+        return self.order % 2 == 1
+
+    def fault(self, results: Sequence[Result]) -> str | None:
+        """What the machine did to it, if it did."""
+        if results[0].status is Status.FAULT:
+            if self.stopped is Stopped.OVERDUE:
+                return "a program gets no CPU time"
+            return "a program was killed from outside, as when memory runs out, or could not be started"
+        short = any(result.status is Status.MEMORY for result in results)
+        return "memory is short" if short and memory_refused(self.ticket.job.limits.memory_mb) else None
 
     def payload(self) -> bytes:
-        """The job as its child reads it. The token marks the reply as meant, it proves nothing."""
+        """The limits and the job as its child reads them. The token marks the reply as meant, it proves nothing."""
         job, limits = self.ticket.job, self.ticket.job.limits
-        texts = job.texts[::-1] if self.order else job.texts
-        return marshal.dumps(
-            tuple(
-                wire.Job(
-                    token=self.token,
-                    mode=str(job.mode),
-                    source=job.source,
-                    texts=tuple(map(_read_here, texts)) if job.mode is Mode.CALLS else texts,
-                    entry=job.entry,
-                    stdin=job.stdin,
-                    modules=job.modules,
-                    value_chars=limits.value_chars,
-                    stdout_bytes=limits.stdout_bytes,
-                    cpu_limit=_timer(limits.cpu_s),
-                    wall_limit=_timer(self.wall_s),
-                    memory_bytes=limits.memory_mb << 20,
-                )
-            )
+        texts = job.texts[::-1] if self.backwards else job.texts
+        shut_in = wire.Limits(
+            name=self.token.encode(),
+            own_limit=_timer(self.own_s),
+            all_limit=_timer(self.all_s),
+            seconds=self.most_s,
+            memory_bytes=limits.memory_mb << 20,
         )
+        asked = wire.Job(
+            token=self.token,
+            mode=str(job.mode),
+            source=job.source,
+            texts=tuple(map(_read_here, texts)) if job.mode is Mode.CALLS else texts,
+            entry=job.entry,
+            stdin=job.stdin,
+            modules=job.modules,
+            value_chars=limits.value_chars,
+            stdout_bytes=limits.stdout_bytes,
+        )
+        return marshal.dumps((tuple(shut_in), tuple(asked)))
 
 
 def _read_here(text: str) -> object:

@@ -1,41 +1,51 @@
 """The thread that keeps every core busy: queues runs, hands them to zygotes, collects their ends.
 
-All state of the pool lives in this one thread; other threads only append to `_inbox` and wake it. A zygote that dies is
-replaced, and the runs that it had are started again elsewhere under a new number and with new pipes, so that no job is
-lost and none is answered twice.
+All state of the pool lives in this one thread; other threads only append to `_inbox` and wake it. A run that the
+machine failed, by its own end or by that of its zygote, is started again under a new number and with new pipes, so that
+no job is lost and none is answered twice; an end that the machine may have had a part in is looked at a second time.
 """
 
 import contextlib
+import errno
+import itertools
 import math
+import os
 import selectors
 import socket
 import threading
 import time
-from collections import Counter, deque
+from collections import deque
 from collections.abc import Sequence
 from concurrent.futures import Future
 
-from redqueen.errors import VerifierFault
-from redqueen.verifier import zygotes
+from redqueen.errors import RedQueenError, VerifierFault
+from redqueen.verifier import machine, zygotes
 from redqueen.verifier.channel import Channel
 from redqueen.verifier.jobs import MAX_SOURCE_CHARS, Job, Outcome, Result, Status
-from redqueen.verifier.replies import Ending, agree, judge, most_bytes, results_wanted
+from redqueen.verifier.machine import Stopped
+from redqueen.verifier.nursery import Nursery
+from redqueen.verifier.replies import Ending, judge, most_bytes, results_wanted
 from redqueen.verifier.runs import Batch, Run, Ticket
 from redqueen.verifier.tiers import Tier
 from redqueen.verifier.zygotes import Flavour, Modules, Zygote, available_cores, modules_for
 
 IN_FLIGHT_PER_CORE = 16
 """Infinite loops hold a place for their whole CPU limit; with this many places the others still get through."""
-_TRIES = 10
-"""Zygotes that one run may lose before it is called a crash."""
-_FAILED_STARTS = 4
-"""Zygotes in a row that may die before they are ready."""
+_LOSSES = 10
+"""Zygotes that one run may lose, with memory enough, before it is called a crash."""
 _CHECK_EVERY_S = 0.25
-_START_S = 30.0
-"""How long a zygote may take to get ready."""
-_CLOSED = "the verifier was closed"
+_LOOK_AFTER_S = 1.0
+"""From this age on a run is looked at: it may be asleep."""
+_STUCK_S = 60.0
+"""A run that still has not ended so long after its CPU time, with every place taken and as much load again from
+elsewhere, is stuck somewhere in the machine."""
 _GRACE_S = 3.0
-"""How long after a run's wall-clock limit, which the kernel enforces, the host steps in itself."""
+"""How long a zygote may take to end a run."""
+_CLOSED = "the verifier was closed"
+_DOUBTED = 2
+"""How many times its time limits a run gets when its end is doubted."""
+_numbers = itertools.count(1)
+"""Of all runs of this process, so that no two of its pools give one name to two."""
 
 
 class Supervisor(threading.Thread):
@@ -44,10 +54,8 @@ class Supervisor(threading.Thread):
     def __init__(self, tier: Tier, workers: int, preload: Sequence[str]) -> None:
         super().__init__(name="redqueen-verifier", daemon=True)
         self.tier = tier
-        self._workers = workers
-        self._preload = preload
         self._cores = available_cores()
-        self._places = IN_FLIGHT_PER_CORE * max(2, workers)
+        self._places = self._most_places = IN_FLIGHT_PER_CORE * max(2, workers)
         self._door = threading.Lock()
         self._shut = False
         """Guarded by `_door`: nothing more is taken in, and the sockets that wake the thread are closed."""
@@ -57,20 +65,25 @@ class Supervisor(threading.Thread):
         self._awake_end.setblocking(False)
         self._wake_end.setblocking(False)
         self._selector.register(self._awake_end, selectors.EVENT_READ, None)
-        self._zygotes: list[Zygote] = []
+        self._nursery = Nursery(tier, workers, preload, self._selector)
         self._waiting: dict[Flavour, deque[Run]] = {}
+        self._resting: list[tuple[float, Run]] = []
+        """Runs that the machine failed, and when each is tried again."""
         self._running: dict[int, Run] = {}
-        self._last_number = 0
-        self._failed_starts: Counter[Flavour] = Counter()
         self._open: set[Batch] = set()
-        """Batches that have no answer yet."""
+        """Batches that may have no answer yet."""
         self._next_check = 0.0
         self._stopping = False
-        self._failure: str | None = None
+        self._failure: RedQueenError | None = None
         self.first_ready = threading.Event()
-        """Set when the first zygote is ready or cannot be had; `refused` then says why."""
+        """Set when the first zygote is ready or cannot be had; `refused` or `failure` then says why."""
         self.refused: str | None = None
         self.first_zygote: Zygote | None = None
+
+    @property
+    def failure(self) -> RedQueenError | None:
+        """Why it cannot go on, if it cannot."""
+        return self._failure
 
     # From any thread.
 
@@ -82,10 +95,10 @@ class Supervisor(threading.Thread):
         if not jobs:
             future.set_result([])
             return future
-        tickets = [Ticket(job, at, batch, [None] * (1 + job.twice)) for at, job in enumerate(jobs)]
+        tickets = [Ticket(job, at, batch, [None] * job.seeds) for at, job in enumerate(jobs)]
         with self._door:
             if self._shut:
-                future.set_exception(VerifierFault(self._failure or _CLOSED))
+                future.set_exception(self._failure or VerifierFault(_CLOSED))
             else:
                 self._inbox.append(tickets)
                 self._wake()
@@ -101,7 +114,7 @@ class Supervisor(threading.Thread):
 
     def abandon(self) -> None:
         """In a forked child: close what was inherited and leave the parent's zygotes alone."""
-        for zygote in self._zygotes:
+        for zygote in self._nursery.all:
             zygote.control.close()
             zygote.process.returncode = 0  # not ours to wait for
         for run in self._running.values():
@@ -113,11 +126,11 @@ class Supervisor(threading.Thread):
 
     def zygote_pids(self) -> list[int]:
         """Process ids of the zygotes that are up."""
-        return [zygote.process.pid for zygote in list(self._zygotes) if zygote.ready]
+        return [zygote.process.pid for zygote in list(self._nursery.all) if zygote.ready]
 
     def zygotes_wanted(self) -> int:
         """How many there are when none is being replaced."""
-        return len({zygote.flavour for zygote in list(self._zygotes)}) * self._workers
+        return self._nursery.wanted()
 
     def _wake(self) -> None:
         with contextlib.suppress(BlockingIOError):  # a full pipe wakes it as well
@@ -130,14 +143,16 @@ class Supervisor(threading.Thread):
             self._want(Flavour(zygotes.HASH_SEEDS[0], Modules.CORE))
             while not self._stopping and self._failure is None:
                 self._turn()
+        except OSError as error:
+            self._failure = machine.refusal(error)
         except Exception as error:
-            self.refused = self._failure = f"{type(error).__name__}: {error}"
+            self._failure = VerifierFault(f"{type(error).__name__}: {error}")
             raise
         finally:
             self._shut_down()
 
     def _turn(self) -> None:
-        idle = not self._running and all(zygote.ready for zygote in self._zygotes)
+        idle = not self._running and not self._resting and self._nursery.settled
         for key, events in self._selector.select(None if idle else _CHECK_EVERY_S):
             if key.data is None:
                 self._take_inbox()
@@ -151,6 +166,7 @@ class Supervisor(threading.Thread):
     def _take_inbox(self) -> None:
         with contextlib.suppress(BlockingIOError):
             self._awake_end.recv(4096)
+        self._open = {batch for batch in self._open if not batch.future.done()}
         while self._inbox:
             tickets = self._inbox.popleft()
             self._open.add(tickets[0].batch)
@@ -161,22 +177,26 @@ class Supervisor(threading.Thread):
         job = ticket.job
         size = len(job.source) + len(job.stdin) + sum(map(len, job.texts)) + sum(len(text) for _, text in job.modules)
         if size > MAX_SOURCE_CHARS:
-            too_long = (Result(Status.TOO_LONG),) * results_wanted(job)
-            self._finish(ticket, too_long)
+            ticket.answer((Result(Status.TOO_LONG),) * results_wanted(job), self.tier)
             return
         modules = modules_for(job)
         for order in range(len(ticket.results)):
-            flavour = Flavour(zygotes.HASH_SEEDS[order], modules)
-            self._want(flavour)
-            self._waiting.setdefault(flavour, deque()).append(Run(ticket, flavour, order))
+            self._wait(Run(ticket, Flavour(zygotes.HASH_SEEDS[order], modules), order))
+
+    def _wait(self, run: Run, first: bool = False) -> None:
+        """A run waits for a zygote of its flavour and a place."""
+        self._want(run.flavour)
+        queue = self._waiting.setdefault(run.flavour, deque())
+        queue.appendleft(run) if first else queue.append(run)
 
     def _want(self, flavour: Flavour) -> None:
-        """Have as many zygotes of a flavour as there are workers."""
-        have = sum(zygote.flavour == flavour for zygote in self._zygotes)
-        for _ in range(have, self._workers):
-            zygote = Zygote(flavour, self.tier, self._preload)
-            self._zygotes.append(zygote)
-            self._selector.register(zygote.control, selectors.EVENT_READ, zygote)
+        """Have zygotes of a flavour, now or later. Our own limit of open files does not change by waiting."""
+        try:
+            self._nursery.want(flavour)
+        except OSError as error:
+            if error.errno == errno.EMFILE:
+                raise
+            self._not_had(flavour, error.strerror or str(error), refused=False)
 
     def _hear(self, zygote: Zygote) -> None:
         try:
@@ -190,51 +210,55 @@ class Supervisor(threading.Thread):
         except ConnectionError as error:
             self._lose(zygote, str(error))
             return
-        if zygote.refused:
-            self._lose(zygote, zygote.refused)
+        if zygote.why is not None:
+            self._lose(zygote, zygote.why)
         elif zygote.ready:
-            self._failed_starts[zygote.flavour] = 0
+            self._nursery.serves(zygote)
             self.first_zygote = self.first_zygote or zygote
             self.first_ready.set()
 
     def _lose(self, zygote: Zygote, why: str) -> None:
         """Replace a zygote and start its runs again."""
-        self._zygotes.remove(zygote)
-        self._selector.unregister(zygote.control)
-        zygote.close()
-        if not zygote.ready:
-            self._failed_starts[zygote.flavour] += 1
+        self._nursery.lose(zygote)
         for run in [self._running[number] for number in zygote.runs]:
-            self._forget(run)
-            if run.tries < _TRIES:
-                self._waiting.setdefault(run.flavour, deque()).appendleft(
-                    Run(run.ticket, run.flavour, run.order, tries=run.tries)
-                )
-            else:
-                self._settle(run, (Result(Status.CRASH),) * results_wanted(run.ticket.job), 0.0)
-        if not self.first_ready.is_set():
-            self.refused = self._failure = why
-            self.first_ready.set()
-        elif self._failed_starts[zygote.flavour] >= _FAILED_STARTS:
-            self._give_up(zygote.flavour, why)
-        else:
-            self._want(zygote.flavour)
+            self._try_again(run, why, lost=zygote.gone)
+        if not zygote.ready:
+            self._not_had(zygote.flavour, why, refused=zygote.refused)
+        self._want(zygote.flavour)
 
-    def _give_up(self, flavour: Flavour, why: str) -> None:
+    def _not_had(self, flavour: Flavour, why: str, refused: bool) -> None:
         """Fail the jobs that need a kind of zygote that does not start; the next such job tries again."""
-        self._failed_starts[flavour] = 0
+        error = self._nursery.failed(flavour, why, refused)
+        if refused and not self.first_ready.is_set():
+            self.refused = why
+            error = VerifierFault(why)
+        if error is None:
+            return
+        if not self.first_ready.is_set():
+            self._failure = error
         for run in self._waiting.pop(flavour, ()):
-            self._fail(run.ticket.batch, f"no zygote with {flavour.modules} modules starts: {why}")
+            run.ticket.batch.fail(error)
 
-    def _fail(self, batch: Batch, why: str) -> None:
-        if batch in self._open:
-            self._open.remove(batch)
-            batch.future.set_exception(VerifierFault(why))
+    def _try_again(self, run: Run, why: str, lost: bool = False) -> None:
+        """A run that the machine failed: once more, after a pause, for as long as we bear with it."""
+        self._forget(run)
+        trouble = run.trouble or machine.Trouble.begins()
+        again = Run(run.ticket, run.flavour, run.order, run.patience, trouble, losses=run.losses + lost)
+        pause = trouble.again()
+        if again.losses >= _LOSSES and machine.kills_for_memory() == trouble.kills:
+            self._settle(run, (Result(Status.CRASH),) * results_wanted(run.ticket.job))
+        elif pause is None:
+            run.ticket.batch.fail(trouble.error(why))
+        elif lost and again.losses < _LOSSES:
+            self._wait(again, first=True)
+        else:
+            self._resting.append((time.monotonic() + pause, again))
 
     def _start_runs(self) -> None:
         """Fill the free places, the flavours in turns: a long queue for one must not hold up the others."""
+        self._wake_rested()
         ready: dict[Flavour, list[Zygote]] = {}
-        for zygote in self._zygotes:
+        for zygote in self._nursery.all:
             if zygote.ready and self._waiting.get(zygote.flavour):
                 ready.setdefault(zygote.flavour, []).append(zygote)
         while ready and len(self._running) < self._places:
@@ -245,13 +269,26 @@ class Supervisor(threading.Thread):
                     run = self._waiting[flavour].popleft()
                     self._start(run, min(ready[flavour], key=lambda zygote: len(zygote.runs)))
 
+    def _wake_rested(self) -> None:
+        if self._resting:
+            now = time.monotonic()
+            due = [run for when, run in self._resting if when <= now]
+            self._resting = [(when, run) for when, run in self._resting if when > now]
+            for run in due:
+                self._wait(run)
+
     def _start(self, run: Run, zygote: Zygote) -> None:
-        self._last_number += 1
-        run.number, run.zygote, run.tries = self._last_number, zygote, run.tries + 1
-        run.token = f"{run.number:016x}"
-        run.wall_s = self._wall_limit(run.ticket.job)
+        run.number, run.zygote = next(_numbers), zygote
+        run.token = f"q{os.getpid():x}.{run.number & 0xFFFFFFF:x}"
         payload = run.payload()
-        run.channel = Channel(payload, most_bytes(run.ticket.job))
+        try:
+            run.channel = Channel(payload, most_bytes(run.ticket.job))
+        except OSError:
+            if not self._running:
+                raise
+            self._places = len(self._running)  # no descriptors for more at a time
+            self._wait(run, first=True)
+            return
         run.started = time.monotonic()
         self._running[run.number] = run
         with contextlib.suppress(OSError):  # a dying zygote is about to be heard of
@@ -262,12 +299,6 @@ class Supervisor(threading.Thread):
         if not run.channel.send():
             run.sending = True
             self._selector.register(run.channel.job_fd, selectors.EVENT_WRITE, run)
-
-    def _wall_limit(self, job: Job) -> float:
-        """The job's own, or enough for its CPU time with every place taken and as much load again from elsewhere."""
-        if job.limits.wall_s is not None:
-            return job.limits.wall_s
-        return 2.0 * job.limits.cpu_s * math.ceil(self._places / self._cores) + 1.0
 
     def _serve(self, run: Run, events: int) -> None:
         if run.channel is None:
@@ -291,27 +322,27 @@ class Supervisor(threading.Thread):
         """Judge a run whose child is dead: all that it wrote is here, or in its pipe."""
         assert run.channel is not None and run.ended is not None
         run.channel.drain()
-        wall_s = time.monotonic() - run.started
-        ending = Ending(run.ended.wait_status, run.ended.cpu_s, wall_s, bytes(run.channel.received))
-        results = judge(run.ticket.job, run.token, run.wall_s, ending)
+        ending = Ending(run.ended.wait_status, bytes(run.channel.received), run.ended.cpu_s >= run.all_s, run.stopped)
+        results = judge(run.ticket.job, run.token, ending, contained=self.tier is not Tier.NONE)
         self._forget(run)
-        self._settle(run, results[::-1] if run.order else results, run.ended.cpu_s)
+        self._places = min(self._places + 1, self._most_places)
+        run.ticket.cpu_s += run.ended.cpu_s
+        fault = run.fault(results)
+        if fault is not None:
+            self._try_again(run, fault)
+        elif ending.doubtful and run.patience == 1:
+            self._look_again(run.ticket, run.order)
+        else:
+            self._settle(run, results[::-1] if run.backwards else results)
 
-    def _settle(self, run: Run, results: tuple[Result, ...], cpu_s: float) -> None:
-        ticket = run.ticket
-        ticket.results[run.order] = results
-        ticket.cpu_s += cpu_s
-        done = [results for results in ticket.results if results is not None]
-        if len(done) == len(ticket.results):
-            self._finish(ticket, done[0] if len(done) == 1 else agree(done[0], done[1]))
+    def _settle(self, run: Run, results: tuple[Result, ...]) -> None:
+        for order in run.ticket.take(run.order, results, self.tier):
+            self._look_again(run.ticket, order)
 
-    def _finish(self, ticket: Ticket, results: tuple[Result, ...]) -> None:
-        batch = ticket.batch
-        batch.outcomes[ticket.index] = Outcome(results, self.tier, round(1000 * ticket.cpu_s, 3))
-        batch.left -= 1
-        if batch.left == 0 and batch in self._open:
-            self._open.remove(batch)
-            batch.future.set_result([outcome for outcome in batch.outcomes if outcome is not None])
+    def _look_again(self, ticket: Ticket, order: int) -> None:
+        """Run it once more with longer limits: its end may be the machine's doing in part."""
+        ticket.doubt(order)
+        self._wait(Run(ticket, Flavour(zygotes.HASH_SEEDS[order], modules_for(ticket.job)), order, _DOUBTED))
 
     def _forget(self, run: Run) -> None:
         self._running.pop(run.number, None)
@@ -324,35 +355,54 @@ class Supervisor(threading.Thread):
             run.channel = None
 
     def _check_deadlines(self) -> None:
-        """Step in where the kernel's timers did not: first kill the child, then the zygote that doesn't answer."""
+        """Step in where the kernel's timers do not: first kill the child, then the zygote that doesn't answer."""
         now = time.monotonic()
         if now < self._next_check:
             return
         self._next_check = now + _CHECK_EVERY_S
-        for zygote in [zygote for zygote in self._zygotes if not zygote.ready and now - zygote.started > _START_S]:
-            self._lose(zygote, f"not ready after {_START_S:g} seconds")
+        for zygote in self._nursery.late():
+            self._lose(zygote, "not ready after a minute")
+        for flavour in self._nursery.due():
+            self._want(flavour)
+        self._look_for_sleepers(now)
         for run in list(self._running.values()):
-            late = now - run.started - run.wall_s - _GRACE_S
-            if late > _GRACE_S and run.zygote is not None and run.zygote in self._zygotes:
+            late = now - run.started - self._longest(run)
+            if late > _GRACE_S and run.zygote is not None and run.zygote in self._nursery.all:
                 self._lose(run.zygote, "a zygote did not answer")
-            elif late > 0 and run.zygote is not None:
-                with contextlib.suppress(OSError):  # a zygote that is gone is heard of elsewhere
-                    run.zygote.kill_run(run.number)
+            elif late > 0:
+                self._end(run, Stopped.OVERDUE)
+
+    def _longest(self, run: Run) -> float:
+        """How long a run may take with every place taken and as much load again from elsewhere, and then some."""
+        return _STUCK_S + 2.0 * run.all_s * math.ceil(self._places / self._cores)
+
+    def _look_for_sleepers(self, now: float) -> None:
+        """End the runs that wait: nobody can wake them, and they use no CPU time that would run out."""
+        old = {run.token: run for run in self._running.values() if now - run.started > _LOOK_AFTER_S}
+        if not old or not machine.SHOWS_PROCESSES:
+            return
+        naps = machine.asleep({token: run.nap for token, run in old.items()})
+        for token, run in old.items():
+            run.nap = None if run.sending else naps.get(token)
+            if run.nap is not None and run.nap.over:
+                self._end(run, Stopped.ASLEEP)
+
+    def _end(self, run: Run, why: Stopped) -> None:
+        run.stopped = run.stopped or why
+        if run.zygote is not None:
+            with contextlib.suppress(OSError):  # a zygote that is gone is heard of elsewhere
+                run.zygote.kill_run(run.number)
 
     def _shut_down(self) -> None:
         with self._door:
             self._shut = True
             self._wake_end.close()
             self._awake_end.close()
-        why = self._failure or _CLOSED
-        for zygote in self._zygotes:
-            zygote.close()
+        self._nursery.close()
         for run in self._running.values():
             if run.channel is not None:
                 run.channel.close()
         self._selector.close()
         self.first_ready.set()
-        for tickets in self._inbox:
-            self._open.add(tickets[0].batch)
-        for batch in list(self._open):
-            self._fail(batch, why)
+        for batch in (*self._open, *(tickets[0].batch for tickets in self._inbox)):
+            batch.fail(self._failure or VerifierFault(_CLOSED))

@@ -9,7 +9,7 @@ import sys
 from dataclasses import dataclass
 from enum import StrEnum
 
-from redqueen.verifier.jobs import Job, Limits, Outcome
+from redqueen.verifier.jobs import Job, Limits, Outcome, Status
 
 
 class Tier(StrEnum):
@@ -46,6 +46,7 @@ class Examination:
 
 _TRIED = "import os\ndef f():\n    {}\n    return 'reached'"
 _LIMITS = Limits(cpu_s=0.1, memory_mb=64)
+"""The loop among them costs this much at every start."""
 _REFUSED = ("exc:PermissionError",)
 
 CANARIES: tuple[tuple[str, str, tuple[str, ...]], ...] = (
@@ -77,6 +78,13 @@ def failed_canary(outcomes: list[Outcome]) -> str | None:
         if verdict not in expected:
             return f"{what} came out as {verdict} and not as {' or '.join(expected)}"
     return None
+
+
+def merely_slow(outcomes: list[Outcome]) -> bool:
+    """Whether every canary that came out wrong ran out of time, which says nothing of what would have held it."""
+    verdicts = [outcome.results[0].verdict for outcome in outcomes]
+    wrong = [got for got, (_, _, expected) in zip(verdicts, CANARIES, strict=True) if got not in expected]
+    return bool(wrong) and set(wrong) == {str(Status.TIMEOUT)}
 
 
 def unsupported(tier: Tier) -> Refusal | None:

@@ -136,10 +136,10 @@ def _job(program: str, row: Row, test: Row) -> Job:
     first = "".join(_FUTURE.findall(program))  # which must stand before all else
     program = first + _GIVEN + _FUTURE.sub("", program)
     if test["testtype"] == "stdin":
-        return Job.program(program, test["input"], numpy=numpy, twice=False, limits=_LIMITS)
+        return Job.program(program, test["input"], numpy=numpy, seeds=1, limits=_LIMITS)
     arguments = ", ".join(literals.encode(json.loads(line), 1_000_000) for line in test["input"].split("\n") if line)
     source = f"{program}\nredqueen_call = Solution().{row['func_name']}\n"
-    return Job.calls(source, [arguments], entry="redqueen_call", numpy=numpy, twice=False, limits=_LIMITS)
+    return Job.calls(source, [arguments], entry="redqueen_call", numpy=numpy, seeds=1, limits=_LIMITS)
 
 
 def _fault(test: Row, result: Result) -> str:

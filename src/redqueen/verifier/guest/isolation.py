@@ -14,8 +14,11 @@ import filters
 
 NOBODY = 65534
 STACK_BYTES = 8 << 20
-CLOCK_PROCESS_CPUTIME_ID, CLOCK_MONOTONIC = 2, 1
-_PR_SET_PDEATHSIG, _PR_SET_DUMPABLE, _PR_SET_SECCOMP, _PR_SET_NO_NEW_PRIVS = 1, 4, 22, 38
+CLOCK_ALL, CLOCK_OWN = ~0 << 3 | 0, ~0 << 3 | 1
+"""This process's CPU clocks as its ticks count them: user and kernel time, and user time alone. Neither holds time that
+a hypervisor took, nor the second what the kernel spends on faults and locks, which grows with whatever else is running.
+"""
+_PR_SET_PDEATHSIG, _PR_SET_DUMPABLE, _PR_SET_NAME, _PR_SET_SECCOMP, _PR_SET_NO_NEW_PRIVS = 1, 4, 15, 22, 38
 _SECCOMP_MODE_FILTER = 2
 _NEW_NS, _NEW_CGROUP, _NEW_UTS, _NEW_IPC, _NEW_USER, _NEW_PID, _NEW_NET = (
     0x00020000, 0x02000000, 0x04000000, 0x08000000, 0x10000000, 0x20000000, 0x40000000,
@@ -23,17 +26,23 @@ _NEW_NS, _NEW_CGROUP, _NEW_UTS, _NEW_IPC, _NEW_USER, _NEW_PID, _NEW_NET = (
 _MS_RDONLY, _MS_NOSUID, _MS_NODEV, _MS_NOEXEC, _MS_REMOUNT, _MS_REC, _MS_PRIVATE = 1, 2, 4, 8, 32, 0x4000, 1 << 18
 _MNT_DETACH = 2
 
+_BUSY = (errno.EAGAIN, errno.ENOMEM, errno.EMFILE, errno.ENFILE)
 _libc = ctypes.CDLL(None, use_errno=True)
 
 
-class Refused(Exception):
+class Refused(OSError):
     """The machine does not allow a step of the isolation."""
+
+
+def is_busy(error):
+    """Whether it is for want of memory, processes or files that something failed, which may be otherwise in a while."""
+    return isinstance(error, MemoryError) or getattr(error, "errno", None) in _BUSY
 
 
 def _checked(step, returned):
     if returned < 0:
         code = ctypes.get_errno()
-        raise Refused(f"{step}: {os.strerror(code)} ({errno.errorcode.get(code, code)})")
+        raise Refused(code, f"{step}: {os.strerror(code)} ({errno.errorcode.get(code, code)})")
 
 
 class _Program(ctypes.Structure):
@@ -55,30 +64,36 @@ def die_with_parent():
 
 
 def confinement(machine, seccomp):
-    """A function that a child calls to shut itself in, given its timers (as itimerspec bytes) and its memory.
+    """A function that a child calls to shut itself in: False where the machine refused a step.
 
-    Everything that it needs is made here and bound as a local, because the price of a child is the number of pages
-    that it touches.
+    Each timer has a signal of its own, so that the exit status says which it was; RLIMIT_CPU, in whole seconds and with
+    SIGKILL, is for a guest that blocks signals. Everything that it needs is made here and bound as a local, because the
+    price of a child is the number of pages that it touches.
     """
     lib = ctypes.PyDLL(None)
     prctl, syscall = lib.prctl, lib.syscall
     create, settime = filters.number("timer_create", machine), filters.number("timer_settime", machine)
-    event = ctypes.byref((ctypes.c_int * 16)(0, 0, signal.SIGKILL))
-    cpu_timer, wall_timer = ctypes.c_int(), ctypes.c_int()
-    cpu_timer_at, wall_timer_at = ctypes.byref(cpu_timer), ctypes.byref(wall_timer)
+    own_event, all_event = ((ctypes.c_int * 16)(0, 0, number) for number in (signal.SIGVTALRM, signal.SIGXCPU))
+    own_event_at, all_event_at = ctypes.byref(own_event), ctypes.byref(all_event)
+    own_timer, all_timer = ctypes.c_int(), ctypes.c_int()
+    own_timer_at, all_timer_at = ctypes.byref(own_timer), ctypes.byref(all_timer)
     program = ctypes.byref(_program(filters.child_filter(machine)))
     getppid, setsid, setrlimit, parent = os.getppid, os.setsid, resource.setrlimit, os.getpid()
     no_processes = (0, 0)
 
-    def confine(cpu_limit, wall_limit, memory_bytes):
+    def confine(limits, base_memory):
+        name, own_limit, all_limit, seconds, memory_bytes = limits
+        memory_bytes += base_memory
         setsid()
         refused = prctl(_PR_SET_PDEATHSIG, 9, 0, 0, 0)
+        refused |= prctl(_PR_SET_NAME, name, 0, 0, 0)
         setrlimit(resource.RLIMIT_NPROC, no_processes)
         setrlimit(resource.RLIMIT_AS, (memory_bytes, memory_bytes))
-        refused |= syscall(create, CLOCK_PROCESS_CPUTIME_ID, event, cpu_timer_at)
-        refused |= syscall(settime, cpu_timer, 0, cpu_limit, None)
-        refused |= syscall(create, CLOCK_MONOTONIC, event, wall_timer_at)
-        refused |= syscall(settime, wall_timer, 0, wall_limit, None)
+        setrlimit(resource.RLIMIT_CPU, (seconds, seconds))
+        refused |= syscall(create, CLOCK_OWN, own_event_at, own_timer_at)
+        refused |= syscall(settime, own_timer, 0, own_limit, None)
+        refused |= syscall(create, CLOCK_ALL, all_event_at, all_timer_at)
+        refused |= syscall(settime, all_timer, 0, all_limit, None)
         if seccomp:
             refused |= prctl(_PR_SET_SECCOMP, _SECCOMP_MODE_FILTER, program, 0, 0)
         return refused == 0 and getppid() == parent
@@ -101,7 +116,7 @@ def enter_namespaces():
             _write("/proc/self/uid_map", f"{NOBODY} {uid} 1")
             _write("/proc/self/gid_map", f"{NOBODY} {gid} 1")
         except OSError as error:
-            raise Refused(f"mapping the user into its namespace: {error.strerror}") from None
+            raise Refused(error.errno, f"mapping the user into its namespace: {error.strerror}") from None
     entered = namespaces()
     _mount(None, "/", None, _MS_REC | _MS_PRIVATE)
     quiet = _MS_NOSUID | _MS_NODEV | _MS_NOEXEC

@@ -181,7 +181,7 @@ _RUN = {
 def prepare():
     """Put the guest's own streams and module in place, and run each path a few times, so that children find it warm."""
     source, texts = "def f(x):\n    return [x]\n", ("[ 1.5 ]", ([2.5], {}))
-    example = wire.Job("", "calls", source, texts, "f", "", (), 99, 0, b"", b"", 0)
+    example = wire.Job("", "calls", source, texts, "f", "", (), 99, 0)
     for _ in range(64):
         _run_calls(example)
         _program.__dict__.pop("f")

@@ -37,8 +37,8 @@ def run(control_fd, machine, walls, padding, guests_modules):
         zygote = Zygote(control)
         zygote.shut_in(machine, walls)
     except BaseException as error:
-        refused = str(error) if type(error) is isolation.Refused else f"{type(error).__name__}: {error}"
-        os.write(_CONTROL_FD, wire.greeting(["refused", refused]))
+        why = error.strerror if type(error) is isolation.Refused else f"{type(error).__name__}: {error}"
+        os.write(_CONTROL_FD, wire.greeting(["busy" if isolation.is_busy(error) else "refused", why]))
         os._exit(1)
     zygote.serve()
 
@@ -96,12 +96,15 @@ class Zygote:
                     if size == 0:
                         _kill(running, run)
                         continue
-                    pid = os.fork()
+                    pid = _fork()
                     if pid == 0:
                         self._be_child(size)
                     os.close(_REPLY_FD)
                     os.close(_JOB_FD)
-                    running[pid] = run
+                    if pid is None:
+                        os.write(_CONTROL_FD, report(run, wire.NOT_STARTED, 0))
+                    else:
+                        running[pid] = run
                 else:
                     os.read(fd, 4096)
                     while running:
@@ -112,21 +115,42 @@ class Zygote:
                         os.write(_CONTROL_FD, report(running.pop(pid), status, cpu_us))
 
     def _be_child(self, size):
+        job = None
         try:
-            data = os.read(_JOB_FD, size)
-            while len(data) < size:
-                piece = os.read(_JOB_FD, size - len(data))
-                if not piece:
-                    os._exit(_CHILD_FAILED)
-                data += piece
-            os.closerange(_JOB_FD, _WAKE_FD + 1)
-            job = tuple.__new__(wire.Job, marshal.loads(data))
-            if self._confine and not self._confine(job.cpu_limit, job.wall_limit, self._base_memory + job.memory_bytes):
-                os._exit(_CHILD_FAILED)
+            job = self._get_ready(size)
             runner.reply(_REPLY_FD, job)
             os._exit(0)
         except BaseException:
+            if job is None:
+                _never_begin()
             os._exit(_CHILD_FAILED)
+
+    def _get_ready(self, size):
+        """The job, once the child is shut in; whatever goes wrong until then is not the program's doing."""
+        data = os.read(_JOB_FD, size)
+        while len(data) < size:
+            piece = os.read(_JOB_FD, size - len(data))
+            if not piece:
+                _never_begin()
+            data += piece
+        os.closerange(_JOB_FD, _WAKE_FD + 1)
+        limits, job = marshal.loads(data)
+        if self._confine and not self._confine(limits, self._base_memory):
+            _never_begin()
+        return tuple.__new__(wire.Job, job)
+
+
+def _fork():
+    """As `os.fork`; None where the machine has no process or no memory for one."""
+    try:
+        return os.fork()
+    except OSError:
+        return None
+
+
+def _never_begin():
+    os.kill(os.getpid(), wire.NOT_STARTED)
+    os._exit(_CHILD_FAILED)
 
 
 def _warm_up(guests_modules, padding):

@@ -1,5 +1,6 @@
 """The messages between host, zygote and child, for both sides. Host -> guest is trusted, guest -> host never is."""
 
+import signal
 from typing import NamedTuple
 
 MESSAGE_BYTES = 16
@@ -30,8 +31,26 @@ def greeting(words):
     return len(data).to_bytes(4, "big") + data
 
 
+NOT_STARTED = int(signal.SIGUSR1)
+"""As a wait status, which no guest can die of: the program was never begun."""
+
+
+class Limits(NamedTuple):
+    """What a child shuts itself in with. Gone before the program begins: no frame holds it."""
+
+    name: bytes
+    """What the process is called, by which the host finds it."""
+    own_limit: bytes
+    """User time, as an itimerspec."""
+    all_limit: bytes
+    """User and kernel time."""
+    seconds: int
+    """The same once more, rounded up, for a guest that blocks the timers' signals."""
+    memory_bytes: int
+
+
 class Job(NamedTuple):
-    """A job as its host sends it, marshalled: this direction is trusted, and nothing reads faster."""
+    """A job as its host sends it, marshalled after its limits: this direction is trusted, and nothing reads faster."""
 
     token: str
     mode: str
@@ -43,6 +62,3 @@ class Job(NamedTuple):
     modules: tuple
     value_chars: int
     stdout_bytes: int
-    cpu_limit: bytes
-    wall_limit: bytes
-    memory_bytes: int

@@ -1,0 +1,254 @@
+"""A verdict is about the program: what the machine does to a run is tried again, and never becomes one."""
+
+import contextlib
+import errno
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from conftest import start
+
+from redqueen.errors import IsolationError, MachineError
+from redqueen.verifier import Job, Limits, LocalVerifier, Tier, machine, pool, tiers, zygotes
+
+ADD = "def f(x, n=1):\n    return x + n"
+BURN = "def f(n):\n    total = 0\n    for at in range(n):\n        total += at % 7\n    return total"
+BURNT = sum(at % 7 for at in range(2_000_000))
+LONG = Limits(cpu_s=20)
+LOOP = "def f(x):\n    while True: pass"
+
+
+def verdicts(verifier: LocalVerifier, *jobs: Job) -> list[str]:
+    return [outcome.results[0].verdict for outcome in verifier.run_sync(jobs)]
+
+
+def children() -> list[int]:
+    """The runs of this process's pools that are under way now."""
+    found = []
+    for entry in filter(str.isdigit, os.listdir("/proc")):
+        with contextlib.suppress(OSError):
+            if Path(f"/proc/{entry}/comm").read_text().startswith(f"q{os.getpid():x}."):
+                found.append(int(entry))
+    return found
+
+
+@contextlib.contextmanager
+def doing_to_children(*signals: int, most: int = 10**9) -> Iterator[list[int]]:
+    """Send every run these signals, a moment apart, until so many have had them."""
+    had: list[int] = []
+    over = threading.Event()
+
+    def work() -> None:
+        while not over.is_set() and len(had) < most:
+            for pid in children()[: most - len(had)]:
+                for number in signals:
+                    with contextlib.suppress(OSError):
+                        os.kill(pid, number)
+                    time.sleep(0.02)
+                had.append(pid)
+            time.sleep(0.01)
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    try:
+        yield had
+    finally:
+        over.set()
+        thread.join()
+
+
+def test_a_run_that_is_killed_from_outside_is_run_again(verifier) -> None:
+    with doing_to_children(signal.SIGKILL, most=3) as killed:
+        assert verdicts(verifier, *[Job.calls(BURN, ["2_000_000"], limits=LONG)] * 3) == [f"ok:{BURNT}"] * 3
+    assert len(killed) == 3
+
+
+def test_a_loop_that_is_killed_from_outside_is_still_a_time_out(any_verifier) -> None:
+    with doing_to_children(signal.SIGKILL, most=2) as killed:
+        assert verdicts(any_verifier, Job.calls(LOOP, ["1"])) == ["timeout"]
+    assert len(killed) == 2
+
+
+def test_runs_that_are_stopped_and_continued_come_out_as_ever(any_verifier) -> None:
+    jobs = [Job.calls(BURN, ["2_000_000"], limits=LONG), Job.calls(LOOP, ["1"]), Job.calls(ADD, ["1"])]
+    with doing_to_children(signal.SIGSTOP, signal.SIGCONT):
+        assert verdicts(any_verifier, *jobs) == [f"ok:{BURNT}", "timeout", "ok:2"]
+
+
+def test_when_the_machine_goes_on_failing_a_run_the_batch_fails_with_one_line_and_the_pool_lives(monkeypatch) -> None:
+    monkeypatch.setattr(machine, "PATIENCE_S", 0.5)
+    with LocalVerifier(workers=1) as verifier:
+        with (
+            doing_to_children(signal.SIGKILL),
+            pytest.raises(MachineError, match=r"killed from outside.*same command"),
+        ):
+            verifier.run_sync([Job.calls(BURN, ["50_000_000"], limits=LONG)])
+        assert verdicts(verifier, Job.calls(ADD, ["1"])) == ["ok:2"]
+
+
+def test_a_death_in_one_run_alone_is_looked_at_again_and_then_believed(any_verifier) -> None:
+    """It loops under the first hash seed alone."""
+    order = any_verifier.run_sync([Job.calls("def f(x): return list({'a', 'b', 'c', 'd'})", ["1"], seeds=1)])
+    first = order[0].results[0].value
+    source = f"def f(x):\n    while list({{'a', 'b', 'c', 'd'}}) == {first}: pass\n    return x"
+    [outcome] = any_verifier.run_sync([Job.calls(source, ["1"], limits=Limits(cpu_s=0.1))])
+    assert [run[0].verdict for run in outcome.runs] == ["timeout", "ok:1"]
+    assert outcome.results[0].verdict == "timeout"
+    assert outcome.cpu_ms > 1.5 * 100, "it was run twice, the second time for longer"
+
+
+def test_a_program_that_barely_misses_its_limit_once_gets_its_value(any_verifier, monkeypatch) -> None:
+    """Only the first run has a limit that is too short for it, as on a day when it was slow."""
+    from redqueen.verifier.runs import Run
+
+    def tighter(run: Run) -> float:
+        return 0.004 if run.order == 0 and run.patience == 1 else 20.0
+
+    monkeypatch.setattr(Run, "own_s", property(tighter))
+    [outcome] = any_verifier.run_sync([Job.calls(BURN, ["2_000_000"])])
+    assert outcome.results[0].verdict == f"ok:{BURNT}"
+
+
+def test_time_in_the_kernel_ends_a_run_too(any_verifier, monkeypatch) -> None:
+    """With no limit of user time to speak of, the wider one is what ends a loop."""
+    from redqueen.verifier.runs import Run
+
+    monkeypatch.setattr(Run, "own_s", property(lambda run: 600.0))
+    monkeypatch.setattr(Run, "all_s", property(lambda run: 0.2 * run.patience))
+    [outcome] = any_verifier.run_sync([Job.calls(LOOP, ["1"], seeds=1)])
+    assert outcome.results[0].verdict == "timeout"
+    assert outcome.cpu_ms > 2.5 * 200, "one look more, of twice the time"
+
+
+def test_memory_that_the_machine_does_not_have_is_not_the_programs_fault(any_verifier, monkeypatch) -> None:
+    hog = Job.calls("def f(x): return len(bytes(400 << 20))", ["1"])
+    asked: list[int] = []
+
+    def refused(memory_mb: int) -> bool:
+        asked.append(memory_mb)
+        return len(asked) <= 3
+
+    monkeypatch.setattr("redqueen.verifier.runs.memory_refused", refused)
+    assert verdicts(any_verifier, hog) == ["memory"]
+    assert len(asked) == 5, "three were tried again"
+    monkeypatch.setattr("redqueen.verifier.runs.memory_refused", lambda memory_mb: True)
+    monkeypatch.setattr(machine, "PATIENCE_S", 0.5)
+    with pytest.raises(MachineError, match="memory is short"):
+        any_verifier.run_sync([hog])
+
+
+def test_memory_counts_as_refused_where_promises_are_counted_and_few_are_left(monkeypatch, tmp_path) -> None:
+    monkeypatch.setattr(machine, "_PROC", tmp_path)
+    assert not machine.memory_refused(256)
+    (tmp_path / "sys/vm").mkdir(parents=True)
+    (tmp_path / "meminfo").write_text("CommitLimit:  1000000 kB\nCommitted_AS:  900000 kB\nHugePages_Total:  0\n")
+    for mode, megabytes, refused in (("0", 256, False), ("2", 256, True), ("2", 64, False)):
+        (tmp_path / "sys/vm/overcommit_memory").write_text(f"{mode}\n")
+        assert machine.memory_refused(megabytes) is refused
+
+
+def test_a_machine_that_cannot_start_processes_for_a_while_is_waited_for(monkeypatch) -> None:
+    spawn, failures = zygotes.Zygote._spawn, []
+
+    def failing(zygote, *arguments):
+        if len(failures) < 3:
+            failures.append(1)
+            raise BlockingIOError(errno.EAGAIN, "Resource temporarily unavailable")
+        return spawn(zygote, *arguments)
+
+    monkeypatch.setattr(zygotes.Zygote, "_spawn", failing)
+    with LocalVerifier(workers=1) as verifier:
+        assert verifier.refusals == ()
+        assert verdicts(verifier, Job.calls(ADD, ["1"])) == ["ok:2"]
+    assert len(failures) == 3
+
+
+def test_a_machine_that_never_starts_processes_is_named_and_no_weaker_isolation_taken(monkeypatch) -> None:
+    def failing(*_: object) -> None:
+        raise BlockingIOError(errno.EAGAIN, "Resource temporarily unavailable")
+
+    monkeypatch.setattr(zygotes.Zygote, "_spawn", failing)
+    monkeypatch.setattr(machine, "PATIENCE_S", 0.3)
+    with pytest.raises(MachineError, match="Resource temporarily unavailable") as caught:
+        LocalVerifier(workers=1, run_unprotected=True)
+    assert "unprotected" not in str(caught.value)
+
+
+SLOW_CANARY = ("an honest program", "def f():\n    while True: pass", ("ok:1",))
+
+
+def test_a_canary_that_runs_out_of_time_is_tried_again_and_lowers_nothing(monkeypatch) -> None:
+    monkeypatch.setattr(tiers, "CANARIES", (SLOW_CANARY,))
+    monkeypatch.setattr(machine, "PATIENCE_S", 0.3)
+    with pytest.raises(MachineError, match="honest program came out as timeout") as caught:
+        LocalVerifier(workers=1, run_unprotected=True)
+    assert "unprotected" not in str(caught.value)
+
+
+def test_a_canary_that_got_through_is_not_tried_again(monkeypatch) -> None:
+    reached = ("opening a file", "def f():\n    return 'reached'", ("exc:PermissionError",))
+    monkeypatch.setattr(tiers, "CANARIES", (reached, SLOW_CANARY))
+    with pytest.raises(IsolationError, match="came out as ok:'reached'"):
+        LocalVerifier(tier=Tier.SECCOMP, workers=1)
+
+
+def test_a_start_that_takes_long_says_so(monkeypatch, capfd) -> None:
+    monkeypatch.setattr(pool, "_LONG_S", 0.0)
+    LocalVerifier(workers=1).close()
+    assert "the machine is busy: still starting the verifier" in capfd.readouterr().err
+
+
+FEW_FILES = """
+import resource, sys
+resource.setrlimit(resource.RLIMIT_NOFILE, (int(sys.argv[1]), int(sys.argv[1])))
+from redqueen.errors import IsolationError, MachineError
+from redqueen.verifier import Job, LocalVerifier
+try:
+    with LocalVerifier() as verifier:
+        outcomes = verifier.run_sync([Job.calls("def f(x): return x + 1", [str(n)]) for n in range(100)])
+        print(sum(outcome.results[0].verdict == f"ok:{n + 1}" for n, outcome in enumerate(outcomes)))
+except MachineError as error:
+    print(error)
+"""
+
+
+@pytest.mark.parametrize(("most", "said"), [(40, "100\n"), (8, "open files")])
+def test_with_few_open_files_the_pool_does_less_at_a_time_or_says_what_it_needs(most, said) -> None:
+    done = subprocess.run([sys.executable, "-c", FEW_FILES, str(most)], capture_output=True, text=True)
+    assert said in done.stdout, done.stdout + done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_a_program_whose_zygote_dies_with_it_every_time_is_a_crash_and_stops_nobody(monkeypatch) -> None:
+    with start(Tier.SECCOMP, workers=1) as verifier:
+        answer = verifier.submit([Job.calls(LOOP, ["1"], limits=Limits(cpu_s=60))])
+        while not answer.done():
+            for pid in verifier.zygote_pids():
+                with contextlib.suppress(OSError):
+                    if any(_parent(child) == pid for child in children()):
+                        os.kill(pid, signal.SIGKILL)
+            time.sleep(0.02)
+        assert [outcome.results[0].verdict for outcome in answer.result()] == ["crash"]
+        assert verdicts(verifier, Job.calls(ADD, ["1"])) == ["ok:2"]
+
+
+def _parent(pid: int) -> int:
+    return int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1])
+
+
+def test_no_frame_of_the_guest_holds_its_limits(any_verifier) -> None:
+    source = (
+        "import sys\ndef f(x):\n    frame, seen = sys._getframe(), []\n    while frame:\n"
+        "        for value in frame.f_locals.values():\n"
+        "            seen += value if type(value) is tuple else [value]\n"
+        "        frame = frame.f_back\n    return sorted({v for v in seen if type(v) is int and v > 1000})"
+    )
+    jobs = [Job.calls(source, ["1"], limits=Limits(cpu_s=cpu_s, memory_mb=mb)) for cpu_s, mb in ((1, 256), (7, 301))]
+    one, other = any_verifier.run_sync(jobs)
+    assert one.results == other.results
