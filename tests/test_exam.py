@@ -300,6 +300,12 @@ def test_everybody_gets_what_its_own_attempts_are_worth(verifier):
     assert found["ada"] == Answers(3, (3, 3), (False, True), (3, 3), (3 * length, 3 * (length - 1)))
 
 
+def test_a_task_whose_own_truth_fails_while_it_is_sat_is_named(verifier, monkeypatch):
+    monkeypatch.setattr("test_exam.DOUBLE", "def f(n):\n    return -1")
+    with pytest.raises(InputError, match=r"\(def f\(n\):\.\.\.\) does not return its own output again"):
+        examined(verifier, lambda member, prompt, attempt: "```input\n3\n```")
+
+
 def test_random_numbers_come_from_task_and_attempt_alone(verifier):
     _, engine = examined(verifier, lambda *_: "")
     keys: dict[str | None, list[tuple[int, float]]] = {None: [], "m1": []}

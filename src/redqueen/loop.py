@@ -12,7 +12,7 @@ from contextlib import contextmanager
 
 from redqueen.phases import record
 from redqueen.phases.evolve import evolve
-from redqueen.phases.judge import outcomes, score
+from redqueen.phases.judge import outcomes, score, withdraw
 from redqueen.phases.learn import learn, lessons
 from redqueen.phases.look import BASE, Looked, look
 from redqueen.phases.measure import behave, measure
@@ -74,6 +74,7 @@ async def one_step(race: Race, state: State, clock: "Clock") -> tuple[State, Ste
     with clock("grade"):
         tries, more = await grade(race, step, attempts)
         runs |= more
+        posed, tries = withdraw(posed, tries)
         scored = score(race, state, step, posed, tries)
         rated, meetings = play(state.population, step, outcomes(matches, scored, tries), match.rule)
         population = state.population if settings.population.single else rated

@@ -128,8 +128,8 @@ def _proposal(place: int, match: int, teacher: str, kind: str, group: int = 0, t
 
 
 def tries(place: int, grades: str, student: str = "s0", tokens: int = 1, logprob: float = -0.5) -> list[Try]:
-    """A letter for each attempt: Correct, Wrong, Malformed."""
-    verdicts = {"C": Verdict(Grade.CORRECT), "W": Verdict(Grade.WRONG), "M": Verdict(Grade.MALFORMED)}
+    """A letter for each attempt: Correct, Wrong, Malformed, Void."""
+    verdicts = {grade[0].upper(): Verdict(grade) for grade in Grade}
     return [
         Try(place, student, number, (place,), sample(tokens=tokens, logprob=logprob), verdicts[grade])
         for number, grade in enumerate(grades)

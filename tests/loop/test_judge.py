@@ -9,7 +9,7 @@ from tasks.proposing import propose as one_task
 
 from loop.scripted import Script, race, refused, riddle, sample, state, tries
 from redqueen.engine.protocol import Stop
-from redqueen.phases.judge import outcomes, score
+from redqueen.phases.judge import outcomes, score, withdraw
 from redqueen.phases.learn import lessons
 from redqueen.phases.propose import propose, verify
 from redqueen.phases.race import Posed, Proposal
@@ -62,6 +62,30 @@ def test_a_proposal_that_is_no_task_costs_its_teacher_one():
 def test_a_panel_counts_as_a_whole():
     tried = [*tries(0, "CC", "s0"), *tries(0, "WW", "s1"), *tries(1, "WW", "s0"), *tries(1, "WC", "s1")]
     assert paid([riddle(0), riddle(1)], tried) == [0.5, 0.75]
+
+
+def test_a_task_whose_truth_fails_is_rejected_after_all_and_its_attempts_count_for_nobody():
+    """Also those of the panel that were graded while it still held."""
+    posed, tried = withdraw(
+        [riddle(0), riddle(1)], [*tries(0, "CW", "s0"), *tries(0, "VVM", "s1"), *tries(1, "CW", "s0")]
+    )
+    assert isinstance(posed[0].task, Rejection)
+    assert posed[0].task.reason is Reason.NONDETERMINISTIC
+    assert isinstance(posed[1].task, Task)
+    assert [each.verdict.grade for each in tried] == [*[Grade.VOID] * 5, Grade.CORRECT, Grade.WRONG]
+    scored = score(race(), state(), 1, posed, tried)
+    assert [each.reward for each in scored] == [-1.0, 0.5]
+    assert [each.entry is None for each in scored] == [True, False]
+    given = lessons(race(), scored, tried)
+    assert [(each.member, each.sound, each.reward) for each in given] == [
+        ("t0", False, -1.0),
+        ("t0", True, 0.5),
+        ("s0", True, 1.0),
+        ("s0", True, -0.5),
+    ]
+    first, second = outcomes([Match("t0", ("s0", "s1"))], scored, tried)
+    [s0], [s1] = first.kinds.values(), second.kinds.values()
+    assert (len(s0.scores), s0.student_reward, s1.student_reward) == (1, 0.25, None)
 
 
 def test_learnability_pays_most_for_what_is_solved_half_the_time():

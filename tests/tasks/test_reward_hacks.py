@@ -1,11 +1,13 @@
 """Tricks that have paid elsewhere. None may pay here, in any kind, while honest answers in the same batch do."""
 
+from dataclasses import replace
+
 import pytest
 
 from redqueen.tasks import Grade, Reason, Rejection, all_kinds
 from redqueen.tasks.code import CodeTask
 from redqueen.tasks.code.program import read_program
-from redqueen.verifier import Job, Status
+from redqueen.verifier import Job, Result, Status
 from tasks.proposing import fence, grade, pair, propose
 
 ALWAYS_EQUAL = "type('Any', (), {'__eq__': lambda self, other: True})()"
@@ -277,8 +279,88 @@ def test_a_guest_knows_only_the_inputs(recorder, triple):
     """What the hidden pairs should give is nowhere in the job, so no program can find it."""
     answer = "def f(x):\n    raise ValueError(x)"
     grade(all_kinds()["code_f"], recorder, triple, fence("python", answer))
-    [job] = recorder.jobs
+    truth, job = recorder.jobs
     assert job == Job.calls(answer, triple.inputs, limits=job.limits)
+    assert truth == replace(job, source=triple.program)
+
+
+def test_a_guest_cannot_tell_how_long_the_answer_is(recorder):
+    """Two tasks whose outputs are of different lengths have the same job but for what the student may see."""
+    kind = all_kinds()["code_f"]
+    asked: list[list[Job]] = []
+    for each in ("1", "'a' * 900"):
+        program, inputs = f"def f(x):\n    return [x, {each}]", fence("inputs", "1\n2\n3\n4")
+        task = propose(kind, recorder, inputs, {"program": program})
+        assert isinstance(task, CodeTask)
+        recorder.batches.clear()
+        grade(kind, recorder, task, fence("python", "def f(x):\n    return x"))
+        asked.append(recorder.jobs)
+    short, long = ([replace(job, source="", texts=("",)) for job in jobs] for jobs in asked)
+    assert short == long
+
+
+@pytest.mark.parametrize("kind", ["code_i", "code_f"])
+def test_a_guest_cannot_tell_from_its_job_whether_it_is_graded(kind, recorder):
+    """But for its time, of which validation gives half: a program that barely validates would fail on a busy day."""
+    program = "def f(x):\n    return 3 * x + 1"
+    text = pair(program, "2") if kind == "code_i" else fence("inputs", "1\n2\n3\n4")
+    task = propose(all_kinds()[kind], recorder, text, {"program": program})
+    assert isinstance(task, CodeTask)
+    truth = fence("input", "2") if kind == "code_i" else fence("python", program)
+    assert grade(all_kinds()[kind], recorder, task, truth)[0].correct
+    jobs = [job for job in recorder.jobs if job.source]
+    assert len({replace(job.limits, cpu_s=1.0) for job in jobs}) == 1
+    assert [replace(job, texts=("",)) for job in jobs[1:]] == [replace(jobs[-1], texts=("",))] * (len(jobs) - 1)
+
+
+VOID = {
+    "code_i": (CodeTask("code_i", "def f(x):\n    return -1", ("5",), ("10",)), ["input", "7", "-1", "5"]),
+    "code_f": (
+        CodeTask("code_f", "def f(x):\n    return -x", ("1", "2", "3", "4"), ("2", "4", "6", "8"), shown=2),
+        ["python", "def f(x):\n    return 2 * x", "def f(x):\n    return -x"],
+    ),
+}
+
+
+@pytest.mark.parametrize("kind", VOID)
+def test_attempts_are_void_where_the_truth_itself_fails_beside_them(kind, verifier):
+    """A program that could tell grading from validation would be paid for students that it made fail."""
+    task, (label, *answers) = VOID[kind]
+    verdicts = grade(all_kinds()[kind], verifier, task, *(fence(label, answer) for answer in answers))
+    assert [(verdict.grade, verdict.correct) for verdict in verdicts] == [(Grade.VOID, False)] * len(answers)
+    assert {verdict.reason for verdict in verdicts} == {Reason.NONDETERMINISTIC}
+
+
+class Fails:
+    """A verifier whose runs of programs end in another way from the second batch of them on."""
+
+    def __init__(self, verifier, result):
+        self._verifier, self._result, self._batches = verifier, result, 0
+
+    async def run(self, jobs):
+        outcomes = await self._verifier.run(jobs)
+        self._batches += any(job.source for job in jobs)
+        if self._batches < 2:
+            return outcomes
+        return [replace(each, results=(self._result,) * len(each.results)) for each in outcomes]
+
+
+@pytest.mark.parametrize(
+    ("result", "reason"),
+    [
+        (Result(Status.TIMEOUT), Reason.TIMEOUT),
+        (Result(Status.MEMORY), Reason.MEMORY),
+        (Result(Status.EXCEPTION, exception="ValueError"), Reason.RAISES),
+        (Result(Status.NONDETERMINISTIC), Reason.NONDETERMINISTIC),
+        (Result(Status.OK, value="8"), Reason.NONDETERMINISTIC),
+    ],
+    ids=["timeout", "memory", "exception", "nondet", "other value"],
+)
+def test_what_fails_when_it_is_called_as_a_grader_calls_it_is_rejected_for_how_it_failed(result, reason, verifier):
+    """Nondeterministic are two results that are both there and differ, or two runs that the verifier told apart."""
+    became = propose(all_kinds()["code_o"], Fails(verifier, result), pair("def f(x):\n    return x", "7"))
+    assert isinstance(became, Rejection)
+    assert became.reason == reason
 
 
 # Programs that tell one run from another, to be steady only while they are validated.

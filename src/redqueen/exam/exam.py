@@ -72,6 +72,12 @@ async def examine(
         task = tasks[place].task
         texts = [Attempt(task, sample.text, sample.stop is Stop.LENGTH) for sample in samples]
         verdicts = await kinds[task.kind].grade(texts, verifier)
+        if any(each.void for each in verdicts):
+            first, *_ = task.program.splitlines()
+            raise InputError(
+                f"the exam's task {task.id[:12]} ({first}...) does not return its own output again",
+                "take it out: its program can tell one run from another",
+            )
         heard(len(verdicts))
         return verdicts
 

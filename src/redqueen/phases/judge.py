@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from statistics import fmean
 
 from redqueen.engine.protocol import MemberId
@@ -14,7 +14,7 @@ from redqueen.population.results import TaskScore
 from redqueen.rl.rewards import INVALID, student_reward, teacher_reward
 from redqueen.tasks.archive import Entry
 from redqueen.tasks.guards import mark_trivial
-from redqueen.tasks.protocol import Task
+from redqueen.tasks.protocol import VOID_ATTEMPT, Reason, Rejection, Task
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,6 +25,17 @@ class Scored:
     entry: Entry | None
     """How its task fared, for the archive; None for a rejection."""
     reward: float
+
+
+def withdraw(posed: Sequence[Posed], tries: Sequence[Try]) -> tuple[list[Posed], list[Try]]:
+    """Tasks whose own truth failed beside somebody's attempt are rejected after all, and all attempts at them are void:
+    nobody learns from these, wins by them or loses by them."""
+    void = {each.place for each in tries if each.verdict.void}
+    rejection = Rejection(Reason.NONDETERMINISTIC, "its own truth failed when attempts were graded")
+    return (
+        [replace(each, task=rejection, aside=False) if each.proposal.place in void else each for each in posed],
+        [replace(each, verdict=VOID_ATTEMPT) if each.place in void else each for each in tries],
+    )
 
 
 def score(race: Race, state: State, step: int, posed: Sequence[Posed], tries: Sequence[Try]) -> list[Scored]:
@@ -57,6 +68,8 @@ def outcomes(matches: Sequence[Match], scored: Sequence[Scored], tries: Sequence
     made: Counter[tuple[int, MemberId]] = Counter()
     rewards: dict[tuple[int, MemberId], list[float]] = {}
     for each in tries:
+        if each.verdict.void:
+            continue
         sitting = each.place, each.student
         made[sitting] += 1
         right[sitting] += each.verdict.correct

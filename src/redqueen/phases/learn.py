@@ -65,7 +65,7 @@ class Learned:
 
 
 def lessons(race: Race, scored: Sequence[Scored], tries: Sequence[Try]) -> list[Lesson]:
-    """Every text of the step: the teachers' in the order of the places, then the students'."""
+    """Every text of the step but void attempts: the teachers' in the order of the places, then the students'."""
     limits = race.settings.tasks
     taught = [
         Lesson(
@@ -95,6 +95,7 @@ def lessons(race: Race, scored: Sequence[Scored], tries: Sequence[Try]) -> list[
             student_reward(each.verdict.grade),
         )
         for each in tries
+        if not each.verdict.void
     ]
     return taught + solved
 

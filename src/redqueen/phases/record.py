@@ -144,18 +144,19 @@ def _alarm_rows(step: int, learned: Learned, evolved: Evolved) -> list[AlarmRow]
     return [AlarmRow(step, number, *each) for number, each in enumerate(said)]
 
 
-def _usage(
-    lessons: Sequence[Lesson], learned: Learned, runs: Mapping[MemberId, int], race: Race
-) -> dict[MemberId, Usage]:
-    """By adapter: what it sampled, was trained on, and had the verifier do."""
+def _usage(happened: Happened, race: Race) -> dict[MemberId, Usage]:
+    """By adapter: what it sampled, void attempts included, was trained on, and had the verifier do."""
     sampled: dict[MemberId, int] = defaultdict(int)
     verified: dict[MemberId, int] = defaultdict(int)
-    for lesson in lessons:
-        sampled[race.adapter(lesson.member)] += len(lesson.sample.tokens)
-    for member, count in runs.items():
+    for proposal in (each.posed.proposal for each in happened.scored):
+        sampled[race.adapter(proposal.teacher)] += len(proposal.sample.tokens)
+    for attempt in happened.tries:
+        sampled[race.adapter(attempt.student)] += len(attempt.sample.tokens)
+    for member, count in happened.verifier_runs.items():
         if member != RACE:
             verified[race.adapter(member)] += count
-    trained = {id: 0 if stats.skipped else stats.trained_tokens for id, stats in learned.stats.items()}
+    stats_of = happened.learned.stats
+    trained = {id: 0 if stats.skipped else stats.trained_tokens for id, stats in stats_of.items()}
     ids = dict.fromkeys((*sampled, *trained, *verified))
     return {id: Usage(sampled[id], trained.get(id, 0), verified[id]) for id in ids}
 
@@ -164,7 +165,7 @@ def _metrics(race: Race, happened: Happened) -> list[Metric]:
     """Every figure of the step: of the race, of both roles, of each member, where it applies by kind."""
     population, lessons, scored = happened.population, happened.lessons, happened.scored
     learned, meetings, figures = happened.learned, happened.meetings, happened.measured.complexity
-    used = _usage(lessons, learned, happened.verifier_runs, race)
+    used = _usage(happened, race)
     named = _Figures(happened.step)
     for subject, own in _subjects(population, lessons):
         for kind, some in _by_kind(own):

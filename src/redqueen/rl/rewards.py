@@ -37,7 +37,7 @@ def learnability(solved: int, attempts: int) -> float:
 
 TEACHER: dict[str, Shape] = {"paper": paper, "azr": azr, "learnability": learnability}
 
-STUDENT: dict[Grade, float] = {Grade.CORRECT: 1.0, Grade.WRONG: -0.5, Grade.MALFORMED: -1.0}
+STUDENT: dict[Grade, float] = {Grade.CORRECT: 1.0, Grade.WRONG: -0.5, Grade.MALFORMED: -1.0, Grade.VOID: 0.0}
 
 
 def teacher_reward(shape: str, solved: int, attempts: int, counts: bool) -> float:

@@ -82,7 +82,7 @@ class AttemptRow:
     text: str
     grade: str
     reason: str | None
-    """Why it is malformed; None when it is not."""
+    """Why it is malformed, or its task void; None when neither."""
     status: str | None
     """How the program ended; None when nothing was run."""
     detail: str

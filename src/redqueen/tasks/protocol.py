@@ -211,6 +211,8 @@ class Grade(StrEnum):
     WRONG = "wrong"
     MALFORMED = "malformed"
     """Off the answer's contract: nothing was there to be judged."""
+    VOID = "void"
+    """The task's own truth failed beside the attempt: the task is no task, and the attempt counts for nobody."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -219,7 +221,7 @@ class Verdict:
 
     grade: Grade
     reason: Reason | None = None
-    """Why it is malformed."""
+    """Why it is malformed, or its task void."""
     status: Status | None = None
     """How the run ended that the grade rests on; None when nothing was run."""
     detail: str = ""
@@ -231,6 +233,10 @@ class Verdict:
     @property
     def well_formed(self) -> bool:
         return self.grade is not Grade.MALFORMED
+
+    @property
+    def void(self) -> bool:
+        return self.grade is Grade.VOID
 
 
 class Kind(Protocol[DraftT, TaskT]):
@@ -261,7 +267,10 @@ class Kind(Protocol[DraftT, TaskT]):
         ...
 
     async def grade(self, attempts: Sequence[Attempt[TaskT]], verifier: Verifier) -> list[Verdict]:
-        """Judge a batch of attempts; one verdict each, in their order. Never raises, whatever the texts."""
+        """Judge a batch of attempts; one verdict each, in their order. Never raises, whatever the texts.
+
+        Where judging runs the task's own program, the truth is judged beside the attempts; if it fails, they are void.
+        """
         ...
 
 
@@ -283,4 +292,5 @@ def malformed(rejection: Rejection, status: Status | None = None) -> Verdict:
     return Verdict(Grade.MALFORMED, rejection.reason, status, rejection.detail)
 
 
+VOID_ATTEMPT = Verdict(Grade.VOID, Reason.NONDETERMINISTIC, detail="the task's own truth fails now")
 CUT_ATTEMPT = malformed(Rejection(Reason.CUT, "stopped at the length limit"))

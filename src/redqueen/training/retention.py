@@ -16,7 +16,7 @@ from redqueen.errors import InputError
 from redqueen.evolution import variation
 from redqueen.evolution.retention import Retention, measure
 from redqueen.phases.journal import Forgetful
-from redqueen.phases.judge import score
+from redqueen.phases.judge import score, withdraw
 from redqueen.phases.learn import learn, lessons
 from redqueen.phases.propose import propose, verify
 from redqueen.phases.race import Race
@@ -72,6 +72,7 @@ async def _measured(race: Race, state: State, tested: Member, children: int, upd
             matches = [Match(member, (opponent.id,)) for member in members]
         posed, _ = await verify(race, state, step, await propose(race, state, step, matches))
         tries, _ = await grade(race, step, await solve(race, step, matches, posed))
+        posed, tries = withdraw(posed, tries)
         given = [
             lesson
             for lesson in lessons(race, score(race, state, step, posed, tries), tries)

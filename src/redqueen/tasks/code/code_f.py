@@ -2,12 +2,13 @@
 
 The teacher gets a program of the archive and writes inputs and a hint; the outputs come from running. The student sees
 the hint and about half of the pairs and writes `f`, which must reproduce all pairs, shown and hidden. The hidden
-outputs are never all the same, so neither a constant nor a table of the shown pairs with a default can pass.
+outputs are never all the same, so neither a constant nor a table of the shown pairs with a default can pass. The task's
+own program runs beside the answers: where it no longer reproduces the pairs, nobody can.
 """
 
 import hashlib
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from random import Random
 
 from redqueen.errors import Fault
@@ -23,10 +24,21 @@ from redqueen.tasks.code.prompts import (
     program_and_input,
     shown_answer,
 )
-from redqueen.tasks.code.running import Ran, gives, refused_by_compiler, room_for, run_drafts, same_text
+from redqueen.tasks.code.running import Ran, call_job, gives, refused_by_compiler, run_drafts, same_text
 from redqueen.tasks.code.seeds import SEEDS
 from redqueen.tasks.code.task import DEFAULT_LIMITS, MAX_MESSAGE_CHARS, CodeDraft, CodeTask
-from redqueen.tasks.protocol import CUT_ATTEMPT, Attempt, Form, Grade, Prompt, Reason, Rejection, Verdict, malformed
+from redqueen.tasks.protocol import (
+    CUT_ATTEMPT,
+    VOID_ATTEMPT,
+    Attempt,
+    Form,
+    Grade,
+    Prompt,
+    Reason,
+    Rejection,
+    Verdict,
+    malformed,
+)
 from redqueen.verifier import Job, Limits, Outcome, Status, Verifier
 
 MIN_INPUTS = 4
@@ -103,11 +115,11 @@ class CodeF:
         jobs: dict[tuple[str, str], Job] = {}
         for attempt, answer in zip(attempts, answers, strict=True):
             if isinstance(answer, str):
-                limits = replace(self.limits, value_chars=room_for(*attempt.task.outputs))
-                jobs.setdefault((attempt.task.id, answer), Job.calls(answer, attempt.task.inputs, limits=limits))
+                for program in (attempt.task.program, answer):
+                    jobs.setdefault((attempt.task.id, program), call_job(program, attempt.task.inputs, self.limits))
         outcomes = dict(zip(jobs, await verifier.run(list(jobs.values())), strict=True))
         return [
-            answer if isinstance(answer, Verdict) else _judge(attempt.task, outcomes[attempt.task.id, answer])
+            answer if isinstance(answer, Verdict) else _judge(attempt.task, answer, outcomes)
             for attempt, answer in zip(attempts, answers, strict=True)
         ]
 
@@ -187,11 +199,17 @@ def _read(text: str) -> str | Verdict:
     return malformed(tree) if isinstance(tree, Rejection) else program
 
 
-def _judge(task: CodeTask, outcome: Outcome) -> Verdict:
-    pairs = zip(outcome.results, task.outputs, strict=True)
-    if all(gives(result, expected) for result, expected in pairs):
+def _judge(task: CodeTask, answer: str, outcomes: Mapping[tuple[str, str], Outcome]) -> Verdict:
+    if not _reproduces(task, outcomes[task.id, task.program]):
+        return VOID_ATTEMPT
+    outcome = outcomes[task.id, answer]
+    if _reproduces(task, outcome):
         return Verdict(Grade.CORRECT, status=Status.OK)
     if refused_by_compiler(outcome.results[0]):
         return malformed(Rejection(Reason.SYNTAX, "the compiler refuses it"), outcome.status)
     failed = next((result for result in outcome.results if result.status is not Status.OK), outcome.results[0])
     return Verdict(Grade.WRONG, status=failed.status, detail=failed.exception or "")
+
+
+def _reproduces(task: CodeTask, outcome: Outcome) -> bool:
+    return all(gives(result, expected) for result, expected in zip(outcome.results, task.outputs, strict=True))

@@ -2,10 +2,11 @@
 
 Any input that gives the output is right. The answer is read as literal arguments inside a guest, then the task's own
 program runs on them, and what it returned is compared outside: no text of the student's is ever part of a program.
+The teacher's own input runs beside the answers: a program that fails it now could tell grading from validation.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from random import Random
 
 from redqueen.tasks.code.blocks import call_arguments, read_answer
@@ -20,10 +21,21 @@ from redqueen.tasks.code.prompts import (
     propose_pair,
     shown_answer,
 )
-from redqueen.tasks.code.running import gives, read_inputs, room_for
+from redqueen.tasks.code.running import call_job, gives, read_inputs
 from redqueen.tasks.code.seeds import SEEDS
 from redqueen.tasks.code.task import DEFAULT_LIMITS, CodeDraft, CodeTask
-from redqueen.tasks.protocol import CUT_ATTEMPT, Attempt, Form, Grade, Prompt, Reason, Rejection, Verdict, malformed
+from redqueen.tasks.protocol import (
+    CUT_ATTEMPT,
+    VOID_ATTEMPT,
+    Attempt,
+    Form,
+    Grade,
+    Prompt,
+    Reason,
+    Rejection,
+    Verdict,
+    malformed,
+)
 from redqueen.verifier import Job, Limits, Result, Verifier
 
 
@@ -76,9 +88,9 @@ class CodeI:
         for attempt, answer in zip(attempts, answers, strict=True):
             given = inputs[answer] if isinstance(answer, str) else None
             if isinstance(given, str):
-                limits = replace(self.limits, value_chars=room_for(*attempt.task.outputs))
-                # One process per input: a loop in one must not cost the others theirs.
-                jobs.setdefault((attempt.task.program, given), Job.calls(attempt.task.program, [given], limits=limits))
+                # One process per input: a loop in one must not cost the others theirs. The teacher's own is among them.
+                for each in (attempt.task.inputs[0], given):
+                    jobs.setdefault((attempt.task.program, each), call_job(attempt.task.program, [each], self.limits))
         outcomes = await verifier.run(list(jobs.values()))
         results = {key: outcome.results[0] for key, outcome in zip(jobs, outcomes, strict=True)}
         return [
@@ -101,6 +113,8 @@ def _read(text: str) -> str | Verdict:
 def _judge(task: CodeTask, given: str | Rejection, results: Mapping[tuple[str, str], Result]) -> Verdict:
     if isinstance(given, Rejection):
         return malformed(given)
+    if not gives(results[task.program, task.inputs[0]], task.outputs[0]):
+        return VOID_ATTEMPT
     result = results[task.program, given]
     right = gives(result, task.outputs[0])
     return Verdict(Grade.CORRECT if right else Grade.WRONG, status=result.status, detail=result.exception or "")

@@ -17,6 +17,8 @@ from redqueen.verifier import Job, Limits, Result, Status, Verifier
 from redqueen.verifier.guest import literals
 
 _TEXTS_PER_JOB = 64
+_MOST_CHARS = 4 * MAX_OUTPUT_CHARS + 100
+"""Of a result in any guest: room for whatever may be right."""
 _REASONS = {
     Status.EXCEPTION: Reason.RAISES,
     Status.TIMEOUT: Reason.TIMEOUT,
@@ -118,31 +120,38 @@ async def run_drafts(drafts: Sequence[CodeDraft], limits: Limits, verifier: Veri
     readied = {draft: _canonical(draft, read) for draft in drafts}
     ready = [each for each in dict.fromkeys(readied.values()) if isinstance(each, CodeDraft)]
     # Half of the time that an attempt gets: a program that barely validates would fail its own truth on a busy day.
-    tight = replace(limits, cpu_s=limits.cpu_s / 2, value_chars=MAX_OUTPUT_CHARS)
-    outcomes = await verifier.run([Job.calls(each.program, _at_least_two(each.inputs), limits=tight) for each in ready])
+    tight = replace(limits, cpu_s=limits.cpu_s / 2)
+    outcomes = await verifier.run([call_job(each.program, _at_least_two(each.inputs), tight) for each in ready])
     ran = {each: _outputs(each, outcome.results) for each, outcome in zip(ready, outcomes, strict=True)}
     ran |= await _as_graded([each for each in ran.values() if isinstance(each, Ran)], limits, verifier)
     return [each if isinstance(each, Rejection) else ran[each] for each in (readied[draft] for draft in drafts)]
 
 
 async def _as_graded(ran: Sequence[Ran], limits: Limits, verifier: Verifier) -> dict[CodeDraft, Rejection]:
-    """The drafts whose program returns something else when it is called as a grader calls it.
+    """The drafts whose program comes to something else when it is called as a grader calls it.
 
     A program can tell one run from another, by the order of a set of strings for one, and so be steady only while it is
     validated. This run has the grader's limits and number of calls, and the inputs in another order.
     """
-    roomy = replace(limits, value_chars=MAX_OUTPUT_CHARS)
     orders = [sorted(range(len(each.outputs)), key=lambda at, each=each: each.draft.inputs[at]) for each in ran]
     jobs = [
-        Job.calls(each.draft.program, [each.draft.inputs[at] for at in order], limits=roomy)
+        call_job(each.draft.program, [each.draft.inputs[at] for at in order], limits)
         for each, order in zip(ran, orders, strict=True)
     ]
     changed: dict[CodeDraft, Rejection] = {}
     for each, order, outcome in zip(ran, orders, await verifier.run(jobs), strict=True):
-        pairs = zip(order, outcome.results, strict=True)
-        if any(result.status is not Status.OK or result.value != each.outputs[at] for at, result in pairs):
+        again = _outputs(each.draft, outcome.results)
+        if isinstance(again, Rejection):
+            changed[each.draft] = again
+        elif again.outputs != tuple(each.outputs[at] for at in order):
             changed[each.draft] = Rejection(Reason.NONDETERMINISTIC, "other results when called as a grader calls it")
     return changed
+
+
+def call_job(program: str, inputs: Sequence[str], limits: Limits) -> Job:
+    """A program on its inputs, for whatever purpose: what a program could read of its own job, such as how long a
+    result may be, must tell it neither whether it is being graded nor anything of what it should return."""
+    return Job.calls(program, inputs, limits=replace(limits, value_chars=_MOST_CHARS))
 
 
 def _at_least_two(inputs: tuple[str, ...]) -> tuple[str, ...]:
@@ -181,6 +190,8 @@ def _outputs(draft: CodeDraft, results: Sequence[Result]) -> Ran | Rejection:
         if result.status is not Status.OK or result.value is None:
             reason = Reason.SYNTAX if refused_by_compiler(result) else _REASONS[result.status]
             return Rejection(reason, result.exception or "")
+        if len(result.value) > MAX_OUTPUT_CHARS:
+            return Rejection(Reason.OUTPUT_TOO_LONG, f"more than {MAX_OUTPUT_CHARS} characters in canonical text")
         if not is_finite(literals.parse(result.value)):
             return Rejection(Reason.NOT_FINITE, "a result that is infinite or not a number")
     return Ran(draft, tuple(result.value or "" for result in results[: len(draft.inputs)]))
@@ -203,11 +214,6 @@ def is_finite(value: object) -> bool:
         elif isinstance(item, float | complex) and not cmath.isfinite(item):
             return False
     return True
-
-
-def room_for(*expected: str) -> int:
-    """Characters for a result that may still be one of the expected: reading a longer one would only cost us time."""
-    return 4 * max(map(len, expected)) + 100
 
 
 def gives(result: Result, expected: str) -> bool:
