@@ -126,7 +126,7 @@ def test_equal_drafts_are_run_once(case, recorder):
     tasks = asyncio.run(case.kind.validate([draft] * 10, recorder))
     assert len({task.id for task in tasks}) == 1
     assert sum(1 for job in recorder.jobs if job.source) <= 2
-    assert len(recorder.batches) <= 3
+    assert len(recorder.batches) <= 4
 
 
 def test_inputs_that_are_written_otherwise_are_the_same(recorder):

@@ -363,6 +363,48 @@ def test_what_fails_when_it_is_called_as_a_grader_calls_it_is_rejected_for_how_i
     assert became.reason == reason
 
 
+# Truths that the grader's own reader would not give back, as (program, input).
+UNREADABLE = {
+    "ends a thought": ("def f(x):\n    return '</' + x + '>'", "'think'", "code_o"),
+    "begins one": ("def f(x):\n    return '<' + x + '>'", "'think'", "code_o"),
+    "is a tag": ("def f(x):\n    return '<' + x + '>'", "'answer'", "code_o"),
+    "ends a thought as an input": ("def f(x):\n    return len(x)", "'<' '/think>'", "code_i"),
+    "is a tag as an input": ("def f(x):\n    return len(x)", "'<answ' 'er>'", "code_i"),
+}
+
+
+@pytest.mark.parametrize(("program", "given", "kind"), UNREADABLE.values(), ids=UNREADABLE)
+def test_a_task_whose_right_answer_would_not_be_read_as_right_is_rejected(program, given, kind, verifier):
+    became = propose(all_kinds()[kind], verifier, pair(program, given))
+    assert isinstance(became, Rejection)
+    assert became.reason == Reason.UNANSWERABLE
+
+
+@pytest.mark.parametrize(
+    "program",
+    [
+        "def f(x):\n    return '</think>' * x",
+        'def f(x):\n    """\n```\n    """\n    return x + 1',
+        "def f(x):\n    return hash(x) + 1",
+    ],
+    ids=["a thought", "a fence", "off the contract"],
+)
+def test_nor_is_a_function_asked_for_that_its_own_program_would_not_be_read_as(program, verifier):
+    became = propose(all_kinds()["code_f"], verifier, fence("inputs", "1\n2\n3\n4"), {"program": program})
+    assert isinstance(became, Rejection)
+    assert became.reason == Reason.UNANSWERABLE
+
+
+def test_brackets_in_a_string_are_text(verifier):
+    kind = all_kinds()["code_o"]
+    task = propose(kind, verifier, pair("def f(x):\n    return [x, '([{' * 40 + '\\'']", "'" + "(" * 61 + "'"))
+    assert isinstance(task, CodeTask)
+    deep = "[" * 61 + "]" * 61
+    right, wrong = grade(kind, verifier, task, fence("output", task.outputs[0]), fence("output", deep))
+    assert right.correct
+    assert wrong.reason == Reason.TOO_DEEP
+
+
 # Programs that tell one run from another, to be steady only while they are validated.
 TURNCOATS = {
     "by its memory": (

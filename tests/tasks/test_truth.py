@@ -177,7 +177,7 @@ def test_a_function_that_is_wrong_once_is_wrong(verifier, outputs, other, data):
     place = data.draw(st.integers(0, len(outputs) - 1))
     task = CodeTask(
         "code_f",
-        "def f(x):\n    return x",
+        f"def f(x):\n    return {outputs!r}[x]",
         tuple(map(str, range(len(outputs)))),
         tuple(encode(output, 10**6) for output in outputs),
         len(outputs) // 2,

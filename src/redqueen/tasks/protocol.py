@@ -70,6 +70,8 @@ class Reason(StrEnum):
     OUTPUT_TOO_LONG = "output_too_long"
     CONSTANT = "constant"
     """Every input gives the same output."""
+    UNANSWERABLE = "unanswerable"
+    """The right answer, written as students are asked to, would not be read as right."""
 
     # The program is sound, but not wanted.
     HELD_OUT = "held_out"

@@ -8,7 +8,7 @@ own program runs beside the answers: where it no longer reproduces the pairs, no
 
 import hashlib
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from random import Random
 
 from redqueen.errors import Fault
@@ -24,7 +24,15 @@ from redqueen.tasks.code.prompts import (
     program_and_input,
     shown_answer,
 )
-from redqueen.tasks.code.running import Ran, call_job, gives, refused_by_compiler, run_drafts, same_text
+from redqueen.tasks.code.running import (
+    Ran,
+    call_job,
+    gives,
+    refuse_unanswerable,
+    refused_by_compiler,
+    run_drafts,
+    same_text,
+)
 from redqueen.tasks.code.seeds import SEEDS
 from redqueen.tasks.code.task import DEFAULT_LIMITS, MAX_MESSAGE_CHARS, CodeDraft, CodeTask
 from redqueen.tasks.protocol import (
@@ -91,10 +99,11 @@ class CodeF:
         return CodeDraft(self.name, context["program"], inputs, message)
 
     async def validate(self, drafts: Sequence[CodeDraft], verifier: Verifier) -> list[CodeTask | Rejection]:
-        return [
+        tasks = [
             ran if isinstance(ran, Rejection) else _make_task(ran)
             for ran in await run_drafts(drafts, self.limits, verifier)
         ]
+        return refuse_unanswerable(tasks, {task for task in tasks if isinstance(task, CodeTask) and _readable(task)})
 
     def solve_prompt(self, task: CodeTask) -> Prompt:
         examples = _examples(zip(task.inputs[: task.shown], task.outputs[: task.shown], strict=True))
@@ -197,6 +206,12 @@ def _read(text: str) -> str | Verdict:
         return malformed(Rejection(Reason.NO_PROGRAM, "no fenced program"))
     tree = read_program(program)
     return malformed(tree) if isinstance(tree, Rejection) else program
+
+
+def _readable(task: CodeTask) -> bool:
+    """Whether the program itself, as an answer, is read as the program that it is."""
+    read = _read(fenced("python", task.program))
+    return isinstance(read, str) and replace(task, program=read).ast_key == task.ast_key
 
 
 def _judge(task: CodeTask, answer: str, outcomes: Mapping[tuple[str, str], Outcome]) -> Verdict:

@@ -21,7 +21,7 @@ from redqueen.tasks.code.prompts import (
     propose_pair,
     shown_answer,
 )
-from redqueen.tasks.code.running import call_job, gives, read_inputs
+from redqueen.tasks.code.running import call_job, gives, read_inputs, refuse_unanswerable
 from redqueen.tasks.code.seeds import SEEDS
 from redqueen.tasks.code.task import DEFAULT_LIMITS, CodeDraft, CodeTask
 from redqueen.tasks.protocol import (
@@ -61,7 +61,13 @@ class CodeI:
         return parse_pair(self.name, text)
 
     async def validate(self, drafts: Sequence[CodeDraft], verifier: Verifier) -> list[CodeTask | Rejection]:
-        return await validate_pairs(drafts, self.limits, verifier)
+        tasks = await validate_pairs(drafts, self.limits, verifier)
+        truths = {task: _read(fenced("input", task.inputs[0])) for task in tasks if isinstance(task, CodeTask)}
+        inputs = await read_inputs((truth for truth in truths.values() if isinstance(truth, str)), verifier)
+        readable = {
+            task for task, truth in truths.items() if isinstance(truth, str) and inputs[truth] == task.inputs[0]
+        }
+        return refuse_unanswerable(tasks, readable)
 
     def solve_prompt(self, task: CodeTask) -> Prompt:
         if self.form is Form.SHORT:

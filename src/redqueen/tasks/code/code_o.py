@@ -20,7 +20,7 @@ from redqueen.tasks.code.prompts import (
     propose_pair,
     shown_answer,
 )
-from redqueen.tasks.code.running import read_literals, same_text
+from redqueen.tasks.code.running import read_literals, refuse_unanswerable, same_text
 from redqueen.tasks.code.seeds import SEEDS
 from redqueen.tasks.code.task import DEFAULT_LIMITS, CodeDraft, CodeTask
 from redqueen.tasks.protocol import CUT_ATTEMPT, Attempt, Form, Grade, Prompt, Reason, Rejection, Verdict, malformed
@@ -48,7 +48,11 @@ class CodeO:
         return parse_pair(self.name, text)
 
     async def validate(self, drafts: Sequence[CodeDraft], verifier: Verifier) -> list[CodeTask | Rejection]:
-        return await validate_pairs(drafts, self.limits, verifier)
+        tasks = await validate_pairs(drafts, self.limits, verifier)
+        truths = [Attempt(task, fenced("output", task.outputs[0])) for task in tasks if isinstance(task, CodeTask)]
+        verdicts = await self.grade(truths, verifier)
+        readable = {each.task for each, verdict in zip(truths, verdicts, strict=True) if verdict.correct}
+        return refuse_unanswerable(tasks, readable)
 
     def solve_prompt(self, task: CodeTask) -> Prompt:
         if self.form is Form.SHORT:

@@ -5,18 +5,20 @@ canonical text and are compared here; what a program should return never enters 
 """
 
 import cmath
-from collections.abc import Callable, Iterable, Sequence
+import re
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 from redqueen.tasks.code.blocks import is_text
 from redqueen.tasks.code.program import bracket_depth, parameters, parse_source
-from redqueen.tasks.code.task import MAX_ANSWER_CHARS, MAX_INPUT_CHARS, MAX_OUTPUT_CHARS, CodeDraft
+from redqueen.tasks.code.task import MAX_ANSWER_CHARS, MAX_INPUT_CHARS, MAX_OUTPUT_CHARS, CodeDraft, CodeTask
 from redqueen.tasks.protocol import Reason, Rejection
 from redqueen.verifier import Job, Limits, Result, Status, Verifier
 from redqueen.verifier.guest import literals
 
 _TEXTS_PER_JOB = 64
+_STRING = re.compile(r"""'(?:[^'\\\n]|\\.)*+'|"(?:[^"\\\n]|\\.)*+\"""", re.DOTALL)
 _MOST_CHARS = 4 * MAX_OUTPUT_CHARS + 100
 """Of a result in any guest: room for whatever may be right."""
 _REASONS = {
@@ -99,7 +101,7 @@ def _refuse(text: str, max_chars: int, too_long: Reason) -> Rejection | None:
         return Rejection(too_long, f"more than {max_chars} characters")
     if not is_text(text):
         return Rejection(Reason.NOT_TEXT, "a lone surrogate or a NUL")
-    if bracket_depth(text) > literals.MAX_DEPTH:
+    if bracket_depth(_STRING.sub("''", text)) > literals.MAX_DEPTH:  # a guest reads it: too little said costs nothing
         return Rejection(Reason.TOO_DEEP, f"brackets nested deeper than {literals.MAX_DEPTH}")
     return None
 
@@ -152,6 +154,15 @@ def call_job(program: str, inputs: Sequence[str], limits: Limits) -> Job:
     """A program on its inputs, for whatever purpose: what a program could read of its own job, such as how long a
     result may be, must tell it neither whether it is being graded nor anything of what it should return."""
     return Job.calls(program, inputs, limits=replace(limits, value_chars=_MOST_CHARS))
+
+
+def refuse_unanswerable(
+    tasks: Sequence[CodeTask | Rejection], readable: Collection[CodeTask]
+) -> list[CodeTask | Rejection]:
+    """The tasks without those whose truth the grader's own reader does not give back: a `</think>` in a string for one
+    ends a thought."""
+    refused = Rejection(Reason.UNANSWERABLE, "the right answer is not read as right")
+    return [each if isinstance(each, Rejection) or each in readable else refused for each in tasks]
 
 
 def _at_least_two(inputs: tuple[str, ...]) -> tuple[str, ...]:
