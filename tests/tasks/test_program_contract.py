@@ -7,7 +7,8 @@ from types import SimpleNamespace
 import pytest
 
 from redqueen.tasks.code import program
-from redqueen.tasks.code.program import ALLOWED_IMPORTS, parse_source, read_program
+from redqueen.tasks.code.names import ALLOWED_IMPORTS
+from redqueen.tasks.code.program import parse_source, read_program
 from redqueen.tasks.protocol import Reason, Rejection
 from redqueen.verifier import Job, Status
 
@@ -27,6 +28,18 @@ WELCOME = {
     "future": "from __future__ import annotations\n\ndef f(x: Nowhere):\n    return x",
     "stars": "def f(*xs, **ks):\n    return xs",
     "bad escape": "def f(x):\n    return '\\d'",
+    "own builtins": "def hash(x):\n    return x + 1\n\nid = 2\n\ndef f(x):\n    return hash(x) + id",
+    "builtins in a comprehension": "def f(x):\n    return [input for input in [x]] + [(lambda id: id)(x)]",
+    "attributes by text": (
+        "from operator import attrgetter as get\nimport operator\n\nclass A:\n    b = 1\n\ndef f(x):\n"
+        "    return [getattr(A, 'b', 0), get('b')(A), hasattr(A, '__len__'), operator.methodcaller('strip')(' ')]"
+    ),
+    "formats": "def f(x):\n    return '{0.real} {1:.2f} {}'.replace('{}', '.__').format(x, 1.5)",
+    "submodule by its path": (
+        "import collections.abc\nimport collections.abc as c\nfrom collections import abc, Counter\n\ndef f(x):\n"
+        "    return [isinstance(x, m) for m in (collections.abc.Sized, abc.Sized, c.Sized, collections.Counter)]"
+    ),
+    "pattern": "class A:\n    b = 1\n\ndef f(x):\n    match A():\n        case A(b=y):\n            return y",
     "main guard": "def f(x):\n    return x\n\nif __name__ == '__main__':\n    print(f(1))",
     "brackets in a string": "def f(x):\n    return x.strip('([{<')",
 }
@@ -74,6 +87,81 @@ REFUSED = {
     "id": ("def f(x):\n    return id(x) % 2", Reason.FORBIDDEN_NAME),
     "dunder": ("def f(x):\n    return ().__class__.__subclasses__()", Reason.FORBIDDEN_NAME),
     "frame": ("def f(x):\n    return (i for i in x).gi_frame", Reason.FORBIDDEN_NAME),
+    "a module's module": ("import enum as e\n\ndef f(x):\n    return e.bltns.eval(x)", Reason.FORBIDDEN_IMPORT),
+    "a module's module, imported": ("from re import enum\n\ndef f(x):\n    return x", Reason.FORBIDDEN_IMPORT),
+    "a submodule's module": (
+        "import collections.abc\n\ndef f(x):\n    return collections.abc.sys.path",
+        Reason.FORBIDDEN_IMPORT,
+    ),
+    "a module as a value": ("import re\nm = re\n\ndef f(x):\n    return m.enum.sys", Reason.FORBIDDEN_NAME),
+    "a submodule as a value": (
+        "import collections.abc\n\ndef f(x):\n    return [collections.abc][0].sys",
+        Reason.FORBIDDEN_NAME,
+    ),
+    "a module's name for something else": (
+        "import re, enum\n\ndef f(x):\n    for re in [enum.Enum]:\n        return re",
+        Reason.FORBIDDEN_NAME,
+    ),
+    "random numbers": (
+        "import statistics\n\ndef f(x):\n    return statistics.NormalDist().samples(1, seed=x)",
+        Reason.FORBIDDEN_IMPORT,
+    ),
+    "random numbers, imported": (
+        "from statistics import NormalDist\n\ndef f(x):\n    return NormalDist().samples(1, seed=x)",
+        Reason.FORBIDDEN_IMPORT,
+    ),
+    "text that is evaluated": (
+        "import typing\n\ndef f(x: '__import__(\"os\").getpid()'):\n    return typing.get_type_hints(f)",
+        Reason.FORBIDDEN_IMPORT,
+    ),
+    "eval, elsewhere a parameter": (
+        "def g(eval):\n    return eval\n\ndef f(x):\n    return eval(x)",
+        Reason.FORBIDDEN_NAME,
+    ),
+    "eval, elsewhere in a comprehension": (
+        "def f(x):\n    return [eval for eval in ()] or eval(x)",
+        Reason.FORBIDDEN_NAME,
+    ),
+    "eval by a class": (
+        "def f(x):\n    class A:\n        e = eval\n        eval = 1\n    return A.e(x)",
+        Reason.FORBIDDEN_NAME,
+    ),
+    "eval before it is something else": ("e = eval\neval = 1\n\ndef f(x):\n    return e(x)", Reason.FORBIDDEN_NAME),
+    "eval while it becomes something else": ("eval = eval\n\ndef f(x):\n    return eval(x)", Reason.FORBIDDEN_NAME),
+    "eval after it was something else": ("eval = 1\ndel eval\n\ndef f(x):\n    return eval(x)", Reason.FORBIDDEN_NAME),
+    "eval that is never something else": (
+        "if []:\n    eval = 1\n\ndef f(x):\n    return eval(x)",
+        Reason.FORBIDDEN_NAME,
+    ),
+    "eval, declared global": (
+        "def g():\n    eval = 1\n\ndef f(x):\n    global eval\n    return eval(x)",
+        Reason.FORBIDDEN_NAME,
+    ),
+    "computed attribute": ("def f(x):\n    return getattr(x, 're' + 'al')", Reason.FORBIDDEN_NAME),
+    "forbidden attribute by text": ("def f(x):\n    return getattr(f, '__globals__')", Reason.FORBIDDEN_NAME),
+    "getattr as a value": ("def f(x):\n    return [*map(getattr, [x], ['real'])]", Reason.FORBIDDEN_NAME),
+    "getattr with stars": ("def f(x):\n    return getattr(*[x], 'real')", Reason.FORBIDDEN_NAME),
+    "computed attrgetter": (
+        "from operator import attrgetter as a\n\ndef f(x):\n    return a('re' + 'al')(x)",
+        Reason.FORBIDDEN_NAME,
+    ),
+    "attrgetter down to a forbidden one": (
+        "import operator\n\ndef f(x):\n    return operator.attrgetter('g.__globals__')(x)",
+        Reason.FORBIDDEN_NAME,
+    ),
+    "computed methodcaller": (
+        "import operator\n\ndef f(x):\n    return operator.methodcaller(x)(x)",
+        Reason.FORBIDDEN_NAME,
+    ),
+    "attribute by a format": ("def f(x):\n    return '{0.__doc__}'.format(x)", Reason.FORBIDDEN_NAME),
+    "attribute by a pattern": (
+        "def f(x):\n    match f:\n        case object(__globals__=g):\n            return g",
+        Reason.FORBIDDEN_NAME,
+    ),
+    "attribute by a pattern's place": (
+        "class A:\n    __match_args__ = ('__doc__',)\n\ndef f(x):\n    return x",
+        Reason.FORBIDDEN_NAME,
+    ),
     "brackets": ("def f(x):\n    return " + "[" * 31 + "]" * 31, Reason.TOO_DEEP),
     "signs": ("def f(x):\n    return " + "-" * 300 + "x", Reason.TOO_DEEP),
     "chain": ("def f(x):\n    return " + "not " * 201 + "x", Reason.TOO_DEEP),

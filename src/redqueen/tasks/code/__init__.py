@@ -4,7 +4,7 @@
     code_f   write the function from examples
 
 A kind is one file with one class and one line in `_KINDS`. What they share: `blocks` (from a text to its fenced
-parts), `program` (what a program may be), `running` (the way to the verifier), `key` (near-duplicates), `prompts`,
+parts), `program` and `names` (what a program may be and reach for), `running` (the way to the verifier), `key` (near-duplicates), `prompts`,
 `seeds`.
 """
 

@@ -258,7 +258,7 @@ ATTEMPTS: tuple[ExampleAttempt, ...] = (
         "digit inputs", "lists that equal everything", fenced("python", _ALWAYS_EQUAL.strip("\n")), Grade.WRONG
     ),
     ExampleAttempt(
-        "digit inputs", "looks for the answers in frames", fenced("python", _FRAMES.strip("\n")), Grade.WRONG
+        "digit inputs", "looks for the answers in frames", fenced("python", _FRAMES.strip("\n")), Grade.MALFORMED
     ),
     ExampleAttempt("digit inputs", "prints PASS and quits", fenced("python", _QUITS.strip("\n")), Grade.WRONG),
     ExampleAttempt("clamp inputs", "a constant", fenced("python", "def f(x):\n    return 10"), Grade.WRONG),

@@ -13,7 +13,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from random import Random
 
-from redqueen.tasks.code.program import ALLOWED_IMPORTS, MAX_PROGRAM_CHARS
+from redqueen.tasks.code.names import ALLOWED_IMPORTS
+from redqueen.tasks.code.program import MAX_PROGRAM_CHARS
 from redqueen.tasks.code.task import MAX_INPUT_CHARS, MAX_MESSAGE_CHARS, MAX_OUTPUT_CHARS, CodeTask
 from redqueen.tasks.protocol import Form, Message, Prompt
 
