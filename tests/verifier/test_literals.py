@@ -275,6 +275,7 @@ def test_another_spelling_of_a_value_is_refused(text):
         parse(text)
 
 
+COLLIDING_SET = "{" + ", ".join(str(COLLIDING * at) for at in range(MAX_KEYS)) + "}"
 HOSTILE = {
     "brackets": "[" * LONG,
     "parentheses": "(" * LONG,
@@ -314,6 +315,8 @@ HOSTILE = {
     "words": "None" * LONG,
     "colliding items": "{" + ", ".join(str(COLLIDING * at) for at in range(20_000)) + "}",
     "colliding keys": "{" + ", ".join(f"{COLLIDING * at}: 1" for at in range(20_000)) + "}",
+    "colliding items in many sets": f"[{', '.join([COLLIDING_SET] * 8)}]",
+    "colliding items in many arguments": ", ".join([COLLIDING_SET] * 8),
 }
 
 
@@ -486,6 +489,15 @@ def test_a_value_may_have_as_many_keys_as_the_limit_and_no_more():
         parse("{" + ", ".join(map(str, range(2 * most + 1))) + "}")
 
 
+def test_keys_are_counted_over_all_arguments_of_a_call():
+    half, more = set(range(MAX_KEYS // 2)), set(range(MAX_KEYS // 2 + 1))
+    assert parse_arguments(encode_arguments([half], {"n": half}, PLENTY)) == ([half], {"n": half})
+    with pytest.raises(TooLong):
+        encode_arguments([half], {"n": more}, PLENTY)
+    with pytest.raises(NotCanonical):
+        parse_arguments(encode(half, PLENTY) + ", n=" + encode(more, PLENTY))
+
+
 def shared(make):
     value = make(None, None)
     for _ in range(40):
@@ -636,7 +648,9 @@ DIFFERENT = [
     ({1: 1}, {1: 1, 2: 2}), ({1: 1}, {2: 1}), ({1: [1]}, {1: [1.0]}), ({"a": 1}, {b"a": 1}), (1.0, 1.00001),
     (0.0, 1e-8), (math.inf, -math.inf), (math.inf, math.nan), (math.inf, 1e308), (1.0, math.nan), (1j, -1j),
     (complex(1, math.nan), complex(2, math.nan)), (1 + 1j, 1 + 1.1j), ({1.0}, {1.0 + 1e-9}),
-    ({1.0: 0}, {1.0 + 1e-9: 0}), ("a", "a "), (2**70, 2**70 + 1),
+    ({1.0: 0}, {1.0 + 1e-9: 0}), ("a", "a "), (2**70, 2**70 + 1), (1234567.0, 1234568.0), (1e9, 1e9 + 1),
+    (2.0**53 - 1, 2.0**53 - 2), ([-5e12], [-5e12 - 1]), (1e9 + 1j, 1e9 + 1 + 1j), (1234567.0, 1234567.5),
+    (1234567.25, 1234568.25), (0.25, 0.250001), (999.5, 999.50001),
 ]  # fmt: skip
 
 
@@ -647,7 +661,7 @@ def test_values_that_differ_are_told_apart(left, right):
 
 
 ALIKE = [
-    (1.0, 1.0 + 1e-9), (1e9, 1e9 + 1), (-1.0, -1.0 - 1e-9), (0.0, -0.0), (0.0, 1e-12), (0.1 + 0.2, 0.3),
+    (1.0, 1.0 + 1e-9), (1e17, 1e17 + 32), (12345.678, 12345.678001), (0.25, 0.2500002), (-1.0, -1.0 - 1e-9), (0.0, -0.0), (0.0, 1e-12), (0.1 + 0.2, 0.3),
     (1 + 1j, 1 + 1.0000000001j), ([0.1 + 0.2], [0.3]), ((1, [0.3]), (1, [0.1 + 0.2])), ({1: 0.3}, {1: 0.1 + 0.2}),
     ({"a": [0.3]}, {"a": [0.1 + 0.2]}),
 ]  # fmt: skip

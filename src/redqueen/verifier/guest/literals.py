@@ -19,8 +19,10 @@ from keyword import iskeyword
 MAX_DEPTH = 60
 MAX_INT_DIGITS = 4300
 MAX_KEYS = 4096
-"""Dict keys and set items in one value: keys that all hash alike must not stall whoever rebuilds it."""
+"""Dict keys and set items in one value, or in one call's arguments together: keys that all hash alike must not stall
+whoever rebuilds them."""
 FLOAT_TOLERANCE = 1e-6
+_EXACT = 2.0**53
 
 
 class Opaque(Exception):
@@ -128,7 +130,7 @@ _SHORT_ESCAPES = {"\\": "\\", "'": "'", '"': '"', "n": "\n", "r": "\r", "t": "\t
 def parse(text):
     """The value whose canonical text this is; raises NotCanonical on anything else."""
     try:
-        value, end = _parse(text, 0, MAX_DEPTH)
+        value, end = _parse(text, 0, MAX_DEPTH, [MAX_KEYS])
         canonical = end == len(text) and encode(value, len(text)) == text
     except (TypeError, ValueError, OverflowError, KeyError, TooLong, Opaque):
         canonical = False
@@ -141,11 +143,11 @@ def parse(text):
 def parse_arguments(text):
     """Positional and keyword arguments from their canonical text `1, [2, 3], n=5`; raises NotCanonical."""
     arguments, keywords = [], {}
-    at = 0
+    at, budget = 0, [MAX_KEYS]
     try:
         while at < len(text):
             name = _KEYWORD.match(text, at)
-            value, end = _parse(text, name.end() if name else at, MAX_DEPTH)
+            value, end = _parse(text, name.end() if name else at, MAX_DEPTH, budget)
             if name:
                 _check_keyword(name[1], keywords)
                 keywords[name[1]] = value
@@ -167,7 +169,7 @@ def _check_keyword(name, keywords):
         raise ValueError("keyword argument repeated")
 
 
-def _parse(text, at, depth):
+def _parse(text, at, depth, budget):
     token = _TOKEN.match(text, at)
     if token is None or depth < 0:
         raise NotCanonical
@@ -175,19 +177,19 @@ def _parse(text, at, depth):
     if kind != "mark":
         return _ATOM_READERS[kind](word), at
     if word == "[":
-        return _parse_items(text, at, "]", depth)
+        return _parse_items(text, at, "]", depth, budget)
     if word == "(":
-        items, at = _parse_items(text, at, ")", depth)
+        items, at = _parse_items(text, at, ")", depth, budget)
         return tuple(items), at
     if word == "{":
-        return _parse_braces(text, at, depth)
+        return _parse_braces(text, at, depth, budget)
     raise NotCanonical
 
 
-def _parse_items(text, at, closing, depth):
+def _parse_items(text, at, closing, depth, budget):
     items = []
     while not text.startswith(closing, at):
-        item, at = _parse(text, at, depth - 1)
+        item, at = _parse(text, at, depth - 1, budget)
         items.append(item)
         at = _after_item(text, at, closing)
     return items, at + 1
@@ -203,14 +205,15 @@ def _after_item(text, at, closing):
     raise NotCanonical
 
 
-def _parse_braces(text, at, depth):
+def _parse_braces(text, at, depth, budget):
     pairs, items = {}, set()
     while not text.startswith("}", at):
-        if len(pairs) + len(items) > MAX_KEYS:
+        budget[0] -= 1
+        if budget[0] < 0:
             raise NotCanonical
-        key, at = _parse(text, at, depth - 1)
+        key, at = _parse(text, at, depth - 1, budget)
         if text.startswith(": ", at):
-            pairs[key], at = _parse(text, at + 2, depth - 1)
+            pairs[key], at = _parse(text, at + 2, depth - 1, budget)
         else:
             items.add(key)
         at = _after_item(text, at, "}")
@@ -314,8 +317,9 @@ def _complex(real, operator, imaginary):
 
 def encode_arguments(arguments, keywords, max_chars):
     """The canonical text of a call's arguments: `1, [2, 3], n=5`."""
-    parts = [encode(value, max_chars) for value in arguments]
-    parts += [name + "=" + encode(value, max_chars) for name, value in keywords.items()]
+    budget = [max_chars, MAX_KEYS]
+    parts = [_encode(value, budget, MAX_DEPTH) for value in arguments]
+    parts += [name + "=" + _encode(value, budget, MAX_DEPTH) for name, value in keywords.items()]
     text = ", ".join(parts)
     if len(text) > max_chars:
         raise TooLong
@@ -323,13 +327,12 @@ def encode_arguments(arguments, keywords, max_chars):
 
 
 def same(left, right, tolerance=FLOAT_TOLERANCE):
-    """Equality by type; floats (inside containers too, but not as keys or set items) within a relative tolerance."""
+    """Equality by type; floats (inside containers too, but not as keys or set items) within a tolerance."""
     kind = type(left)
     if kind is not type(right):
         return False
     if kind is float:
-        both_nan = math.isnan(left) and math.isnan(right)
-        return both_nan or math.isclose(left, right, rel_tol=tolerance, abs_tol=tolerance**2)
+        return _close(left, right, tolerance)
     if kind is complex:
         return same(left.real, right.real, tolerance) and same(left.imag, right.imag, tolerance)
     if kind is list or kind is tuple:
@@ -342,6 +345,19 @@ def same(left, right, tolerance=FLOAT_TOLERANCE):
     if kind is set:
         return sorted(map(_exact, left)) == sorted(map(_exact, right))
     return left == right
+
+
+def _close(left, right, tolerance):
+    """Whole numbers are equal or not: a tolerance is for what was computed in floating point, and rounding leaves
+    these exact up to 2**53. Others may differ by the tolerance: of their size up to 1, of 1 up to 1000, and above by a
+    thousandth of it of their size, so that no number of dollars and cents is taken for another."""
+    if math.isnan(left) or math.isnan(right):
+        return math.isnan(left) and math.isnan(right)
+    size = max(abs(left), abs(right))
+    if left.is_integer() and right.is_integer() and size < _EXACT:
+        return left == right
+    room = max(tolerance**2, tolerance * min(size, 1.0))
+    return math.isclose(left, right, rel_tol=tolerance / 1000, abs_tol=room)
 
 
 def _by_key(items):
