@@ -1,6 +1,6 @@
 # group: exception
 # input: 1
-# expect: exc:E|timeout
+# expect: exc:E
 # why: the metaclass computes __name__ forever
 class M(type):
     @property

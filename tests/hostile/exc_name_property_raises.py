@@ -1,6 +1,6 @@
 # group: exception
 # input: 1
-# expect: exc:E|exc:badname
+# expect: exc:E
 # why: the metaclass raises when asked for __name__
 class M(type):
     @property

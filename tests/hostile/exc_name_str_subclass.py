@@ -1,6 +1,6 @@
 # group: exception
 # input: 1
-# expect: exc:E|exc:badname
+# expect: exc:E
 # why: the name is a str subclass that claims to be an identifier
 class S(str):
     def isidentifier(self): return True

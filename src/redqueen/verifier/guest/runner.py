@@ -60,6 +60,8 @@ sink = _Sink()
 _stdout = io.TextIOWrapper(sink, encoding="utf-8", errors="surrogateescape", newline="\n")
 _stderr = io.TextIOWrapper(io.BufferedWriter(_Nowhere()), encoding="utf-8", errors="backslashreplace")
 _open = open
+_name_of = type.__dict__["__name__"].__get__
+"""A class's own name: looked up on the class, it might be a metaclass's property, which would run here."""
 _program = types.ModuleType("program")
 
 
@@ -86,12 +88,9 @@ def _failure(error):
         return "opaque"
     if issubclass(kind, MemoryError):
         return "memory"
-    try:
-        name = kind.__name__
-        if type(name) is str and name.isascii() and name.isidentifier() and len(name) <= 100:
-            return "exc " + name
-    except BaseException:
-        return "exc badname"
+    name = _name_of(kind)
+    if type(name) is str and name.isascii() and name.isidentifier() and len(name) <= 100:
+        return "exc " + name
     return "exc badname"
 
 
