@@ -98,6 +98,10 @@ REFUSED = {
         "import collections.abc\n\ndef f(x):\n    return [collections.abc][0].sys",
         Reason.FORBIDDEN_NAME,
     ),
+    "a module as a class's": (
+        "class A:\n    if 1:\n        import re\n\ndef f(x):\n    return A.re.enum",
+        Reason.FORBIDDEN_IMPORT,
+    ),
     "a module's name for something else": (
         "import re, enum\n\ndef f(x):\n    for re in [enum.Enum]:\n        return re",
         Reason.FORBIDDEN_NAME,
@@ -154,6 +158,10 @@ REFUSED = {
         Reason.FORBIDDEN_NAME,
     ),
     "attribute by a format": ("def f(x):\n    return '{0.__doc__}'.format(x)", Reason.FORBIDDEN_NAME),
+    "attribute further down a format": (
+        "def f(x):\n    return str.format('{0.real.__doc__}', x)",
+        Reason.FORBIDDEN_NAME,
+    ),
     "attribute by a pattern": (
         "def f(x):\n    match f:\n        case object(__globals__=g):\n            return g",
         Reason.FORBIDDEN_NAME,

@@ -66,8 +66,9 @@ _PLAIN_DUNDERS = frozenset(
 
 _NAMED = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef | ast.ExceptHandler | ast.MatchAs | ast.MatchStar
 _FORMATS = frozenset({"format", "format_map"})
-_REACHING_FIELD = re.compile(r"\{[^{}]*?\.(\w+)")
-"""An attribute in a field of a format: `{0.real}`."""
+_FIELD = re.compile(r"\{[^{}]*")
+_FIELD_ATTRIBUTE = re.compile(r"\.(\w+)")
+"""In a field of a format: `{0.real}`."""
 
 
 def check_names(text: str, tree: ast.Module) -> Rejection | None:
@@ -84,11 +85,24 @@ def _check_imports(text: str, tree: ast.Module, nodes: list[ast.AST]) -> Rejecti
             module = "*" if node.level or node.module is None else node.module
             known = module in ALLOWED_IMPORTS
             wanted = [f"{module}.{a.name}" for a in node.names if not _member(module, a.name)] if known else [module]
+        elif isinstance(node, ast.ClassDef):
+            # It would be an attribute of the class.
+            wanted = [name for inner in own_nodes(node) for name, module in _bindings(inner) if module]
         else:
             continue
         if wanted:
             return _refused(Reason.FORBIDDEN_IMPORT, wanted[0])
     return None
+
+
+def own_nodes(scope: ast.FunctionDef | ast.ClassDef) -> Iterator[ast.AST]:
+    """The nodes of a function's or class's body without those of the functions and classes in it."""
+    pending: list[ast.AST] = list(scope.body)
+    while pending:
+        node = pending.pop()
+        yield node
+        if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef | ast.Lambda):
+            pending += ast.iter_child_nodes(node)
 
 
 def _check_modules(text: str, tree: ast.Module, nodes: list[ast.AST]) -> Rejection | None:
@@ -237,7 +251,7 @@ def _check_attributes(text: str, tree: ast.Module, nodes: list[ast.AST]) -> Reje
         elif isinstance(node, ast.Name) and node.id == "__match_args__":  # `case A(x)` finds attributes by it
             names = [node.id]
         elif formats and isinstance(node, ast.Constant) and isinstance(node.value, str):
-            names = _REACHING_FIELD.findall(node.value)
+            names = [name for field in _FIELD.findall(node.value) for name in _FIELD_ATTRIBUTE.findall(field)]
         refused = next(filter(_forbidden_attribute, names), None)
         if refused is not None:
             return _refused(Reason.FORBIDDEN_NAME, refused)

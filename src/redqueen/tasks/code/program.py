@@ -10,11 +10,10 @@ brackets and in the chains that it reads by recursion. It parses; nothing here c
 import ast
 import re
 import warnings
-from collections.abc import Iterator
 from functools import lru_cache
 
 from redqueen.tasks.code.blocks import is_text
-from redqueen.tasks.code.names import check_names
+from redqueen.tasks.code.names import check_names, own_nodes
 from redqueen.tasks.protocol import Reason, Rejection
 
 MAX_PROGRAM_CHARS = 4_000
@@ -108,19 +107,9 @@ def _check_entry(tree: ast.Module) -> Rejection | None:
         return Rejection(Reason.NO_ENTRY, "no function f at the top level")
     if isinstance(entry, ast.AsyncFunctionDef):
         return Rejection(Reason.NOT_PLAIN_FUNCTION, "f is a coroutine")
-    if any(isinstance(node, ast.Yield | ast.YieldFrom) for node in _own_nodes(entry)):
+    if any(isinstance(node, ast.Yield | ast.YieldFrom) for node in own_nodes(entry)):
         return Rejection(Reason.NOT_PLAIN_FUNCTION, "f is a generator")
     given = entry.args
     if not (given.posonlyargs or given.args or given.vararg or given.kwonlyargs or given.kwarg):
         return Rejection(Reason.NO_PARAMETERS, "f takes no input")
     return None
-
-
-def _own_nodes(function: ast.FunctionDef) -> Iterator[ast.AST]:
-    """The nodes of a function's body without those of the functions and classes in it."""
-    pending: list[ast.AST] = list(function.body)
-    while pending:
-        node = pending.pop()
-        yield node
-        if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef | ast.Lambda):
-            pending += ast.iter_child_nodes(node)
