@@ -36,6 +36,7 @@ from redqueen.runs import checkpoints
 from redqueen.runs.run import CHECKPOINTS
 from redqueen.settings import MIN_ROWS
 from redqueen.tasks.guards import Guards, read_patterns, set_aside
+from redqueen.tasks.protocol import VOID_ATTEMPT
 from redqueen.training import arms
 
 PHASES = {"match", "propose", "verify", "solve", "grade", "update", "evolve", "measure", "record", "checkpoint"}
@@ -376,6 +377,47 @@ def test_a_member_whose_texts_come_to_nothing_any_more_is_left_as_it_is_and_repo
     }
     assert all(row.reason == "denied" for row in rows.rejections)
     assert all(same_weights(before[id], after[id]) for id in before), "students had nothing to learn from"
+
+
+class Turncoat:
+    """A kind some of whose tasks fail their own truth when attempts are graded."""
+
+    def __init__(self, kind) -> None:
+        self._kind = kind
+
+    def __getattr__(self, name: str):
+        return getattr(self._kind, name)
+
+    async def grade(self, attempts, verifier):
+        turned = int(attempts[0].task.id, 16) % 2 == 0
+        return [VOID_ATTEMPT] * len(attempts) if turned else await self._kind.grade(attempts, verifier)
+
+
+def test_void_attempts_are_recorded_and_accounted_for_and_count_for_nothing_else(verifier):
+    async def lead(race, begin):
+        turned = replace(race, kinds={name: Turncoat(kind) for name, kind in race.kinds.items()})
+        with listening() as asked:
+            _, rows = await one_step(turned, await begin(), clock(1))
+        return rows, asked
+
+    with at_the_start(settings(), verifier) as (race, begin, _):
+        rows, asked = asyncio.run(lead(race, begin))
+    withdrawn = {row.place: row for row in rows.rejections if "its own truth" in row.detail}
+    void = [row for row in rows.attempts if row.grade == "void"]
+    assert withdrawn
+    assert {row.place for row in void} == set(withdrawn)
+    assert {row.reward for row in withdrawn.values()} == {-1.0}
+    assert {(row.reward, row.reason) for row in void} == {(0.0, "nondeterministic")}
+    assert sum(row.attempts for row in rows.tasks) == len(rows.attempts) - len(void)
+    assert sum(meeting.attempts for meeting in rows.matches) == len(rows.attempts) - len(void)
+    figures = {(row.subject, row.name): row.value for row in rows.metrics if not row.kind}
+    for student in ("s0", "s1"):
+        own = [row for row in rows.attempts if row.student == student]
+        assert figures[student, "sampled_tokens"] == sum(row.tokens for row in own)
+        assert figures[student, "reward"] == pytest.approx(mean(row.reward for row in own if row.grade != "void"))
+    counted = Counter(row.student for row in rows.attempts if row.grade != "void")
+    trained = Counter(row.member for batch in asked.updates for row in batch)
+    assert all(trained[student] <= counted[student] for student in ("s0", "s1"))
 
 
 def test_a_member_whose_gradient_is_not_finite_is_left_as_it_is_and_reported(verifier):
