@@ -120,6 +120,8 @@ def _sum(data: bytes) -> str:
 class Races:
     """Runs of the same settings, each in a folder of its own under `place`."""
 
+    deadline_s: float = DEADLINE_S
+
     def __init__(self, settings: Path, place: Path) -> None:
         self.settings, self.place = settings, place
 
@@ -129,7 +131,7 @@ class Races:
     def left_alone(self) -> Left:
         """A race by the command itself."""
         folder = self.place / "alone"
-        subprocess.run([sys.executable, "-m", "redqueen", *self.command(folder)], check=True, timeout=DEADLINE_S)
+        subprocess.run([sys.executable, "-m", "redqueen", *self.command(folder)], check=True, timeout=self.deadline_s)
         return Left.of(folder)
 
     def fork(self, folder: Path, prepare: Callable[[], None] = lambda: None) -> int:
@@ -157,7 +159,7 @@ class Races:
 
     def finish(self, folder: Path, prepare: Callable[[], None] = lambda: None) -> Left:
         """Go on with the race until it is done."""
-        if (ended := self.wait(self.fork(folder, prepare), DEADLINE_S)) != 0:
+        if (ended := self.wait(self.fork(folder, prepare), self.deadline_s)) != 0:
             said = (self.place / f"{folder.name}.out").read_text()
             raise RuntimeError(f"{folder} ended with {ended}: {said[-2000:]}")
         return Left.of(folder)

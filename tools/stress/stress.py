@@ -1,22 +1,31 @@
 """Does a verdict depend on what else the machine does? Measure it under a load that this script holds itself.
 
 python tools/stress/stress.py verdicts --load forks    programs with known verdicts, through verifiers
+    python tools/stress/stress.py races --load forks       races that are killed and resumed, beside one left alone
+    python tools/stress/stress.py hold --load moderate -- COMMAND ...      whatever you like
+
+No load outlives the script, however that ends. Only public parts of the package are used, so that with
+PYTHONPATH=CHECKOUT/src the same script measures another version of it. Exit status 1: something was wrong.
 """
 
 import argparse
 import json
+import os
 import platform
 import signal
+import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
 
+import interrupted
 import verdicts
 from cases import CLASSES
-from loads import LOADS
+from keeper import die_with
+from loads import BESIDE, LOADS, under
 
 import redqueen
-from redqueen.errors import UserError
+from redqueen.errors import InputError, UserError
 
 
 def _head(load: str) -> None:
@@ -32,6 +41,33 @@ def _verdicts(asked: argparse.Namespace) -> int:
     if asked.json:
         print(json.dumps(found.as_json()))
     return 0 if found.good else 1
+
+
+def _races(asked: argparse.Namespace) -> int:
+    _head(asked.load)
+    settings = ("--run.steps", str(asked.steps), *asked.settings)
+    found = interrupted.measure(asked.load, asked.races, asked.seed, settings)
+    interrupted.show(found)
+    if asked.json:
+        print(json.dumps(found.as_json()))
+    return 1 if found.differing else 0
+
+
+def _hold(asked: argparse.Namespace) -> int:
+    if asked.load not in BESIDE:
+        raise InputError(
+            f"the load {asked.load} is for what this script runs itself", f"hold one of {', '.join(BESIDE)}"
+        )
+    script = os.getpid()
+    with under(asked.load):
+        # There is no other thread here.
+        command = subprocess.Popen(asked.command, preexec_fn=lambda: die_with(script, signal.SIGTERM))  # noqa: PLW1509
+        try:
+            status = command.wait()
+        finally:
+            command.terminate()
+            command.wait()
+    return status if status >= 0 else 128 - status
 
 
 def _part(parts: argparse._SubParsersAction, run: Callable[..., int], name: str, about: str) -> argparse.ArgumentParser:
@@ -50,6 +86,16 @@ def _parser() -> argparse.ArgumentParser:
     part.add_argument("--starts", type=int, default=10, help="verifiers that are opened, one after the other")
     part.add_argument("--seed", type=int, default=0, help="where programs and their order come from")
     part.add_argument("--json", action="store_true", help="print one line of JSON as well")
+    part = _part(
+        parts, _races, "races", "races that are killed and resumed, beside one left alone on the quiet machine"
+    )
+    part.add_argument("--races", type=int, default=10, help="races that are killed, up to three times each")
+    part.add_argument("--steps", type=int, default=4, help="of a race")
+    part.add_argument("--seed", type=int, default=0, help="where the random moments come from")
+    part.add_argument("--json", action="store_true", help="print one line of JSON as well")
+    part.add_argument("settings", nargs="*", help="further settings of the races, after `--`")
+    part = _part(parts, _hold, "hold", "hold a load while a command runs, and end with its status")
+    part.add_argument("command", nargs="+", help="after `--`")
     return parser
 
 
