@@ -19,7 +19,9 @@ if "PYTEST_XDIST_WORKER" in os.environ:
     # Threads that wait for each other stand still as soon as they have to share their cores.
     os.environ["OMP_NUM_THREADS"] = "1"
 
-TRACES = ("test_bench.py", "test_hostile.py", "test_kill.py", "test_mutation.py", "test_pool.py")
+TRACES = (
+    "test_bench.py", "test_hostile.py", "test_kill.py", "test_mutation.py", "test_pool.py", "test_stress.py",
+)  # fmt: skip
 """They make files of one name, or leave or count processes without a parent."""
 
 

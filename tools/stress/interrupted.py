@@ -42,8 +42,6 @@ class DemoRaces(Races):
         script = os.getpid()
 
         def prepared() -> None:
-            # The script's own answer to it is not the race's.
-            signal.signal(signal.SIGTERM, signal.SIG_DFL)
             die_with(script, signal.SIGKILL)
             prepare()
 
@@ -114,7 +112,7 @@ def first_difference(quiet: Judged, loaded: Judged) -> str | None:
     (before, text), (after, other) = quiet.get(at, missing), loaded.get(at, missing)
     step, attempt, place, student, number = at
     what = f"attempt {number} of {student} at task {place}" if attempt else f"proposal {place}"
-    changed = "" if text == other or missing in (quiet.get(at), loaded.get(at)) else " (and another text)"
+    changed = " (and another text)" if text and other and text != other else ""
     return f"step {step}, {what}: {before} -> {after}{changed}:\n{(text or other)[:_CHARS]}"
 
 

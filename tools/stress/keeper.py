@@ -106,7 +106,10 @@ def _hold(name: str, parent: int) -> None:
             time.sleep(3600)
 
 
-def main(name: str, parent: int) -> int:
+def main(parent: int, name: str, *command: str) -> int:
+    if name == "command":
+        die_with(parent, signal.SIGTERM)
+        os.execvp(command[0], command)
     signal.signal(signal.SIGTERM, _leave)
     die_with(parent, signal.SIGTERM)
     try:
@@ -118,4 +121,4 @@ def main(name: str, parent: int) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1], int(sys.argv[2])))
+    sys.exit(main(int(sys.argv[1]), *sys.argv[2:]))

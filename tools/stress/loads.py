@@ -3,7 +3,7 @@
 import os
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -23,14 +23,22 @@ BESIDE = ("quiet", "forks", "memory", "busy", "moderate")
 _KEEPER = Path(__file__).with_name("keeper.py")
 
 
+def _kept(*words: str) -> list[str]:
+    return [sys.executable, "-s", "-S", str(_KEEPER), str(os.getpid()), *words]
+
+
+def dying_with_us(command: Sequence[str]) -> list[str]:
+    """The same command, told to end when the thread that starts it does."""
+    return _kept("command", *command)
+
+
 @contextmanager
 def under(name: str) -> Iterator[None]:
     """Hold a load. Call it from the main thread: the keeper ends with the thread that started it."""
     if name == "quiet":
         yield
         return
-    command = [sys.executable, "-s", "-S", str(_KEEPER), name, str(os.getpid())]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, process_group=0, env={}) as keeper:
+    with subprocess.Popen(_kept(name), stdout=subprocess.PIPE, text=True, process_group=0) as keeper:
         assert keeper.stdout is not None
         try:
             if (said := keeper.stdout.readline().strip()) != "ready":

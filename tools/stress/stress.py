@@ -10,9 +10,7 @@ PYTHONPATH=CHECKOUT/src the same script measures another version of it. Exit sta
 
 import argparse
 import json
-import os
 import platform
-import signal
 import subprocess
 import sys
 from collections.abc import Callable
@@ -21,8 +19,7 @@ from pathlib import Path
 import interrupted
 import verdicts
 from cases import CLASSES
-from keeper import die_with
-from loads import BESIDE, LOADS, under
+from loads import BESIDE, LOADS, dying_with_us, under
 
 import redqueen
 from redqueen.errors import InputError, UserError
@@ -58,15 +55,11 @@ def _hold(asked: argparse.Namespace) -> int:
         raise InputError(
             f"the load {asked.load} is for what this script runs itself", f"hold one of {', '.join(BESIDE)}"
         )
-    script = os.getpid()
-    with under(asked.load):
-        # There is no other thread here.
-        command = subprocess.Popen(asked.command, preexec_fn=lambda: die_with(script, signal.SIGTERM))  # noqa: PLW1509
+    with under(asked.load), subprocess.Popen(dying_with_us(asked.command)) as command:
         try:
             status = command.wait()
         finally:
             command.terminate()
-            command.wait()
     return status if status >= 0 else 128 - status
 
 
@@ -100,8 +93,6 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def main(words: list[str]) -> int:
-    # Like Ctrl-C: loads are taken away on the way out.
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
     asked = _parser().parse_args(words)
     try:
         return asked.run(asked)
