@@ -6,8 +6,8 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from random import Random
 
@@ -38,8 +38,14 @@ def run(*words: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run([sys.executable, str(TOOL), *words], env=ENVIRONMENT, capture_output=True, text=True)
 
 
-def started(*words: str) -> subprocess.Popen[bytes]:
-    return subprocess.Popen([sys.executable, str(TOOL), *words], env=ENVIRONMENT, stdout=subprocess.DEVNULL)
+@contextmanager
+def started(*words: str) -> Iterator[subprocess.Popen[bytes]]:
+    words = (sys.executable, str(TOOL), *words)
+    with subprocess.Popen(words, env=ENVIRONMENT, stdout=subprocess.DEVNULL) as script:
+        try:
+            yield script
+        finally:
+            script.kill()
 
 
 def state(pid: int) -> str | None:
@@ -76,21 +82,20 @@ def test_a_load_is_there_while_it_is_held_and_gone_afterwards(load):
 
 @pytest.mark.parametrize("end", [signal.SIGKILL, signal.SIGTERM, signal.SIGINT], ids=lambda end: end.name)
 def test_nothing_is_left_however_the_script_ends(end):
-    script = started("hold", "--load", "moderate", "--", "sleep", "600")
-    wait_for(lambda: any(command(pid).startswith(b"sleep") for pid in descendants(script.pid)))
-    family = descendants(script.pid)
-    assert len(family) > len(WORKERS["moderate"]) + 1, "the workers, their keeper and the command"
-    script.send_signal(end)
-    assert script.wait() != 0
+    with started("hold", "--load", "moderate", "--", "sleep", "600") as script:
+        wait_for(lambda: any(command(pid).startswith(b"sleep") for pid in descendants(script.pid)))
+        family = descendants(script.pid)
+        assert len(family) > len(WORKERS["moderate"]) + 1, "the workers, their keeper and the command"
+        script.send_signal(end)
+        assert script.wait() != 0
     wait_for(lambda: not any(map(state, family)))
 
 
 def test_what_was_stopped_goes_on_and_ends_when_the_script_is_killed():
-    script = started("verdicts", "--load", "stopped", "--honest", "0", "--loop", "20", "--hog", "0", "--hostile", "0")
-    wait_for(lambda: sum(state(pid) == "T" for pid in descendants(script.pid)) > 2)
-    family = descendants(script.pid)
-    script.kill()
-    script.wait()
+    loops = ("--honest", "0", "--loop", "20", "--hog", "0", "--hostile", "0")
+    with started("verdicts", "--load", "stopped", *loops) as script:
+        wait_for(lambda: sum(state(pid) == "T" for pid in descendants(script.pid)) > 2)
+        family = descendants(script.pid)
     wait_for(lambda: not any(map(state, family)))
 
 
