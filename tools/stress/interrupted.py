@@ -127,7 +127,8 @@ def measure(load: str, count: int, seed: int, settings: tuple[str, ...]) -> Foun
         found = _measure(DemoRaces((*settings, *SETTINGS), place), load, count, Random(seed))
         found.kept = str(place) if found.differing else None
     except BaseException:
-        shutil.rmtree(place)
+        # A race may still be writing: it ends with this process.
+        shutil.rmtree(place, ignore_errors=True)
         raise
     if not found.kept:
         shutil.rmtree(place)
