@@ -13,7 +13,7 @@ from redqueen.verifier import MOST_SEEDS
 _MAKERS = frozenset({"set", "frozenset"})
 _VIEWS = frozenset({"keys", "items"})
 _OPERATORS = (ast.BitAnd, ast.BitOr, ast.BitXor, ast.Sub)
-_TWO = 2
+TWO_SEEDS = 2
 
 
 def seeds_for(program: str, inputs: tuple[str, ...]) -> int:
@@ -21,7 +21,7 @@ def seeds_for(program: str, inputs: tuple[str, ...]) -> int:
     tree = parse_source(program)
     if isinstance(tree, Rejection) or any("{" in text for text in inputs):
         return MOST_SEEDS
-    return MOST_SEEDS if any(map(_may_be_set, ast.walk(tree))) else _TWO
+    return MOST_SEEDS if any(map(_may_be_set, ast.walk(tree))) else TWO_SEEDS
 
 
 def _may_be_set(node: ast.AST) -> bool:

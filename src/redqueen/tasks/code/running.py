@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from redqueen.tasks.code.blocks import is_text
+from redqueen.tasks.code.order import TWO_SEEDS, seeds_for
 from redqueen.tasks.code.program import bracket_depth, parameters, parse_source
 from redqueen.tasks.code.task import MAX_ANSWER_CHARS, MAX_INPUT_CHARS, MAX_OUTPUT_CHARS, CodeDraft, CodeTask
 from redqueen.tasks.protocol import Reason, Rejection
@@ -123,7 +124,12 @@ async def run_drafts(drafts: Sequence[CodeDraft], limits: Limits, verifier: Veri
     ready = [each for each in dict.fromkeys(readied.values()) if isinstance(each, CodeDraft)]
     # Half of the time that an attempt gets: a program that barely validates would fail its own truth on a busy day.
     tight = replace(limits, cpu_s=limits.cpu_s / 2)
-    outcomes = await verifier.run([call_job(each.program, _at_least_two(each.inputs), tight) for each in ready])
+    outcomes = await verifier.run(
+        [
+            call_job(each.program, _at_least_two(each.inputs), tight, seeds_for(each.program, each.inputs))
+            for each in ready
+        ]
+    )
     ran = {each: _outputs(each, outcome.results) for each, outcome in zip(ready, outcomes, strict=True)}
     ran |= await _as_graded([each for each in ran.values() if isinstance(each, Ran)], limits, verifier)
     return [each if isinstance(each, Rejection) else ran[each] for each in (readied[draft] for draft in drafts)]
@@ -150,10 +156,10 @@ async def _as_graded(ran: Sequence[Ran], limits: Limits, verifier: Verifier) -> 
     return changed
 
 
-def call_job(program: str, inputs: Sequence[str], limits: Limits) -> Job:
+def call_job(program: str, inputs: Sequence[str], limits: Limits, seeds: int = TWO_SEEDS) -> Job:
     """A program on its inputs, for whatever purpose: what a program could read of its own job, such as how long a
     result may be, must tell it neither whether it is being graded nor anything of what it should return."""
-    return Job.calls(program, inputs, limits=replace(limits, value_chars=_MOST_CHARS))
+    return Job.calls(program, inputs, seeds=seeds, limits=replace(limits, value_chars=_MOST_CHARS))
 
 
 def refuse_unanswerable(

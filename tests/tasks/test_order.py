@@ -1,0 +1,62 @@
+"""Programs that return the order of a set are refused for it, however small the set is."""
+
+import asyncio
+from itertools import combinations
+
+import pytest
+
+from redqueen.tasks.code.order import TWO_SEEDS, seeds_for
+from redqueen.tasks.code.pairs import validate_pairs
+from redqueen.tasks.code.task import DEFAULT_LIMITS, CodeDraft
+from redqueen.tasks.protocol import Reason, Rejection
+from redqueen.verifier import MOST_SEEDS
+
+WORDS = ("a", "b", "x", "cat", "dog", "red", "blue", "one")
+
+
+def validated(verifier, *drafts: tuple[str, str]) -> list:
+    wanted = [CodeDraft("code_o", program, (given,)) for program, given in drafts]
+    return asyncio.run(validate_pairs(wanted, DEFAULT_LIMITS, verifier))
+
+
+@pytest.mark.parametrize(
+    "program",
+    [
+        "def f(x):\n    return list({x[0], x[1]})",
+        "def f(x):\n    return ''.join(set(x))",
+        "def f(x):\n    return next(iter(frozenset(x)))",
+        "def f(x):\n    seen = {w for w in x}\n    return seen.pop()",
+        "def f(x):\n    return [w for w in dict.fromkeys(x).keys() & dict.fromkeys(x).keys()]",
+        "def f(x):\n    return str(set(x))",
+    ],
+)
+def test_the_order_of_two_strings_in_a_set_is_no_result(verifier, program) -> None:
+    """Every pair: two seeds would let about half of them through."""
+    results = validated(verifier, *((program, str(list(pair))) for pair in combinations(WORDS, 2)))
+    reasons = {result.reason if isinstance(result, Rejection) else "accepted" for result in results}
+    assert reasons == {Reason.NONDETERMINISTIC}
+
+
+def test_the_order_of_a_set_that_is_given_is_no_result_either(verifier) -> None:
+    results = validated(verifier, *(("def f(x): return list(x)", str(set(pair))) for pair in combinations(WORDS, 2)))
+    assert all(isinstance(result, Rejection) and result.reason is Reason.NONDETERMINISTIC for result in results)
+
+
+def test_what_a_set_is_good_for_is_welcome(verifier) -> None:
+    programs = (
+        "def f(x): return sorted(set(x))",
+        "def f(x): return len({w[0] for w in x})",
+        "def f(x): return set(x) == {'cat', 'dog'}",
+        "def f(x): return {w: len(w) for w in set(x)}",
+        "def f(x): return set(x) | {'red'}",
+        "def f(x): return list({3, 1, 2})",
+    )
+    results = validated(verifier, *((program, "['cat', 'dog']") for program in programs))
+    assert not [result for result in results if isinstance(result, Rejection)]
+
+
+def test_only_programs_that_may_have_a_set_are_run_under_more_seeds() -> None:
+    assert seeds_for("def f(x): return x.keys()", ("1",)) == TWO_SEEDS
+    assert seeds_for("def f(x): return x + 1", ("1", "[2]")) == TWO_SEEDS
+    assert seeds_for("def f(x): return x.keys() - {}", ("1",)) == MOST_SEEDS
+    assert seeds_for("def f(x): return x", ("{1: 2}",)) == MOST_SEEDS
