@@ -34,6 +34,7 @@ from transformers import (
 from transformers.models.auto.modeling_auto import MODEL_FOR_CAUSAL_LM_MAPPING_NAMES
 from transformers.utils import logging as transformers_logging
 
+from redqueen.engine.marks import take_out
 from redqueen.engine.pull import EMBEDDED, KNOWN, alone, converted_folder, one_line, say, writing
 from redqueen.errors import InputError
 
@@ -62,23 +63,23 @@ class Base:
     """Every token that ends a text."""
 
     def encode(self, messages: Sequence[Mapping[str, str]] | str, *, prefill: str = "") -> tuple[int, ...]:
-        """The tokens of a prompt that asks for a reply, of which the beginning may be given, or of a text as it is."""
+        """The tokens of a prompt that asks for a reply, of which the beginning may be given, or of a text as it is.
+        Control tokens are the template's alone: what spells one in the messages is text."""
         tokenizer = self._tokenizer()
         if isinstance(messages, str):
-            return tuple(tokenizer.encode(messages))
+            [text], taken_out = take_out(tokenizer, [messages])
+            return taken_out.encode(text, add_special_tokens=True)
+        [*contents, prefill], taken_out = take_out(tokenizer, [*(each["content"] for each in messages), prefill])
         if not tokenizer.chat_template:
             # White space at the end would be cut apart from the word that it begins: as no training text is.
-            return tuple(tokenizer.encode("\n\n".join(message["content"] for message in messages).rstrip()))
-        chat = [dict(message) for message in messages]
+            return taken_out.encode("\n\n".join(contents).rstrip(), add_special_tokens=True)
+        chat = [{**message, "content": text} for message, text in zip(messages, contents, strict=True)]
         try:
-            if prefill:
-                text: Any = tokenizer.apply_chat_template(chat, add_generation_prompt=True, tokenize=False)
-                return tuple(tokenizer.encode(text + prefill, add_special_tokens=False))
-            tokens: Any = tokenizer.apply_chat_template(chat, add_generation_prompt=True, return_dict=False)
+            rendered: Any = tokenizer.apply_chat_template(chat, add_generation_prompt=True, tokenize=False)
         except TemplateError as error:
             what = f"the chat template of {self.name} refuses these messages: {one_line(error)}"
             raise InputError(what, "write them as one user message, or use another base") from None
-        return tuple(tokens)
+        return taken_out.encode(rendered + prefill, add_special_tokens=False)
 
     def decode(self, tokens: Sequence[int], *, special: bool = False) -> str:
         """The text of these tokens; special ones are left out unless they are asked for."""
