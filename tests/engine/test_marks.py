@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 import torch
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from tokenizers import AddedToken, Tokenizer, decoders, models, normalizers, pre_tokenizers, processors
 from transformers import ByT5Tokenizer, PreTrainedTokenizerFast
@@ -44,7 +44,7 @@ FAKES = [
 ]
 
 
-def tokenizer(begins: bool = False, normalised: bool = False, **settings: Any) -> PreTrainedTokenizerFast:
+def tokenizer(begins: bool = False, normalised: bool = False, **options: Any) -> PreTrainedTokenizerFast:
     alphabet = sorted(pre_tokenizers.ByteLevel.alphabet())
     backend = Tokenizer(models.BPE({token: at for at, token in enumerate([*alphabet, "im", "end"])}, [("i", "m")]))
     backend.normalizer = normalizers.NFKC() if normalised else normalizers.NFC()
@@ -56,7 +56,7 @@ def tokenizer(begins: bool = False, normalised: bool = False, **settings: Any) -
         at = backend.token_to_id("<s>")
         backend.post_processor = processors.TemplateProcessing(single="<s> $A", special_tokens=[("<s>", at)])
     return PreTrainedTokenizerFast(
-        tokenizer_object=backend, eos_token="<|im_end|>", pad_token="<|endoftext|>", **settings
+        tokenizer_object=backend, eos_token="<|im_end|>", pad_token="<|endoftext|>", **options
     )
 
 
@@ -133,6 +133,7 @@ def honest() -> st.SearchStrategy[str]:
     )
 
 
+@settings(deadline=None)
 @given(st.lists(honest(), min_size=1, max_size=4), honest())
 def test_text_that_spells_none_has_the_tokens_of_the_whole_prompt(contents, prefill):
     if any(each in text for text in (*contents, prefill) for each in (*SPECIAL, *LISTED)):
