@@ -23,7 +23,8 @@ from redqueen.errors import InputError
 from redqueen.tasks.code import CodeFamily
 from redqueen.tasks.code.blocks import call_arguments
 from redqueen.tasks.code.key import part_keys
-from redqueen.tasks.code.program import MAX_DEPTH, read_program, tree_depth
+from redqueen.tasks.code.plain import plain_message, read_plain
+from redqueen.tasks.code.program import MAX_DEPTH, tree_depth
 from redqueen.tasks.code.task import CodeDraft, CodeTask
 from redqueen.tasks.protocol import Kind, Rejection
 from redqueen.verifier import Verifier
@@ -93,10 +94,10 @@ def _program_and_inputs(where: str, row: dict[str, Any], form: str) -> tuple[str
         raise InputError(f"{where}: no text under 'program'", form)
     if not isinstance(inputs, list) or not inputs or not all(isinstance(each, str) and each for each in inputs):
         raise InputError(f"{where}: no text under 'input', and no list of texts under 'inputs'", form)
-    tree = read_program(program)
-    if isinstance(tree, Rejection):
-        raise InputError(f"{where}: the program is refused: {_why(tree)}", "it must keep the contract of all programs")
-    return program, tuple(map(call_arguments, inputs))
+    plain = read_plain(program)
+    if isinstance(plain, Rejection):
+        raise InputError(f"{where}: the program is refused: {_why(plain)}", "it must keep the contract of all programs")
+    return plain, tuple(map(call_arguments, inputs))
 
 
 async def validated_seeds(
@@ -129,7 +130,7 @@ def _exam_drafts(where: str, row: dict[str, Any]) -> Iterator[ExamDraft]:
         raise InputError(f"{where}: no text under '{wrong}'", _EXAM_FORM)
     program, inputs = _program_and_inputs(where, row, _EXAM_FORM)
     each_alone = [inputs] if kind == "code_f" else [(given,) for given in inputs]
-    yield from (ExamDraft(where, CodeDraft(kind, program, given, message), band) for given in each_alone)
+    yield from (ExamDraft(where, CodeDraft(kind, program, given, plain_message(message)), band) for given in each_alone)
 
 
 async def validated_exam(drafts: Sequence[ExamDraft], verifier: Verifier) -> tuple[ExamTask, ...]:

@@ -41,6 +41,8 @@ class Reason(StrEnum):
     ANSWER_TOO_LONG = "answer_too_long"
     TOO_DEEP = "too_deep"
     """Nested deeper than anything that a person would write."""
+    FENCE = "fence"
+    """It has three backticks in a row, which would end the block that shows it."""
     NOT_LITERAL = "not_literal"
     """An input or an answer is something else than plain values."""
 

@@ -4,7 +4,8 @@
     code_f   write the function from examples
 
 A kind is one file with one class and one line in `_KINDS`. What they share: `blocks` (from a text to its fenced
-parts), `program` and `names` (what a program may be and reach for), `running` (the way to the verifier), `key`
+parts), `program` and `names` (what a program may be and reach for), `plain` (without remarks), `order` (what a set's
+order may reach), `running` (the way to the verifier), `key`
 (near-duplicates), `prompts`, `seeds`.
 """
 

@@ -13,6 +13,7 @@ from random import Random
 
 from redqueen.errors import Fault
 from redqueen.tasks.code.blocks import read_answer
+from redqueen.tasks.code.plain import plain_message, refuse_fence
 from redqueen.tasks.code.program import read_program
 from redqueen.tasks.code.prompts import (
     EXAMPLES,
@@ -93,7 +94,7 @@ class CodeF:
             return Rejection(Reason.TOO_FEW_INPUTS, f"fewer than {MIN_INPUTS} different inputs")
         if len(inputs) > MAX_INPUTS:
             return Rejection(Reason.TOO_MANY_INPUTS, f"more than {MAX_INPUTS} inputs")
-        message = (answer.last("message") or "").strip()
+        message = plain_message(answer.last("message") or "")
         if len(message) > MAX_MESSAGE_CHARS:
             return Rejection(Reason.MESSAGE_TOO_LONG, f"more than {MAX_MESSAGE_CHARS} characters")
         return CodeDraft(self.name, context["program"], inputs, message)
@@ -167,6 +168,9 @@ def _examples(pairs: Iterable[tuple[str, str]]) -> str:
 def _make_task(ran: Ran) -> CodeTask | Rejection:
     if len(ran.outputs) < MIN_INPUTS:
         return Rejection(Reason.TOO_FEW_INPUTS, f"fewer than {MIN_INPUTS} different inputs")
+    fence = refuse_fence(ran.draft.message, *ran.draft.inputs, *ran.outputs)
+    if fence is not None:
+        return fence
     pairs = _arrange(ran)
     shown = len(pairs) // 2
     if not _varied(pairs[shown:]):

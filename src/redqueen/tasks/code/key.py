@@ -12,12 +12,13 @@ import ast
 import hashlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from typing import TypeGuard
 
 _Function = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
 _Comprehension = ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp
 _DROPPED_FIELDS = frozenset({"annotation", "ctx", "kind", "returns", "simple", "type_comment", "type_params"})
-_DROPPED_NODES = (ast.Import, ast.ImportFrom, ast.Global, ast.Nonlocal)
-"""They bind names, and the names say so."""
+_DROPPED_NODES = (ast.Import, ast.ImportFrom, ast.Global, ast.Nonlocal, ast.Pass)
+"""They bind names, and the names say so; `pass` stands where something was taken out."""
 _PART_WORDS = 60
 """What a function other than the entry point must come to before it counts: `return n % 11 == 0` is anybody's."""
 
@@ -153,7 +154,7 @@ class _Writer:
         for item in items:
             if not isinstance(item, ast.AST):
                 self.words.append(ascii(item))
-            elif not isinstance(item, _DROPPED_NODES) and not _is_docstring(item):
+            elif not isinstance(item, _DROPPED_NODES) and not is_remark(item):
                 self._node(item, scope)
         self.words.append("]")
 
@@ -340,10 +341,21 @@ def _own_attributes(tree: ast.Module) -> Iterator[str]:
             yield from (name for name in sorted(scope.bound) if not name.startswith("__"))
 
 
-def _is_docstring(statement: ast.AST) -> bool:
-    """A string that stands alone does nothing, wherever it stands."""
-    return (
-        isinstance(statement, ast.Expr)
-        and isinstance(statement.value, ast.Constant)
-        and isinstance(statement.value.value, str)
-    )
+def is_remark(statement: object) -> TypeGuard[ast.Expr]:
+    """Whether it is a constant that stands alone, a docstring for one: it says something and does nothing. `...` says
+    nothing either."""
+    return isinstance(statement, ast.Expr) and _is_constant(statement.value) and not _is_ellipsis(statement.value)
+
+
+def _is_constant(node: ast.expr) -> bool:
+    match node:
+        case ast.JoinedStr():
+            return all(isinstance(part, ast.Constant) for part in node.values)
+        case ast.Tuple() | ast.List():
+            return all(map(_is_constant, node.elts))
+        case _:
+            return isinstance(node, ast.Constant)
+
+
+def _is_ellipsis(node: ast.expr) -> bool:
+    return isinstance(node, ast.Constant) and node.value is ...

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from redqueen.tasks.code.blocks import call_arguments, read_answer
-from redqueen.tasks.code.program import read_program
+from redqueen.tasks.code.plain import read_plain, refuse_fence
 from redqueen.tasks.code.running import run_drafts
 from redqueen.tasks.code.task import CodeDraft, CodeTask
 from redqueen.tasks.protocol import Reason, Rejection
@@ -18,9 +18,9 @@ def parse_pair(kind: str, text: str) -> CodeDraft | Rejection:
     program = answer.program()
     if program is None:
         return Rejection(Reason.NO_PROGRAM, "no fenced program")
-    tree = read_program(program)
-    if isinstance(tree, Rejection):
-        return tree
+    program = read_plain(program)
+    if isinstance(program, Rejection):
+        return program
     arguments = call_arguments(answer.part("input", "inputs") or "")
     if not arguments:
         return Rejection(Reason.NO_INPUT, "no fenced input")
@@ -36,6 +36,8 @@ async def validate_pairs(drafts: Sequence[CodeDraft], limits: Limits, verifier: 
         elif ran.outputs == ("None",):
             # Nearly always a forgotten `return`, and known without reading the program.
             tasks.append(Rejection(Reason.NONE_RESULT, "returns None"))
+        elif (fence := refuse_fence(*ran.draft.inputs, *ran.outputs)) is not None:
+            tasks.append(fence)
         else:
             tasks.append(CodeTask(ran.draft.kind, ran.draft.program, ran.draft.inputs, ran.outputs))
     return tasks
