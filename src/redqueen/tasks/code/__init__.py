@@ -5,8 +5,7 @@
 
 A kind is one file with one class and one line in `_KINDS`. What they share: `blocks` (from a text to its fenced
 parts), `program` and `names` (what a program may be and reach for), `plain` (without remarks), `order` (what a set's
-order may reach), `running` (the way to the verifier), `key`
-(near-duplicates), `prompts`, `seeds`.
+order may reach), `running` (the way to the verifier), `key` (near-duplicates), `prompts`, `seeds`.
 """
 
 from collections.abc import Callable, Mapping
