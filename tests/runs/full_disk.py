@@ -1,6 +1,7 @@
 """Run by test_disks.py in a mount namespace of its own, with a disk of its own that is far too small: argv[1]."""
 
 import os
+import shutil
 import sys
 from dataclasses import replace
 from pathlib import Path
@@ -12,7 +13,8 @@ from redqueen.runs.store import Store
 from runs.making import BASE, all_same, members, record
 
 
-def fill(disk: Path) -> None:
+def fill(disk: Path, leave: int = 0) -> None:
+    """All but so many bytes."""
     file = os.open(disk / "ballast", os.O_WRONLY | os.O_CREAT)
     size = 65536
     while size:
@@ -20,6 +22,7 @@ def fill(disk: Path) -> None:
             os.write(file, bytes(size))
         except OSError:
             size //= 2
+    os.ftruncate(file, os.fstat(file).st_size - leave)
     os.close(file)
 
 
@@ -60,4 +63,23 @@ with Run.open(folder, "") as run:
 with Run.open(folder, "") as run:
     assert run.loaded is not None
     assert run.loaded.step == 2
+for each in (folder, disk / "other"):
+    shutil.rmtree(each)
+for pages in range(100):
+    folder = disk / str(pages)
+    fill(disk, leave=pages * 4096)
+    try:
+        Run.open(folder, "key = 'value'\n").close()
+    except RunError:
+        began = False
+    else:
+        began = True
+    (disk / "ballast").unlink()
+    with Run.open(folder, "key = 'value'\n") as run:
+        run.store.write(record(1))
+    assert sorted(each.name for each in folder.iterdir()) == [CHECKPOINTS, "config.toml", "lock", "records.sqlite"]
+    shutil.rmtree(folder)
+    if began:
+        break
+assert 20 < pages < 99, "the disk was full at every moment of a start, and in the end it was not"
 print("done")

@@ -103,7 +103,7 @@ def test_a_read_only_run_can_be_forked(run_folder):
         assert [each.name for each in (target / CHECKPOINTS).iterdir()] == ["step-000003"]
 
 
-def test_a_full_disk_is_one_line_and_the_run_goes_on_when_there_is_room(tmp_path):
+def test_a_full_disk_is_one_line_and_the_run_begins_or_goes_on_when_there_is_room(tmp_path):
     mount = f"mount -t tmpfs -o size=3m none {tmp_path}"
     unshare = ["unshare", "--user", "--map-root-user", "--mount", "sh", "-c"]
     if shutil.which("unshare") is None or subprocess.run([*unshare, mount], capture_output=True).returncode:
@@ -121,4 +121,5 @@ def test_a_full_disk_is_one_line_and_the_run_goes_on_when_there_is_room(tmp_path
     assert said["records"].startswith(f"the disk of {tmp_path}/run/{RECORDS} is full; ")
     assert said["checkpoint"].startswith("the checkpoint of step 2 cannot be written: ")
     assert "No space left on device" in said["checkpoint"]
+    assert found.stdout.endswith("done\n"), "and a run that a full disk kept from starting starts when there is room"
     assert said["begin"].startswith(f"{tmp_path}/other cannot be used: No space left on device; ")

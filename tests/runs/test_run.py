@@ -2,6 +2,7 @@
 
 import errno
 import os
+import shutil
 import subprocess
 import sys
 import tomllib
@@ -150,6 +151,65 @@ def test_a_run_that_lost_its_records_is_not_begun_again(tmp_path):
     assert saved_steps(tmp_path) == [1]
 
 
+def lose_folder(folder: Path) -> None:
+    shutil.rmtree(folder / CHECKPOINTS)
+
+
+def unmount(folder: Path) -> None:
+    shutil.rmtree(folder / CHECKPOINTS)
+    (folder / CHECKPOINTS).mkdir()
+
+
+def unmount_elsewhere(folder: Path) -> None:
+    shutil.rmtree(folder / CHECKPOINTS)
+    (folder / CHECKPOINTS).symlink_to(folder.parent / "not mounted")
+
+
+@pytest.mark.parametrize("lose", [lose_folder, unmount, unmount_elsewhere])
+def test_a_run_that_lost_its_checkpoints_is_not_begun_again(tmp_path, lose):
+    folder = tmp_path / "run"
+    begun(folder)
+    with opened(folder) as run:
+        take(run, 2, save=False)
+    kept = shutil.copytree(folder / CHECKPOINTS, tmp_path / "kept")
+    before = {name: text for name, text in content(folder).items() if not name.startswith(CHECKPOINTS)}
+    lose(folder)
+    text = refusal(folder, SETTINGS.replace("10", "20"))
+    assert f"{folder} has lost its checkpoints, with records of 2 steps; mount or restore" in text
+    assert content(folder) == before
+    with Store.read(folder) as store:
+        assert len(list(store.tasks())) == 12
+    if (folder / CHECKPOINTS).is_symlink():
+        (folder / CHECKPOINTS).unlink()
+    shutil.copytree(kept, folder / CHECKPOINTS, dirs_exist_ok=True)
+    with opened(folder) as run:
+        assert run.loaded is not None and run.loaded.step == 1
+
+
+def test_a_fork_that_lost_its_checkpoints_is_not_begun_again(tmp_path):
+    begun(tmp_path / "source")
+    fork(tmp_path / "source", 1, tmp_path / "fork", SETTINGS)
+    unmount(tmp_path / "fork")
+    assert "has lost its checkpoints" in refusal(tmp_path / "fork")
+
+
+def test_a_run_whose_first_save_was_cut_off_after_the_checkpoint_knows_that_it_has_one(tmp_path):
+    with opened(tmp_path) as run:
+        run.store.write(record(1))
+        checkpoints.save(tmp_path / CHECKPOINTS, 1, {"step": 1}, members(1), **BASE)
+    opened(tmp_path).close()
+    unmount(tmp_path)
+    assert "has lost its checkpoints" in refusal(tmp_path)
+
+
+def test_a_run_that_lost_its_settings_is_said_to_have(tmp_path):
+    begun(tmp_path)
+    (tmp_path / CONFIG).unlink()
+    before = content(tmp_path)
+    assert f"{tmp_path} has lost its config.toml; restore it from a copy" in refusal(tmp_path)
+    assert content(tmp_path) == before
+
+
 def test_saving_prunes_checkpoints_and_the_journal(tmp_path):
     with opened(tmp_path, last=2, every=4) as run:
         for step in range(1, 10):
@@ -231,9 +291,10 @@ def test_a_run_that_has_no_step_yet_takes_other_settings(tmp_path):
     assert (tmp_path / CONFIG).read_text() == other
 
 
-def test_damaged_settings_are_said_to_be(tmp_path):
+@pytest.mark.parametrize("text", [b"[run", bytes(range(256)), b"a = " + b"[" * 100_000], ids=["cut", "binary", "deep"])
+def test_damaged_settings_are_said_to_be(tmp_path, text):
     begun(tmp_path)
-    (tmp_path / CONFIG).write_text("[run")
+    (tmp_path / CONFIG).write_bytes(text)
     assert "config.toml is damaged" in refusal(tmp_path)
 
 
@@ -263,6 +324,45 @@ def test_a_second_process_is_refused_and_told_who_has_the_run(tmp_path):
         )
     assert f"RunError: {tmp_path} is in use by process {os.getpid()};" in found.stderr
     opened(tmp_path).close()
+
+
+def test_a_lock_that_is_a_link_is_not_followed(tmp_path):
+    precious = tmp_path / "precious"
+    precious.write_text("12\n")
+    for name, make in (("symbolic", os.symlink), ("hard", os.link)):
+        folder = tmp_path / name
+        folder.mkdir()
+        make(precious, folder / LOCK)
+        assert ("is a symbolic link" if name == "symbolic" else "is not the lock of a run") in refusal(folder)
+        assert [each.name for each in folder.iterdir()] == [LOCK]
+    assert precious.read_text() == "12\n"
+
+
+def test_a_lock_that_is_something_else_is_refused_and_left_alone(tmp_path):
+    for name in ("text", "fifo", "folder"):
+        folder = tmp_path / name
+        folder.mkdir()
+        (folder / CONFIG).write_text("mine = true\n")
+        match name:
+            case "text":
+                (folder / LOCK).write_text("mine\n")
+            case "fifo":
+                os.mkfifo(folder / LOCK)
+            case _:
+                (folder / LOCK).mkdir()
+        before = content(folder)
+        assert "Is a directory" in (text := refusal(folder)) or "is not the lock of a run" in text
+        assert content(folder) == before
+
+
+def test_a_link_in_the_place_of_something_unfinished_is_removed_and_not_followed(tmp_path):
+    (tmp_path / "elsewhere").mkdir()
+    (tmp_path / "elsewhere" / "mine").touch()
+    opened(tmp_path / "run").close()
+    (tmp_path / "run" / "config.toml.00112233.partial").symlink_to(tmp_path / "elsewhere")
+    begun(tmp_path / "run")
+    assert (tmp_path / "elsewhere" / "mine").exists()
+    assert not (tmp_path / "run" / "config.toml.00112233.partial").is_symlink()
 
 
 def test_a_run_that_could_not_be_opened_is_not_held(tmp_path):

@@ -13,7 +13,8 @@ from redqueen.population.board import Board, Meeting, restore
 from redqueen.population.ratings import Result
 from redqueen.runs import sqlite
 from redqueen.runs.rows import AlarmRow, AttemptRow, EventRow, Metric, RejectionRow, StepRecord, TaskRow
-from redqueen.runs.store import RECORDS, VERSION, Store
+from redqueen.runs.schema import VERSION
+from redqueen.runs.store import RECORDS, Store
 from runs.making import quick_folder, record, task
 
 anything = st.text(max_size=20)

@@ -4,8 +4,11 @@ Records are written before the checkpoint that stands on them, so that the newes
 the race. What the records hold beyond it is dropped: those steps are run again, and come out the same.
 """
 
+import errno
 import fcntl
 import os
+import re
+import stat
 import sys
 import tomllib
 from collections.abc import Collection, Iterable, Iterator, Mapping
@@ -20,12 +23,15 @@ from redqueen.errors import Fault, RunError
 from redqueen.runs import checkpoints
 from redqueen.runs.checkpoints import Loaded
 from redqueen.runs.store import RECORDS, Store
+from redqueen.runs.summary import REPORT
 from redqueen.runs.whole import clear_leftovers, flush_entry, leftover, put_in_place, write_text
 from redqueen.toml import value_text
 
 CONFIG = "config.toml"
 CHECKPOINTS = "checkpoints"
 LOCK = "lock"
+_HOLDER = re.compile(rb"[0-9]*\n?")
+"""What a lock holds: the number of the process that has the run, or had it last."""
 FORKED_FROM = "forked_from"
 """The fact that a fork has."""
 
@@ -94,6 +100,7 @@ class Run:
         folder = self.folder / CHECKPOINTS
         checkpoints.save(folder, step, state, members, base_name=base_name, modules=modules)
         self._saved = step
+        self.store.mark_saved(step)
         self.store.journal_prune(step)
         self._known = checkpoints.prune(folder, self.last, self.every, known=self._known | {step})
 
@@ -134,6 +141,7 @@ def fork(source: Path, step: int, target: Path, config_toml: str) -> None:
                 records.copy_to(aside)
                 with Store.open(aside) as store:
                     store.drop_after(step)
+                    store.mark_saved(step)
                     # Another run's verdicts, for steps that this one may take otherwise.
                     store.journal_prune(sys.maxsize)
                     store.set_facts({FORKED_FROM: origin_of(source, step)})
@@ -176,25 +184,42 @@ def _refuse_other_folders(folder: Path) -> None:
         raise RunError(f"{folder} is no folder", "name another one")
     names = {each.name for each in folder.iterdir()}
     begun = all(each == LOCK or leftover(each) for each in names)
+    if RECORDS in names and CONFIG not in names:
+        mend = f"restore it from a copy (a finished run has its settings in {REPORT} too), or name another folder"
+        raise RunError(f"{folder} has lost its {CONFIG}", mend)
     if not begun and not (CONFIG in names and names & {RECORDS, LOCK}):
         raise RunError(f"{folder} is not empty and no run", "name another folder, or a run's")
 
 
 def _take_lock(folder: Path) -> int:
     """Held until it is closed, or the process ends however it may."""
-    lock = os.open(folder / LOCK, os.O_RDWR | os.O_CREAT, 0o644)
+    path = folder / LOCK
     try:
+        lock = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK, 0o644)
+    except OSError as error:
+        if error.errno != errno.ELOOP:
+            raise
+        raise RunError(f"{path} is a symbolic link", "remove it: what it leads to would be written over") from None
+    try:
+        _refuse_other_files(path, lock)
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        os.ftruncate(lock, 0)
+        os.pwrite(lock, f"{os.getpid()}\n".encode(), 0)
     except BlockingIOError:
-        holder = os.read(lock, 32).decode(errors="replace").strip() or "?"
+        holder = os.pread(lock, 32, 0).decode(errors="replace").strip() or "?"
         os.close(lock)
         raise RunError(f"{folder} is in use by process {holder}", "wait until that is done, or stop it") from None
-    except OSError:
+    except BaseException:
         os.close(lock)
         raise
-    os.ftruncate(lock, 0)
-    os.pwrite(lock, f"{os.getpid()}\n".encode(), 0)
     return lock
+
+
+def _refuse_other_files(path: Path, lock: int) -> None:
+    """A lock is a file of its own and holds a process's number: anything else would be lost to somebody."""
+    about = os.fstat(lock)
+    if not stat.S_ISREG(about.st_mode) or about.st_nlink != 1 or not _HOLDER.fullmatch(os.pread(lock, 32, 0)):
+        raise RunError(f"{path} is not the lock of a run", "move it out of the way, or name another folder")
 
 
 def _not_begun(folder: Path) -> bool:
@@ -204,7 +229,14 @@ def _not_begun(folder: Path) -> bool:
     if not (folder / RECORDS).exists():
         return True
     with Store.open(folder) as store:
-        return store.last_step() == 0
+        last = store.last_step()
+        # The folder is older than the records are, and a folder that a disk is missing from may well be there.
+        if store.saved() or (last and not (folder / CHECKPOINTS).is_dir()):
+            raise RunError(
+                f"{folder} has lost its {CHECKPOINTS}, with records of {last} steps",
+                f"mount or restore {folder / CHECKPOINTS}, or name another folder to begin at step 1",
+            )
+        return last == 0
 
 
 def _settle(path: Path, asked_toml: str, free: Collection[str] | None) -> None:
@@ -214,7 +246,7 @@ def _settle(path: Path, asked_toml: str, free: Collection[str] | None) -> None:
         return
     try:
         here = tomllib.loads(path.read_text(encoding="utf-8"))
-    except (UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+    except (UnicodeDecodeError, tomllib.TOMLDecodeError, RecursionError) as error:
         raise RunError(f"{path} is damaged: {error}", "restore it from a copy") from None
     asked = tomllib.loads(asked_toml)
     differ = differences(here, asked, free)
@@ -245,7 +277,7 @@ def _resume(folder: Path, store: Store) -> tuple[Loaded | None, list[str]]:
     if saved and path is None:
         raise RunError(
             f"{folder} has no checkpoint to go on from: {'; '.join(notes)}",
-            f"restore one from a copy, or remove {folder / CHECKPOINTS} to begin again at step 1",
+            "restore one from a copy, or name another folder to begin at step 1",
         )
     loaded = None if path is None else checkpoints.load(path)
     with _plain(folder):
@@ -254,6 +286,7 @@ def _resume(folder: Path, store: Store) -> tuple[Loaded | None, list[str]]:
             checkpoints.set_aside(each)
     start = 0 if loaded is None else loaded.step
     if loaded is not None:
+        store.mark_saved(start)
         notes.append(f"goes on after step {start}")
     if last > start:
         notes.append(f"steps {start + 1} to {last} were not saved and are run again")

@@ -18,7 +18,7 @@ _MENDS = {
     sqlite3.SQLITE_NOTADB: ("{path} is damaged", "restore it from a copy, or start another run"),
     sqlite3.SQLITE_BUSY: ("{path} is locked by another program", "close that program and try again"),
     sqlite3.SQLITE_LOCKED: ("{path} is locked by another program", "close that program and try again"),
-    sqlite3.SQLITE_IOERR: ("{path} cannot be read or written: {error}", "check its disk and try again"),
+    sqlite3.SQLITE_IOERR: ("{path} cannot be read or written: {error}", "check its disk (is it full?) and try again"),
     sqlite3.SQLITE_PROTOCOL: ("{path} cannot be locked", "use a disk of this machine"),
 }
 

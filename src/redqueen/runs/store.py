@@ -21,60 +21,15 @@ from redqueen.population.members import Role
 from redqueen.population.ratings import Result
 from redqueen.runs.columns import DECODERS, TABLES, columns, insert
 from redqueen.runs.rows import AlarmRow, AttemptRow, EventRow, Metric, RejectionRow, StepRecord, TaskRow, Timing
+from redqueen.runs.schema import check, make
 from redqueen.runs.sqlite import connect, readable
 from redqueen.runs.whole import put_in_place
 
 RECORDS = "records.sqlite"
-VERSION = 1
-"""Of the schema."""
+_SAVED = "saved"
+"""The fact that is the run's own business: of which step its newest checkpoint is."""
 _AT_ONCE = 500
 """Keys in one query: SQLite bounds how many a statement may have."""
-
-_SCHEMA = """
-CREATE TABLE facts (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
-CREATE TABLE steps (step INTEGER PRIMARY KEY);
-CREATE TABLE matches (
-    step INTEGER NOT NULL, match INTEGER NOT NULL, teacher TEXT NOT NULL, student TEXT NOT NULL, kind TEXT NOT NULL,
-    tasks INTEGER NOT NULL, unsolved INTEGER NOT NULL, attempts INTEGER NOT NULL, unsolved_attempts INTEGER NOT NULL,
-    solved INTEGER NOT NULL, foretold REAL NOT NULL, result TEXT NOT NULL, match_result TEXT NOT NULL,
-    teacher_reward REAL, student_reward REAL,
-    PRIMARY KEY (step, match, kind));
-CREATE TABLE tasks (
-    step INTEGER NOT NULL, place INTEGER NOT NULL, match INTEGER NOT NULL, teacher TEXT NOT NULL, kind TEXT NOT NULL,
-    group_ INTEGER NOT NULL, id TEXT NOT NULL, near_key TEXT NOT NULL, descriptor TEXT NOT NULL, record TEXT NOT NULL,
-    text TEXT NOT NULL, solved INTEGER NOT NULL, attempts INTEGER NOT NULL, reward REAL NOT NULL,
-    depth INTEGER NOT NULL, cyclomatic INTEGER NOT NULL, lines INTEGER NOT NULL, variables INTEGER NOT NULL,
-    answer_chars INTEGER NOT NULL, behaviour TEXT, trivial TEXT, oversight INTEGER NOT NULL,
-    PRIMARY KEY (step, place));
-CREATE TABLE rejections (
-    step INTEGER NOT NULL, place INTEGER NOT NULL, match INTEGER NOT NULL, teacher TEXT NOT NULL, kind TEXT NOT NULL,
-    group_ INTEGER NOT NULL, reason TEXT NOT NULL, detail TEXT NOT NULL, text TEXT NOT NULL, reward REAL NOT NULL,
-    PRIMARY KEY (step, place));
-CREATE TABLE attempts (
-    step INTEGER NOT NULL, place INTEGER NOT NULL, student TEXT NOT NULL, number INTEGER NOT NULL, text TEXT NOT NULL,
-    grade TEXT NOT NULL, reason TEXT, status TEXT, detail TEXT NOT NULL, reward REAL NOT NULL, tokens INTEGER NOT NULL,
-    PRIMARY KEY (step, place, student, number));
-CREATE TABLE events (
-    step INTEGER NOT NULL, role TEXT NOT NULL, seat TEXT NOT NULL, dead TEXT NOT NULL, child TEXT NOT NULL,
-    operator TEXT, parents TEXT NOT NULL, seed TEXT NOT NULL,
-    PRIMARY KEY (step, seat));
-CREATE TABLE alarms (
-    step INTEGER NOT NULL, number INTEGER NOT NULL, subject TEXT NOT NULL, measure TEXT NOT NULL, value REAL,
-    floor REAL, says TEXT NOT NULL,
-    PRIMARY KEY (step, number));
-CREATE TABLE metrics (
-    step INTEGER NOT NULL, subject TEXT NOT NULL, kind TEXT NOT NULL, name TEXT NOT NULL, value REAL,
-    PRIMARY KEY (step, subject, kind, name)) WITHOUT ROWID;
-CREATE TABLE timings (
-    step INTEGER NOT NULL, phase TEXT NOT NULL, seconds REAL NOT NULL,
-    PRIMARY KEY (step, phase)) WITHOUT ROWID;
-CREATE TABLE journal (key TEXT PRIMARY KEY, step INTEGER NOT NULL, value TEXT NOT NULL);
--- Every filter is answered from the index alone, in order: rows with long texts are read only when they are wanted.
-CREATE INDEX browse_tasks ON tasks (step, place, kind, teacher, solved, attempts, trivial, oversight);
-CREATE INDEX browse_rejections ON rejections (step, place, kind, teacher, reason);
-CREATE INDEX browse_metrics ON metrics (name, step, subject, kind, value);
-CREATE INDEX journal_steps ON journal (step);
-"""
 
 Row = TypeVar("Row")
 
@@ -92,8 +47,8 @@ class Store:
         """Empty records in a folder that has none yet, open for writing."""
         path = _vacant(folder)
         with readable(path), put_in_place(path) as aside, closing(connect(aside)) as db:
-            db.execute("PRAGMA journal_mode = WAL")
-            db.executescript(f"BEGIN; {_SCHEMA} PRAGMA user_version = {VERSION}; COMMIT;")
+            # Not with a log beside it yet: on a full disk that would be left behind with the schema still in it.
+            make(db)
         return cls.open(folder)
 
     @classmethod
@@ -103,7 +58,7 @@ class Store:
         with readable(path):
             db = connect(f"file:{quote(str(path.absolute()))}?mode=rw")
             try:
-                _check_version(db, path)
+                check(db, path)
                 db.execute("PRAGMA journal_mode = WAL")
                 db.execute("PRAGMA synchronous = FULL")
             except BaseException:
@@ -126,7 +81,7 @@ class Store:
             db = connect(uri)
             try:
                 try:
-                    _check_version(db, path)
+                    check(db, path)
                     return cls(folder, db)
                 except sqlite3.OperationalError as error:
                     # Beside its records SQLite wants files of its own, and cannot make them here.
@@ -143,7 +98,7 @@ class Store:
                     db = connect(Path(aside.name, RECORDS))
                 else:
                     db = connect(f"{uri}&immutable=1")
-                _check_version(db, path)
+                check(db, path)
                 return cls(folder, db, aside)
             except BaseException:
                 db.close()
@@ -209,14 +164,23 @@ class Store:
         with self._transaction() as db:
             db.execute("DELETE FROM journal WHERE step <= ?", (step,))
 
+    def mark_saved(self, step: int) -> None:
+        """There is a checkpoint of this step: if none can be found one day, they are lost and not yet to be made."""
+        with self._transaction() as db:
+            db.execute("INSERT OR REPLACE INTO facts VALUES (?, ?)", (_SAVED, str(step)))
+
     # Reading
 
     def last_step(self) -> int:
         """The last whole step; 0 before the first."""
         return self._one("SELECT coalesce(max(step), 0) FROM steps")
 
+    def saved(self) -> bool:
+        """Whether there ever was a checkpoint."""
+        return self._one("SELECT count(*) FROM facts WHERE name = ?", (_SAVED,)) > 0
+
     def facts(self) -> dict[str, str]:
-        return dict(self._query("SELECT name, value FROM facts ORDER BY name"))
+        return dict(self._query("SELECT name, value FROM facts WHERE name <> ? ORDER BY name", (_SAVED,)))
 
     def journal_get(self, keys: Collection[str]) -> dict[str, Any]:
         """Those of the keys that have an entry, and its value."""
@@ -403,8 +367,8 @@ class Store:
         with readable(self.folder / RECORDS):
             yield from self._db.execute(sql, tuple(values))
 
-    def _one(self, sql: str) -> Any:
-        return next(self._query(sql))[0]
+    def _one(self, sql: str, values: Iterable[Any] = ()) -> Any:
+        return next(self._query(sql, values))[0]
 
     def _select(
         self,
@@ -454,14 +418,3 @@ def _vacant(folder: Path) -> Path:
     if path.exists():
         raise RunError(f"{path} is there already", "name another folder")
     return path
-
-
-def _check_version(db: sqlite3.Connection, path: Path) -> None:
-    [version] = db.execute("PRAGMA user_version").fetchone()
-    if version > VERSION:
-        raise RunError(
-            f"{path} was written by a newer Red Queen (records {version}, this one reads {VERSION})",
-            "use that version, or a newer one",
-        )
-    if version < VERSION:
-        raise RunError(f"{path} does not hold the records of a run", "give the folder of a run")

@@ -82,7 +82,7 @@ def leftover(name: str) -> bool:
 
 
 def remove(path: Path) -> None:
-    if path.is_dir():
+    if path.is_dir() and not path.is_symlink():
         shutil.rmtree(path)
     else:
         path.unlink(missing_ok=True)
