@@ -4,10 +4,12 @@ import asyncio
 from dataclasses import dataclass, field
 from typing import Any
 
+import pytest
 from tasks.proposing import pair, propose
 
 from loop.making import Shelf
 from loop.scripted import Riddle
+from redqueen.errors import RunError
 from redqueen.phases.journal import Forgetful, Journal
 from redqueen.tasks.code import CodeDraft, CodeO, CodeTask
 from redqueen.tasks.protocol import Attempt, Grade, Reason, Rejection, Verdict
@@ -96,6 +98,16 @@ def test_behaviours_come_back_as_they_were():
     asyncio.run(journal.behaviours(["a", "b"], Judge(["x", None])))
     journal.flush(1)
     assert asyncio.run(Journal(shelf).behaviours(["a", "b"], Judge([]))) == (["x", None], 3)
+
+
+@pytest.mark.parametrize("entry", [5, {}, {"results": [5], "runs": 1}, {"results": [["x", None, None, ""]], "runs": 1}])
+def test_an_entry_that_nobody_wrote_is_one_line(entry):
+    class Tampered(Forgetful):
+        def journal_get(self, keys):
+            return dict.fromkeys(keys, entry)
+
+    with pytest.raises(RunError, match="cannot be read from the journal"):
+        judged(Journal(Tampered()), Judge([]))
 
 
 def test_a_forgetful_shelf_has_everything_judged_anew():

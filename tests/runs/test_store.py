@@ -2,7 +2,9 @@
 
 import math
 import sqlite3
+from contextlib import closing
 from dataclasses import astuple, replace
+from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
@@ -367,6 +369,81 @@ def test_what_is_no_run_cannot_be_read(tmp_path):
     (tmp_path / RECORDS).touch()
     with pytest.raises(RunError, match="does not hold the records of a run"):
         Store.read(tmp_path)
+
+
+def tampered(folder: Path, *statements: str) -> None:
+    with closing(sqlite3.connect(folder / RECORDS)) as db:
+        for each in statements:
+            db.execute(each)
+        db.commit()
+
+
+LACKING = {
+    "DROP TABLE tasks": "browse_tasks, tasks",
+    "DROP TABLE journal": "journal, journal_steps",
+    "DROP TABLE metrics": "browse_metrics, metrics",
+    "DROP INDEX browse_tasks": "browse_tasks",
+    "ALTER TABLE attempts DROP COLUMN tokens": "attempts.tokens",
+}
+
+
+@pytest.mark.parametrize("way", [Store.open, Store.read])
+@pytest.mark.parametrize("statement", LACKING)
+def test_records_that_lack_something_are_said_to_be_damaged_when_they_are_opened(tmp_path, way, statement):
+    Store.create(tmp_path).close()
+    tampered(tmp_path, statement)
+    with pytest.raises(RunError, match=f"is damaged: it has no {LACKING[statement]};"):
+        way(tmp_path)
+
+
+def everything(store: Store) -> None:
+    """All ways to read, but those that show one row."""
+    rows = (store.tasks, store.rejections, store.meetings, store.events, store.metrics, store.timings, store.outline)
+    for each in (*rows, store.keys, store.shapes, store.alarms):
+        list(each())
+    list(store.figures("reward", 0, "race"))
+    for each in (store.reasons, store.facts, store.players, store.counts):
+        each()
+    store.attempts(1, 0), store.tallies(1, 9), store.journal_get(["job"])
+
+
+TAMPERED = {
+    "UPDATE tasks SET record = '{nope'": "Expecting property name",
+    "UPDATE tasks SET record = '[]'": "JSON that is no dict",
+    "UPDATE tasks SET record = printf('%.*c', 200000, '[')": "JSON that is nested too deeply",
+    "UPDATE tasks SET text = CAST(x'fffe' AS TEXT)": "text that is not UTF-8",
+    "UPDATE tasks SET text = x'fffe'": "codec can't decode",
+    "UPDATE tasks SET solved = 'abc'": "no whole number",
+    "UPDATE tasks SET depth = x'00'": "no whole number",
+    "UPDATE rejections SET reward = 'abc'": "no number",
+    "UPDATE metrics SET value = 'abc'": "no number",
+    "UPDATE metrics SET step = 'abc'": "no whole number",
+    "UPDATE timings SET seconds = 'abc'": "no number",
+    "UPDATE matches SET match_result = 'abc'": "'abc' is not a valid Result",
+    "UPDATE events SET parents = '5'": "JSON that is no list",
+    "UPDATE events SET parents = '[5]'": "no text",
+    "UPDATE facts SET value = 5.5": None,
+    "UPDATE facts SET value = x'ff'": "codec can't decode",
+    "UPDATE journal SET value = 'nope'": "Expecting value",
+}
+
+
+@pytest.mark.parametrize("statement", TAMPERED)
+def test_records_that_hold_what_nobody_writes_are_said_to_be_damaged(tmp_path, statement):
+    with Store.create(tmp_path) as store:
+        store.write(record(1))
+        store.set_facts({"base": "pico"})
+        store.journal_put(2, {"job": 1})
+        everything(store)
+    tampered(tmp_path, statement)
+    with Store.read(tmp_path) as store:
+        if TAMPERED[statement] is None:
+            everything(store)
+            return
+        with pytest.raises(RunError, match=TAMPERED[statement]) as caught:
+            everything(store)
+    assert str(caught.value).startswith(f"{tmp_path / RECORDS} is damaged: it holds ")
+    assert "\n" not in str(caught.value)
 
 
 def test_records_are_not_written_over(store):

@@ -10,6 +10,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
 from typing import Any, Generic, Protocol, TypeVar
 
+from redqueen.errors import InputError, RunError
 from redqueen.tasks import restore
 from redqueen.tasks.protocol import Attempt, Draft, Grade, Reason, Rejection, Task, Verdict
 from redqueen.verifier import Status
@@ -73,7 +74,11 @@ class Journal:
     async def _through(self, key: str, items: Sequence[I], judge: Judge[I, O], form: "_Form[O]") -> Judged[O]:
         known = self._shelf.journal_get([key]).get(key)
         if known is not None:
-            return [form.read(each) for each in known["results"]], known["runs"]
+            try:
+                return [form.read(each) for each in known["results"]], known["runs"]
+            except (KeyError, TypeError, ValueError, InputError) as error:
+                what = f"what was judged in the step under way cannot be read from the journal ({error})"
+                raise RunError(what, "restore the run's records from a copy, or start another run") from None
         results, runs = await judge(items)
         self._new[key] = {"results": [form.write(each) for each in results], "runs": runs}
         return results, runs

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from redqueen.engine.protocol import MemberId
+from redqueen.errors import RunError
 from redqueen.measure import watch
 from redqueen.measure.coverage import Coverage
 from redqueen.measure.watch import Watch
@@ -65,14 +66,11 @@ def restored(
     base_on: frozenset[str] = frozenset(),
 ) -> State:
     """The state that `State.as_record` wrote down, with what the records gave."""
-    return State(
-        record["step"],
-        members.restore(record["population"]),
-        watch.restore(record["watch"]),
-        board,
-        archive,
-        cells,
-        behaviours,
-        Health(dict(record["health"])),
-        base_on,
-    )
+    try:
+        step, health = record["step"], Health(dict(record["health"]))
+        seen = watch.restore(record["watch"])
+        population = members.restore(record["population"])
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        what = f"a checkpoint's state cannot be read: {type(error).__name__} {error}"
+        raise RunError(what, "remove that checkpoint to go on from an older one") from None
+    return State(step, population, seen, board, archive, cells, behaviours, health, base_on)

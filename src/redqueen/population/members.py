@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Any
 
-from redqueen.errors import InputError
+from redqueen.errors import InputError, RunError
 from redqueen.population.ratings import PRIOR, Rating
 
 MemberId = str
@@ -123,10 +123,14 @@ def founders(teachers: int, students: int) -> Population:
 
 def restore(record: Mapping[str, Any]) -> Population:
     """The population that `Population.as_record` wrote down."""
-    return Population(
-        tuple(_member(each) for each in record["members"]),
-        tuple(Grave(_member(each["member"]), each["step"]) for each in record["graves"]),
-    )
+    try:
+        return Population(
+            tuple(_member(each) for each in record["members"]),
+            tuple(Grave(_member(each["member"]), each["step"]) for each in record["graves"]),
+        )
+    except (KeyError, TypeError, ValueError) as error:
+        what = f"a checkpoint's population cannot be read: {type(error).__name__} {error}"
+        raise RunError(what, "remove that checkpoint to go on from an older one") from None
 
 
 def _record(member: Member) -> dict[str, Any]:

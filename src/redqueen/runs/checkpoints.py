@@ -56,7 +56,8 @@ def name(step: int) -> str:
 
 def population(folder: Path) -> Population:
     """Whom a checkpoint holds, with their ratings; it is for the caller to know that it is whole."""
-    return restore(json.loads((folder / STATE).read_text())["state"]["population"])
+    with _loadable(folder):
+        return restore(json.loads((folder / STATE).read_text())["state"]["population"])
 
 
 def save(
@@ -99,7 +100,7 @@ def save(
 
 def load(path: Path) -> Loaded:
     """The checkpoint in this folder, of which `damage` found nothing."""
-    try:
+    with _loadable(path):
         saved = json.loads((path / STATE).read_text())
         moments = load_file(path / OPTIMISER)
         members = {}
@@ -108,9 +109,6 @@ def load(path: Path) -> Loaded:
             factors = {module: bare.factors[module] for module in modules}
             members[id] = MemberState(bare.rank, bare.alpha, factors, _optimiser(id, modules, moments))
         return Loaded(saved["step"], saved["state"], members)
-    except (OSError, ValueError, KeyError, TypeError, AttributeError, SafetensorError, InputError) as error:
-        why = str(error).splitlines()[0] if str(error) else type(error).__name__
-        raise RunError(f"{path} cannot be loaded: {why}", "remove it to go on from an older checkpoint") from None
 
 
 def copy(path: Path, folder: Path) -> None:
@@ -241,6 +239,22 @@ def _optimiser(id: MemberId, modules: Iterable[str], moments: Mapping[str, Tenso
 def _sum(path: Path) -> str:
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+_UNREADABLE = (
+    OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError, SafetensorError, InputError,
+)  # fmt: skip
+"""What comes of files that are not what we write."""
+
+
+@contextmanager
+def _loadable(path: Path) -> Iterator[None]:
+    """What is wrong with a checkpoint's content, in one line."""
+    try:
+        yield
+    except _UNREADABLE as error:
+        why = str(error).splitlines()[0] if str(error) else type(error).__name__
+        raise RunError(f"{path} cannot be loaded: {why}", "remove it to go on from an older checkpoint") from None
 
 
 @contextmanager

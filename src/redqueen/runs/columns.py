@@ -5,10 +5,12 @@ import math
 import sqlite3
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import fields
-from typing import Any, get_origin, get_type_hints
+from enum import Enum
+from functools import cache
+from types import NoneType, UnionType
+from typing import Any, get_args, get_origin, get_type_hints
 
 from redqueen.population.board import Meeting
-from redqueen.population.ratings import Result
 from redqueen.runs.rows import AlarmRow, AttemptRow, EventRow, Metric, RejectionRow, TaskRow, Timing
 
 TABLES: dict[type, str] = {
@@ -52,25 +54,59 @@ def _encoded(value: object) -> object:
             raise TypeError(f"no column holds {type(value).__name__}")
 
 
-def _text(value: Any) -> Any:
+def _whole(value: Any) -> int:
+    # SQLite lets any column hold anything.
+    if not isinstance(value, int):
+        raise ValueError("what is no whole number")
+    return value
+
+
+def _text(value: Any) -> str:
+    if not isinstance(value, str | bytes):
+        raise ValueError("what is no text")
     return value.decode("utf-8", "surrogatepass") if isinstance(value, bytes) else value
 
 
 def _number(value: Any) -> float:
     """SQLite keeps no NaN: it writes NULL."""
+    if not isinstance(value, int | float | None):
+        raise ValueError("what is no number")
     return math.nan if value is None else value
 
 
-def _decoder(hint: Any) -> Callable[[Any], Any]:
-    if hint in (bool, Result):
+def _json(value: Any, wanted: type = object) -> Any:
+    try:
+        found = json.loads(_text(value))
+    except RecursionError:
+        raise ValueError("JSON that is nested too deeply") from None
+    if not isinstance(found, wanted):
+        raise ValueError(f"JSON that is no {wanted.__name__}")
+    return found
+
+
+_DECODERS: dict[Any, Callable[[Any], Any]] = {
+    int: _whole,
+    str: _text,
+    float: _number,
+    object: _json,
+    bool: lambda value: bool(_whole(value)),
+}
+
+
+@cache
+def decoder(hint: Any) -> Callable[[Any], Any]:
+    """What makes a value of this type of what a column holds; `object` is any JSON. It raises a ValueError that says
+    what the column holds instead."""
+    if hint in _DECODERS:
+        return _DECODERS[hint]
+    if isinstance(hint, type) and issubclass(hint, Enum):
         return hint
-    if hint is float:
-        return _number
+    if isinstance(hint, UnionType):
+        [inner] = (decoder(each) for each in get_args(hint) if each is not NoneType)
+        return lambda value: None if value is None else inner(value)
     if get_origin(hint) is tuple:
-        return lambda value: tuple(json.loads(value))
-    if get_origin(hint) is not None and issubclass(get_origin(hint) or object, Mapping):
-        return json.loads
-    return _text
+        return lambda value: tuple(map(_text, _json(value, list)))
+    return lambda value: _json(value, dict)
 
 
-DECODERS = {row: [_decoder(hint) for hint in get_type_hints(row).values()] for row in TABLES}
+HINTS = {row: tuple(get_type_hints(row).values()) for row in TABLES}

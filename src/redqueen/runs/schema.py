@@ -9,6 +9,7 @@ from functools import cache
 from pathlib import Path
 
 from redqueen.errors import RunError
+from redqueen.runs.sqlite import damaged
 
 VERSION = 1
 """Of the schema."""
@@ -59,10 +60,10 @@ CREATE INDEX browse_metrics ON metrics (name, step, subject, kind, value);
 CREATE INDEX journal_steps ON journal (step);
 """
 
-_COLUMNS = """
+_PARTS = """
 SELECT made.name, part.name FROM sqlite_master AS made, pragma_table_info(made.name) AS part WHERE made.type = 'table'
-UNION ALL SELECT name, '' FROM sqlite_master WHERE type = 'index'"""
-"""Tables with their columns, and indexes."""
+UNION ALL SELECT name, '' FROM sqlite_master WHERE type IN ('table', 'index') AND name NOT LIKE 'sqlite%'"""
+"""Tables, indexes but for those that SQLite makes by itself, and tables with each of their columns."""
 
 
 def make(db: sqlite3.Connection) -> None:
@@ -80,9 +81,11 @@ def check(db: sqlite3.Connection, path: Path) -> None:
         )
     if version < VERSION:
         raise RunError(f"{path} does not hold the records of a run", "give the folder of a run")
-    for table, column in sorted(_expected() - set(db.execute(_COLUMNS))):
-        lacking = f"{table}.{column}" if column else table
-        raise RunError(f"{path} is damaged: it has no {lacking}", "restore it from a copy, or start another run")
+    lacking = sorted(_expected() - set(db.execute(_PARTS)))
+    if whole := [name for name, column in lacking if not column]:
+        raise damaged(path, f"it has no {', '.join(whole)}")
+    if lacking:
+        raise damaged(path, f"it has no {', '.join(map('.'.join, lacking))}")
 
 
 @cache
@@ -90,6 +93,6 @@ def _expected() -> frozenset[tuple[str, str]]:
     db = sqlite3.connect(":memory:")
     try:
         make(db)
-        return frozenset(db.execute(_COLUMNS))
+        return frozenset(db.execute(_PARTS))
     finally:
         db.close()

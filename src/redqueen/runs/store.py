@@ -19,10 +19,10 @@ from redqueen.errors import InputError, RunError
 from redqueen.population.board import Meeting, Tally
 from redqueen.population.members import Role
 from redqueen.population.ratings import Result
-from redqueen.runs.columns import DECODERS, TABLES, columns, insert
+from redqueen.runs.columns import HINTS, TABLES, columns, decoder, insert
 from redqueen.runs.rows import AlarmRow, AttemptRow, EventRow, Metric, RejectionRow, StepRecord, TaskRow, Timing
 from redqueen.runs.schema import check, make
-from redqueen.runs.sqlite import connect, readable
+from redqueen.runs.sqlite import connect, damaged, readable
 from redqueen.runs.whole import put_in_place
 
 RECORDS = "records.sqlite"
@@ -173,14 +173,14 @@ class Store:
 
     def last_step(self) -> int:
         """The last whole step; 0 before the first."""
-        return self._one("SELECT coalesce(max(step), 0) FROM steps")
+        return self._count("SELECT coalesce(max(step), 0) FROM steps")
 
     def saved(self) -> bool:
         """Whether there ever was a checkpoint."""
-        return self._one("SELECT count(*) FROM facts WHERE name = ?", (_SAVED,)) > 0
+        return self._count("SELECT count(*) FROM facts WHERE name = ?", (_SAVED,)) > 0
 
     def facts(self) -> dict[str, str]:
-        return dict(self._query("SELECT name, value FROM facts WHERE name <> ? ORDER BY name", (_SAVED,)))
+        return dict(self._query("SELECT name, value FROM facts WHERE name <> ? ORDER BY name", [str, str], [_SAVED]))
 
     def journal_get(self, keys: Collection[str]) -> dict[str, Any]:
         """Those of the keys that have an entry, and its value."""
@@ -188,8 +188,9 @@ class Store:
         for at in range(0, len(wanted), _AT_ONCE):
             some = wanted[at : at + _AT_ONCE]
             marks = ", ".join("?" * len(some))
-            found.update(self._query(f"SELECT key, value FROM journal WHERE key IN ({marks})", some))
-        return {key: json.loads(found[key]) for key in wanted if key in found}
+            sql = f"SELECT key, value FROM journal WHERE key IN ({marks})"
+            found.update(self._query(sql, [str, object], some))
+        return {key: found[key] for key in wanted if key in found}
 
     def tasks(
         self,
@@ -260,12 +261,13 @@ class Store:
             [("kind = ?", kind), ("teacher = ?", teacher), ("step >= ?", since), ("step <= ?", until)]
         )
         group = "GROUP BY reason ORDER BY count(*) DESC, reason"
-        return dict(self._query(f"SELECT reason, count(*) FROM rejections {where} {group}", values))
+        return dict(self._query(f"SELECT reason, count(*) FROM rejections {where} {group}", [str, int], values))
 
     def outline(self) -> Iterator[tuple[int, int, str, int, int, bool]]:
         """Step, place, kind, solved, attempts and whether its difficulty counts: every task, from the index alone."""
         columns = "step, place, kind, solved, attempts, trivial IS NULL"
-        return self._query(f"SELECT {columns} FROM tasks INDEXED BY browse_tasks ORDER BY step, place")
+        sql = f"SELECT {columns} FROM tasks INDEXED BY browse_tasks ORDER BY step, place"
+        return self._query(sql, [int, int, str, int, int, bool])
 
     def task(self, step: int, place: int) -> TaskRow | None:
         return next(self._select(TaskRow, [("step = ?", step), ("place = ?", place)]), None)
@@ -279,12 +281,13 @@ class Store:
 
     def keys(self) -> Iterator[tuple[str, str]]:
         """Kind and near key of every task."""
-        return self._query("SELECT kind, near_key FROM tasks ORDER BY step, place")
+        return self._query("SELECT kind, near_key FROM tasks ORDER BY step, place", [str, str])
 
     def shapes(self) -> Iterator[tuple[str, str, tuple[int, int, int, int], str | None]]:
         """Kind, descriptor, figures of complexity and behaviour that some task had."""
         columns = "kind, descriptor, depth, cyclomatic, lines, variables, behaviour"
-        for kind, descriptor, *figures, behaviour in self._query(f"SELECT DISTINCT {columns} FROM tasks"):
+        hints = [str, str, int, int, int, int, str | None]
+        for kind, descriptor, *figures, behaviour in self._query(f"SELECT DISTINCT {columns} FROM tasks", hints):
             depth, cyclomatic, lines, variables = figures
             yield kind, descriptor, (depth, cyclomatic, lines, variables), behaviour
 
@@ -303,12 +306,13 @@ class Store:
     def players(self) -> dict[str, Role]:
         """Everybody who has played, by role and name."""
         sides = [(role, f"SELECT DISTINCT {role} FROM matches ORDER BY 1") for role in Role]
-        return {member: role for role, sql in sides for (member,) in self._query(sql)}
+        return {member: role for role, sql in sides for (member,) in self._query(sql, [str])}
 
     def tallies(self, since: int, until: int) -> dict[tuple[str, str], Tally]:
         """What teachers and students did against each other in these steps, by teacher and student."""
         found: dict[tuple[str, str], Tally] = {}
-        for teacher, student, result, matches, *sums in self._query(_TALLIES, (since, until)):
+        hints = [str, str, Result, *[int] * 6]
+        for teacher, student, result, matches, *sums in self._query(_TALLIES, hints, (since, until)):
             won = {f"{result}_wins" if result != Result.DRAW else "draws": matches}
             counted = dict(zip(("tasks", "unsolved", "attempts", "unsolved_attempts", "solved"), sums, strict=True))
             pair = teacher, student
@@ -320,7 +324,8 @@ class Store:
         the subject `by_kind` also each kind's."""
         columns = "subject, kind, step, value FROM metrics INDEXED BY browse_metrics"
         wanted = "name = ? AND step > ? AND (kind = '' OR subject = ?)"
-        return self._query(f"SELECT {columns} WHERE {wanted} ORDER BY step", (name, since, by_kind))
+        sql = f"SELECT {columns} WHERE {wanted} ORDER BY step"
+        return self._query(sql, [str, str, int, float | None], (name, since, by_kind))
 
     def metrics(self, name: str | None = None, subject: str | None = None, kind: str | None = None) -> Iterator[Metric]:
         """By step, subject, kind and name. None takes all; the kind "" is all kinds together."""
@@ -335,7 +340,7 @@ class Store:
     def counts(self, *only: str) -> dict[str, int]:
         """How many rows each table of the steps has, and how many steps there are; or those tables alone."""
         tables = only or ("steps", *TABLES.values())
-        return {table: self._one(f"SELECT count(*) FROM {table}") for table in tables}
+        return {table: self._count(f"SELECT count(*) FROM {table}") for table in tables}
 
     def copy_to(self, folder: Path) -> None:
         """Put records that are these, as they are now, into a folder that has none yet."""
@@ -363,12 +368,18 @@ class Store:
                     self._db.execute("ROLLBACK")
                 raise
 
-    def _query(self, sql: str, values: Iterable[Any] = ()) -> Iterator[Any]:
-        with readable(self.folder / RECORDS):
-            yield from self._db.execute(sql, tuple(values))
+    def _query(self, sql: str, hints: Iterable[Any], values: Iterable[Any] = ()) -> Iterator[Any]:
+        """Rows of values of these types."""
+        decoders, path = [decoder(hint) for hint in hints], self.folder / RECORDS
+        with readable(path):
+            for found in self._db.execute(sql, tuple(values)):
+                try:
+                    yield tuple(decode(value) for decode, value in zip(decoders, found, strict=True))
+                except ValueError as error:
+                    raise damaged(path, f"it holds {error}") from None
 
-    def _one(self, sql: str, values: Iterable[Any] = ()) -> Any:
-        return next(self._query(sql, values))[0]
+    def _count(self, sql: str, values: Iterable[Any] = ()) -> int:
+        return next(self._query(sql, [int], values))[0]
 
     def _select(
         self,
@@ -385,9 +396,8 @@ class Store:
         sql += f" {conditions}"
         sql += f" ORDER BY {order}" if order is not None else ""
         sql += f" LIMIT {limit:d}" if limit is not None else ""
-        decoders = DECODERS[row]
-        for found in self._query(sql, values):
-            yield row(*(decode(value) for decode, value in zip(decoders, found, strict=True)))
+        for found in self._query(sql, HINTS[row], values):
+            yield row(*found)
 
 
 _TALLIES = """

@@ -20,7 +20,7 @@ from redqueen.engine.base import Base
 from redqueen.engine.local import LocalEngine
 from redqueen.engine.protocol import Engine, MemberId
 from redqueen.engine.pull import EMBEDDED
-from redqueen.errors import ConfigError, RunError
+from redqueen.errors import ConfigError, InputError, RunError
 from redqueen.evals.asking import Slices, encoder, positions
 from redqueen.evals.benchmarks import chosen
 from redqueen.evals.data import Loaded as Benchmarked
@@ -43,8 +43,10 @@ from redqueen.population.board import Board
 from redqueen.population.members import Population, founders
 from redqueen.population.members import restore as restore_population
 from redqueen.runs.checkpoints import Loaded
+from redqueen.runs.rows import TaskRow
 from redqueen.runs.run import CONFIG, FORKED_FROM, Run, fork, origin_of
-from redqueen.runs.store import Store
+from redqueen.runs.sqlite import damaged
+from redqueen.runs.store import RECORDS, Store
 from redqueen.runs.summary import Summary, summarise, write_report
 from redqueen.settings import Config
 from redqueen.tasks import FAMILIES
@@ -245,13 +247,7 @@ def old_state(race: Race, seeds: Sequence[Task], loaded: Loaded, records: Store)
     """Where a checkpoint and the records up to it say that the race stands."""
     for member, weights in loaded.members.items():
         race.engine.write(member, weights)
-    entries = [
-        Entry(
-            restore_task(row.record), row.step, row.teacher, row.solved, row.attempts,
-            None if row.trivial is None else Trivial(row.trivial),
-        )
-        for row in records.tasks(newest_first=True, limit=CAPACITY)
-    ]  # fmt: skip
+    entries = [_entry(records, row) for row in records.tasks(newest_first=True, limit=CAPACITY)]
     shapes = list(records.shapes())
     return restored(
         loaded.state,
@@ -265,6 +261,15 @@ def old_state(race: Race, seeds: Sequence[Task], loaded: Loaded, records: Store)
         Coverage.of(behaviour for *_, behaviour in shapes if behaviour is not None),
         frozenset(each.kind for each in records.metrics(LOOKED, BASE)),
     )
+
+
+def _entry(records: Store, row: TaskRow) -> Entry:
+    try:
+        task, trivial = restore_task(row.record), None if row.trivial is None else Trivial(row.trivial)
+    except (KeyError, TypeError, ValueError, InputError) as error:
+        how = f"the task of step {row.step}, place {row.place} is none ({error})"
+        raise damaged(records.folder / RECORDS, how) from None
+    return Entry(task, row.step, row.teacher, row.solved, row.attempts, trivial)
 
 
 def adapters(settings: Config, loaded: Loaded | None = None) -> list[MemberId]:
