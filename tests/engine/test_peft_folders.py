@@ -186,6 +186,8 @@ SPOILT: dict[str, tuple[Callable[[Path], object], str]] = {
     "no object": (lambda folder: (folder / CONFIG).write_text("[]"), "not a JSON object"),
     "no text": (lambda folder: (folder / CONFIG).write_bytes(b"\xff\xfe"), "not a JSON object"),
     "no weights": (lambda folder: (folder / WEIGHTS).unlink(), "there is no"),
+    "deep settings": (lambda folder: (folder / CONFIG).write_text('{"a":' * 100_000), "not a JSON object"),
+    "too large an alpha": (lambda folder: tell(folder, lora_alpha=10**400), "no usable r and lora_alpha"),
     "old weights": (lambda folder: (folder / WEIGHTS).rename(folder / "adapter_model.bin"), "save it as safetensors"),
     "another method": (lambda folder: tell(folder, peft_type="IA3"), "is IA3, not LORA"),
     "DoRA": (lambda folder: tell(folder, use_dora=True), "is a DoRA"),

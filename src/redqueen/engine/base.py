@@ -19,6 +19,7 @@ from typing import Any
 
 import gguf
 import torch
+from huggingface_hub.errors import StrictDataclassError
 from jinja2 import TemplateError
 from safetensors import SafetensorError
 from tokenizers import pre_tokenizers
@@ -34,13 +35,17 @@ from transformers import (
 from transformers.models.auto.modeling_auto import MODEL_FOR_CAUSAL_LM_MAPPING_NAMES
 from transformers.utils import logging as transformers_logging
 
+from redqueen.engine import weights
 from redqueen.engine.marks import take_out
 from redqueen.engine.pull import EMBEDDED, KNOWN, alone, converted_folder, one_line, say, writing
 from redqueen.errors import InputError
 
 HUB_TIMEOUT_S = 5
 _HUB_ID = re.compile(r"[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*")
-_LOADING_ERRORS = (OSError, ValueError, KeyError, TypeError, RuntimeError, ImportError, SafetensorError)
+_LOADING_ERRORS = (
+    OSError, ValueError, LookupError, TypeError, AttributeError, ArithmeticError, RuntimeError, ImportError,
+    MemoryError, AssertionError, SafetensorError, StrictDataclassError,
+)  # fmt: skip
 """What transformers raises for files that it cannot make a model of."""
 _TOKENIZER_FACTS = ("tokenizer.ggml.model", "tokenizer.ggml.pre", "tokenizer.ggml.add_bos_token")
 _DIGIT_SPLITTERS = frozenset({"smollm", "starcoder", "refact", "command-r", "codeshell", "exaone", "minerva-7b"})
@@ -102,7 +107,8 @@ def load(name: str, *, device: torch.device, dtype: torch.dtype) -> Base:
     folder = _find(name)
     with _quiet():
         config = _config(name, folder)
-        model = _model(name, folder, config=config, dtype=dtype, device_map={"": device})
+        weights.refuse_files(name, folder)
+        model = _model(name, folder, config=config, dtype=dtype, device_map={"": device}, use_safetensors=True)
         tokenizer = _folder_tokenizer(name, folder)
     model.eval().requires_grad_(False)
     ends = (getattr(model.generation_config, "eos_token_id", None), getattr(tokenizer, "eos_token_id", None))
@@ -112,7 +118,7 @@ def load(name: str, *, device: torch.device, dtype: torch.dtype) -> Base:
 def config(name: str) -> PreTrainedConfig:
     """The configuration of a base, for its shape: a hub's weights are not fetched, but a .gguf file is converted."""
     with _quiet():
-        return _config(name, _find(name, weights=False))
+        return _config(name, _find(name, with_weights=False))
 
 
 def _flat(ids: Any) -> Iterator[int]:
@@ -126,7 +132,7 @@ def _flat(ids: Any) -> Iterator[int]:
 # Where a base is
 
 
-def _find(name: str, *, weights: bool = True) -> Path:
+def _find(name: str, *, with_weights: bool = True) -> Path:
     """The folder of a base, with its weights or at least with its configuration."""
     if name in EMBEDDED:
         return EMBEDDED[name].folder
@@ -142,7 +148,7 @@ def _find(name: str, *, weights: bool = True) -> Path:
     if name and path.is_dir():
         return path
     if _HUB_ID.fullmatch(name):
-        return _from_hub(name, weights)
+        return _from_hub(name, with_weights)
     close = difflib.get_close_matches(name, [*EMBEDDED, *KNOWN], 1)
     raise InputError(f"there is no base {name or 'without a name'}", f"did you mean {close[0]}?" if close else _ways())
 
@@ -152,18 +158,18 @@ def _ways() -> str:
     return f"use {known}, a folder with a transformers model, a .gguf file, or a hub id ORG/MODEL (needs the network)"
 
 
-def _from_hub(name: str, weights: bool) -> Path:
+def _from_hub(name: str, with_weights: bool) -> Path:
     from huggingface_hub import HfApi, snapshot_download
     from huggingface_hub.errors import GatedRepoError, LocalEntryNotFoundError, RepositoryNotFoundError
 
     with contextlib.suppress(LocalEntryNotFoundError):
         folder = Path(snapshot_download(name, local_files_only=True))
-        if _whole(folder) or (not weights and (folder / "config.json").is_file()):
+        if _whole(folder) or (not with_weights and (folder / "config.json").is_file()):
             return folder
     try:
         # First this, which fails at once: a download would try for minutes.
         found = HfApi().model_info(name, timeout=HUB_TIMEOUT_S)
-        if not weights:
+        if not with_weights:
             return Path(snapshot_download(name, allow_patterns=["config.json"]))
         say(f"downloading {name} from the model hub")
         return Path(snapshot_download(name, allow_patterns=_wanted([file.rfilename for file in found.siblings or ()])))
@@ -180,21 +186,14 @@ def _from_hub(name: str, weights: bool) -> Path:
 
 def _wanted(files: Sequence[str]) -> list[str]:
     """Of a hub repository's files, those of the model and the tokenizer: many carry the weights in further formats."""
-    safe = any(file.startswith("model") and file.endswith(".safetensors") for file in files)
-    weights = r"model.*\.safetensors" if safe else r"pytorch_model.*\.bin"
-    return [file for file in files if re.fullmatch(rf"{weights}|[^/]+\.(json|txt|model|jinja)", file)]
+    return [file for file in files if re.fullmatch(r"model.*\.safetensors|[^/]+\.(json|txt|model|jinja)", file)]
 
 
 def _whole(folder: Path) -> bool:
     """Whether a snapshot of a hub repository has all that `load` needs."""
     if not (folder / "config.json").is_file() or not _tokenizer_files(folder):
         return False
-    shards: set[str] = set()
-    for index in folder.glob("*.index.json"):
-        shards |= set(re.findall(r'"([^"/]+\.(?:safetensors|bin))"', index.read_text()))
-    if shards:
-        return all((folder / shard).is_file() for shard in shards)
-    return any((folder / file).is_file() for file in ("model.safetensors", "pytorch_model.bin"))
+    return weights.missing(folder) is None
 
 
 def _tokenizer_files(folder: Path) -> bool:
@@ -212,13 +211,18 @@ def _config(name: str, folder: Path) -> PreTrainedConfig:
     try:
         config = AutoConfig.from_pretrained(folder, local_files_only=True, trust_remote_code=False)
     except _LOADING_ERRORS as error:
-        raise InputError(f"{name} is no model that transformers knows: {one_line(error)}", _ways()) from None
+        # Its validators put what is wrong after a line that says which of them found it.
+        why = one_line(error.__cause__ or error)
+        raise InputError(f"{name} is no model that transformers knows: {why}", _ways()) from None
+    weights.refuse_sizes(name, config)
     other = "give a causal language model"
     if config.is_encoder_decoder:
         raise InputError(f"{name} is an encoder-decoder model ({config.model_type})", other)
     causal = MODEL_FOR_CAUSAL_LM_MAPPING_NAMES.get(config.model_type, ())
     heads = {causal} if isinstance(causal, str) else set(causal)
     made_as = config.architectures or heads
+    if not isinstance(made_as, list | set) or not all(isinstance(each, str) for each in made_as):
+        raise InputError(f"{name} has no list of names as architectures in its config.json", other)
     if not heads.intersection(made_as):
         kind = ", ".join(made_as) or config.model_type
         raise InputError(f"{name} is no causal language model with its head ({kind})", other)

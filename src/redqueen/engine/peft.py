@@ -9,6 +9,7 @@ import math
 import re
 import secrets
 import shutil
+import sys
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -152,7 +153,7 @@ def load(folder: Path | str) -> MemberState:
     config, tensors = _config(folder), _tensors(folder)
     rank: Any = config.get("r")
     alpha: Any = config.get("lora_alpha")
-    if type(rank) is not int or type(alpha) not in (int, float) or rank < 1 or not 0 < alpha < math.inf:
+    if type(rank) is not int or type(alpha) not in (int, float) or rank < 1 or not 0 < alpha <= sys.float_info.max:
         raise InputError(f"{folder / CONFIG} has no usable r and lora_alpha", "use an adapter that PEFT has saved")
     if config.get("use_rslora"):
         # PEFT multiplies by alpha / sqrt(rank), we by alpha / rank.
@@ -191,7 +192,7 @@ def _config(folder: Path) -> dict[str, Any]:
         config = json.loads((folder / CONFIG).read_text())
     except OSError as error:
         raise InputError(f"{folder / CONFIG} cannot be read: {error.strerror}", "give a PEFT folder") from None
-    except ValueError:
+    except (ValueError, RecursionError):
         config = None
     if not isinstance(config, dict):
         raise InputError(f"{folder / CONFIG} is not a JSON object", "give a PEFT folder")
