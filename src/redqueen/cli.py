@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import tyro
 
-from redqueen import __version__, arguments
+from redqueen import __version__, arguments, open_files
 from redqueen.bench.commands import (
     BenchMembers,
     BenchOperators,
@@ -269,20 +269,22 @@ def main(argv: Sequence[str] | None = None) -> int:
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")
     try:
-        _run(sys.argv[1:] if argv is None else argv)
+        with open_files.told_once():
+            _run(sys.argv[1:] if argv is None else argv)
         # Here and not at exit, where a reader that has gone could only be reported by a traceback.
         print(end="", flush=True)
         return 0
-    except RedQueenError as error:
-        print(f"redqueen: {printable(str(error))}", file=sys.stderr)
-        return error.exit_status
     except KeyboardInterrupt:
         return 130
     except BrokenPipeError:
         # Whoever read our output has gone. Python would try to flush once more at exit: let it reach nobody.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 141
-    except Exception:
+    except Exception as raised:
+        error = open_files.exhausted(raised) or raised
+        if isinstance(error, RedQueenError):
+            print(f"redqueen: {printable(str(error))}", file=sys.stderr)
+            return error.exit_status
         traceback.print_exc()
         print("redqueen: this is a fault of Red Queen's; please report it with the lines above", file=sys.stderr)
         return 1

@@ -1,0 +1,39 @@
+"""The limit of open files: whoever runs into it, a thread, a library or we, it is one line that says what to raise."""
+
+import errno
+import os
+import resource
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from redqueen.errors import InputError
+
+ENOUGH = 1024
+"""For every command, with as many workers as there are cores."""
+
+
+def exhausted(error: BaseException) -> InputError | None:
+    """What to do if an error comes of the limit."""
+    limit, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    # Threads, processes and libraries pass on no more than the text.
+    if os.strerror(errno.EMFILE) not in str(error):
+        return None
+    what = f"no more files can be opened: the limit is {limit}"
+    return InputError(what, f"raise it with `ulimit -n {max(ENOUGH, 2 * limit)}` and run the same command again")
+
+
+@contextmanager
+def told_once() -> Iterator[None]:
+    """Without the traceback of a thread that ran into the limit: whoever waits for it gets the error too."""
+    before = threading.excepthook
+
+    def died(what: threading.ExceptHookArgs) -> None:
+        if what.exc_value is None or exhausted(what.exc_value) is None:
+            before(what)
+
+    threading.excepthook = died
+    try:
+        yield
+    finally:
+        threading.excepthook = before
