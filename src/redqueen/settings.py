@@ -305,7 +305,8 @@ class EvolutionConfig(Section):
         "svd_subspace",
         "extrapolation",
     )
-    """What makes a child of its parents, each as likely as the next: names, or FILE.py:NAME for one of your own."""
+    """What makes a child of its parents, each as likely as the next: names, or FILE.py:NAME for one of your own, which
+    is code that you trust: it runs with all your rights."""
     inject: bool = False
     """Put a fresh member in the place of one that dies when its role has become too much alike."""
 

@@ -151,7 +151,8 @@ class BenchOperators(_OnBase):
     rank: int = 32
     """The adapters' rank."""
     operators: Annotated[str | None, tyro.conf.arg(metavar="NAME,FILE.py:NAME")] = None
-    """Only these; when left out all, and those of your own in --evolution.operators."""
+    """Only these; when left out all, and those of your own in --evolution.operators. FILE.py is code that you trust: it
+    runs with all your rights."""
     repeats: int = 3
     """Turns of every contestant."""
     alone: bool = False

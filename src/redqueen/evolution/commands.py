@@ -37,7 +37,7 @@ class Breed(Configured):
 
     uses = ("engine.device",)
     operator: Annotated[str, tyro.conf.arg(metavar="OPERATOR")]
-    """One of those that `redqueen operators` lists, or FILE.py:NAME."""
+    """One of those that `redqueen operators` lists, or FILE.py:NAME, code that you trust: it runs with your rights."""
     parents: Annotated[tuple[Path, ...], tyro.conf.arg(metavar="FOLDER")]
     """PEFT folders of adapters on one base, with one rank and alpha; the better one first."""
     to: Annotated[Path | None, tyro.conf.arg(metavar="FOLDER")] = None

@@ -108,7 +108,7 @@ def load(path: Path) -> Loaded:
             bare = peft.load(path / MEMBERS / id)
             factors = {module: bare.factors[module] for module in modules}
             members[id] = MemberState(bare.rank, bare.alpha, factors, _optimiser(id, modules, moments))
-        return Loaded(saved["step"], saved["state"], members)
+        return Loaded(saved["step"], dict(saved["state"]), members)
 
 
 def copy(path: Path, folder: Path) -> None:

@@ -92,7 +92,7 @@ def train(settings: Config, folder: Path, view: View, forked: Fork | None = None
     with open_run(settings, folder) as run:
         if (end := finished(run, settings)) is not None:
             view.say("nothing is left to do; raise run.steps to go on")
-            return reached(run, settings, end.step, restore_population(end.state["population"]))
+            return reached(run, settings, end.step, restore_population(end.state.get("population", {})))
         trackers = open_trackers(settings.track.to, folder, settings.track.project, folder.name, settings.model_dump())
         try:
             with (
