@@ -244,6 +244,36 @@ def test_no_futex_command_is_allowed_but_those_four(machine, operation):
     assert in_child(machine, filters.number("futex", machine), 0x1000, operation) == wanted
 
 
+@pytest.mark.parametrize("name", ["clock_gettime", "clock_getres"])
+@machines
+def test_the_kernels_own_clocks_may_be_read_and_no_process_clock(machine, name):
+    nr = filters.number(name, machine)
+    for clock in range(16):
+        assert in_child(machine, nr, clock) == ALLOW
+    for who in (0, 1, 2, 4242, 4194303):
+        for kind in range(8):  # of the process or of the thread; in all, in user mode or as scheduled; of a descriptor
+            assert in_child(machine, nr, (~who << 3 | kind) & 0xFFFFFFFF) == REFUSE
+            assert in_child(machine, nr, (~who << 3 | kind) & 0xFFFFFFFFFFFFFFFF) == REFUSE
+
+
+@unhurried
+@given(any_machine, st.sampled_from(["clock_gettime", "clock_getres"]), whole_argument)
+def test_a_clocks_id_is_read_as_the_kernel_reads_it(machine, name, clock):
+    """clockid_t is an int: the low half of the register."""
+    nr = filters.number(name, machine)
+    assert in_child(machine, nr, clock) == (REFUSE if clock & 0xFFFFFFF0 else ALLOW)
+    assert in_child(machine, nr, clock & ~0xFFFFFFF0) == ALLOW
+
+
+@machines
+def test_a_zygote_may_make_a_timer_on_any_clock(machine):
+    """A child's CPU timer may run on its process's own clock, whose id is negative; its program makes no timers."""
+    nr = filters.number("timer_create", machine)
+    for clock in (1, 2, -7 & 0xFFFFFFFF, -7 & 0xFFFFFFFFFFFFFFFF):
+        assert in_zygote(machine, nr, clock) == ALLOW
+        assert in_child(machine, nr, clock) == REFUSE
+
+
 @machines
 def test_a_child_writes_to_its_reply_and_to_nothing_else(machine):
     nr = filters.number("write", machine)

@@ -66,6 +66,8 @@ REPLY_FD = 3
 _PROT_EXEC = 4
 _FORK_FLAGS = 0x01200000 | 17
 """CLONE_CHILD_SETTID, CLONE_CHILD_CLEARTID and SIGCHLD: what fork() passes. Any other flag is refused."""
+_OTHERS_CLOCKS = 0xFFFFFFF0
+"""Bits in the id of a process's, a thread's or a descriptor's clock; the kernel's fixed clocks lie below 16."""
 _FUTEX_COMMAND, _FUTEX_WAITS = 0x7F, (0, 1, 9, 10)
 """Plain waits and wakes: what a lock of one process is made of. Priority inheritance and requeuing are refused."""
 _WAITS = ("poll", "ppoll")
@@ -109,6 +111,8 @@ def zygote_filter(machine):
     ]
     for name in ("mmap", "mprotect"):
         code += _when(number(name, machine), argument=2, bits=_PROT_EXEC)
+    for name in ("clock_gettime", "clock_getres"):
+        code += _when(number(name, machine), argument=0, bits=_OTHERS_CLOCKS)
     code += _when(number("clone", machine), argument=0, bits=0xFFFFFFFF ^ _FORK_FLAGS)
     code += _only(number("futex", machine), argument=1, bits=_FUTEX_COMMAND, values=_FUTEX_WAITS)
     actions = dict.fromkeys((*allowed(machine).values(), *zygote_only(machine).values()), ALLOW)
