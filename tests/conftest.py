@@ -1,20 +1,23 @@
-"""Property tests draw new examples on every run; continuous integration repeats the same ones.
+"""Property tests draw new examples on every run; continuous integration repeats the same ones. No test passes or fails
+by the clock: a busy machine is no fault of what it runs.
 
 `make test` runs two files at a time (`-n 2`): a file's tests stay together and in order, as many share what is costly
 to set up, and files that would see each other's traces in the system count as one.
 """
 
 import os
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import settings
+from hypothesis import HealthCheck, settings
 
-settings.register_profile("repeatable", derandomize=True)
-if os.environ.get("CI"):
-    settings.load_profile("repeatable")
+settings.register_profile("usual", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.register_profile("repeatable", settings.get_profile("usual"), derandomize=True)
+settings.load_profile("repeatable" if os.environ.get("CI") else "usual")
 if "PYTEST_XDIST_WORKER" in os.environ:
     # Threads that wait for each other stand still as soon as they have to share their cores.
     os.environ["OMP_NUM_THREADS"] = "1"
@@ -48,3 +51,22 @@ def redqueen(capsys: pytest.CaptureFixture[str]) -> Callable[..., tuple[int, str
         return status, out, err
 
     return run
+
+
+@pytest.fixture
+def within() -> Callable[[float], AbstractContextManager[None]]:
+    """Fails what takes more CPU time than so many turns of a fixed piece of work, timed just before and after it."""
+
+    def work() -> float:
+        start = time.process_time()
+        sum(len(str(number)) for number in range(40_000))
+        return time.process_time() - start
+
+    @contextmanager
+    def within(turns: float) -> Iterator[None]:
+        before, start = work(), time.process_time()
+        yield
+        took = time.process_time() - start
+        assert took < turns * max(before, work())
+
+    return within

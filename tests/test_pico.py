@@ -12,7 +12,7 @@ import pytest
 import torch
 from documents import CODE_F, CODE_I, CODE_O, MIX, Document, document, exam, fixed_pieces, function_task, seeds, task
 from grammar import DEPTHS, LEARNT, TYPES, examined, grow, learnable, other_inputs, outputs
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from pretrain_pico import Batches, make_model, rate_at, train
 from shards import ASKED, END, REPLY, make_shard, make_tokenizer
@@ -44,7 +44,6 @@ def base() -> Base:
 
 
 @given(PROGRAMS)
-@settings(deadline=None)
 def test_a_program_returns_what_it_was_grown_to(program):
     scope: dict = {}
     exec(program.text, scope)
@@ -54,7 +53,6 @@ def test_a_program_returns_what_it_was_grown_to(program):
 
 
 @given(PROGRAMS)
-@settings(deadline=None)
 def test_a_trace_is_what_every_variable_comes_to(program):
     body = "\n".join(line[4:] for line in program.text.partition("def f(")[2].split("\n")[1:-1])
     scope: dict = {}

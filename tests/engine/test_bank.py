@@ -181,7 +181,7 @@ def test_an_adapter_without_substance_is_refused(options):
 CALLS = st.lists(st.tuples(st.booleans(), st.integers(1, 12), st.integers(0, 99)), max_size=60)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(CALLS)
 def test_regions_never_overlap_and_come_back_as_one(calls):
     cache = Cache(tokens=64, layers=1, kv_heads=1, dim=1, device=torch.device("cpu"), dtype=torch.float32)
@@ -201,7 +201,7 @@ def test_regions_never_overlap_and_come_back_as_one(calls):
     assert cache.take(64) == SCRATCH and cache.take(1) is None
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(st.integers(1, 4), st.lists(st.integers(1, 9), min_size=1, max_size=6))
 def test_every_position_of_every_sequence_has_a_place_of_its_own(kv_heads, sizes):
     cache = Cache(tokens=64, layers=1, kv_heads=kv_heads, dim=1, device=torch.device("cpu"), dtype=torch.float32)

@@ -1,7 +1,7 @@
 """From what was said to the answer in it: properties on any text, and texts that were made to keep a search busy."""
 
-import time
 from decimal import Decimal
+from functools import partial
 
 import pytest
 from hypothesis import assume, example, given, settings
@@ -14,7 +14,7 @@ from redqueen.evals.extraction import boxed, fenced, final_answer, last_number, 
 from redqueen.evals.maths import bare, cleaned, settled, voted
 from redqueen.evals.protocol import Item, Prompts
 
-quickly = settings(max_examples=100, deadline=None)
+quickly = settings(max_examples=100)
 TEXTS = st.text() | st.text(alphabet="\\boxedf{}$ answer is:=0123456789.,-+e^*\n`ABCD()", max_size=200)
 UNBOXED = TEXTS.filter(lambda text: "\\boxed" not in text and "\\fbox" not in text).map(lambda text: text.rstrip("\\"))
 BALANCED = st.recursive(
@@ -197,7 +197,7 @@ def test_an_answer_that_is_in_no_box_is_what_is_called_so(text, found):
 
 
 @pytest.mark.parametrize("name", sorted(BENCHMARKS))
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(text=TEXTS)
 def test_every_benchmark_reads_any_text(name, text):
     item = Item("own", ROWS[name][0])
@@ -246,17 +246,9 @@ LONG = {
 }
 
 
-@pytest.mark.timeout(6)
 @pytest.mark.parametrize("name", LONG)
-def test_no_text_keeps_a_search_busy(name):
-    text = LONG[name]
-    steps = {
-        "boxed": lambda: boxed(text), "fenced": lambda: fenced(text), "final_answer": lambda: final_answer(text),
-        "last_number": lambda: last_number(text), "letter": lambda: letter(text), "numeral": lambda: numeral(text),
-        "bare": lambda: bare(text), "voted": lambda: voted(text), "settled": lambda: settled("7", text),
-        "whole_number": lambda: whole_number(text),
-    }  # fmt: skip
-    for step, search in steps.items():
-        start = time.perf_counter()
-        search()
-        assert time.perf_counter() - start < 2, step
+def test_no_text_keeps_a_search_busy(name, within):
+    plain = (boxed, fenced, final_answer, last_number, letter, numeral, bare, voted, whole_number)
+    for search in (*plain, partial(settled, "7")):
+        with within(400):
+            search(LONG[name])

@@ -90,7 +90,7 @@ def test_coins_fall_as_often_as_they_should(chance, device):
 
 @every_device
 @given(seed=st.integers(0, 2**64 - 1), of=st.integers(1, 60), rows=st.integers(1, 5), part=st.floats(0, 1))
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 def test_a_subset_has_exactly_its_size(seed, of, rows, part, device):
     size = round(part * of)
     chosen = Draws(seed, torch.device(device)).subset(size, of, rows=rows)

@@ -12,7 +12,7 @@ from redqueen.evolution.variation.lowrank import combined, inner, norm, orthonor
 
 EXACT = 1e-5
 every_device = pytest.mark.parametrize("device", DEVICES)
-quick = settings(max_examples=40, deadline=None)
+quick = settings(max_examples=40)
 
 
 def random(numbers: torch.Generator, *shape: int) -> Tensor:

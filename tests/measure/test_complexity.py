@@ -137,7 +137,7 @@ def indented(body: str) -> str:
 
 
 @given(programs())
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 def test_random_programs_have_radons_figures(source):
     assume(len(source) <= MAX_PROGRAM_CHARS)
     check(source)

@@ -51,7 +51,7 @@ def whole(state: MemberState) -> Tensor:
 
 
 @given(seeds, st.lists(st.tuples(st.integers(1, 6), st.floats(0.5, 64)), min_size=1, max_size=5))
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 def test_cosines_are_those_of_the_written_out_updates_whatever_the_ranks(seed, forms):
     states = [member(seed + index, rank, alpha) for index, (rank, alpha) in enumerate(forms)]
     unit = torch.stack([whole(state) / whole(state).norm() for state in states])
@@ -185,13 +185,11 @@ similarities = st.builds(cosines, seeds, st.integers(1, 8), st.integers(1, 8))
 
 
 @given(similarities)
-@settings(deadline=None)
 def test_the_effective_size_is_between_one_and_the_number_of_members(similarity):
     assert 1 <= effective_size(similarity) <= len(similarity)
 
 
 @given(similarities, st.randoms())
-@settings(deadline=None)
 def test_the_order_of_members_does_not_matter(similarity, random):
     order = list(range(len(similarity)))
     random.shuffle(order)
@@ -199,14 +197,12 @@ def test_the_order_of_members_does_not_matter(similarity, random):
 
 
 @given(similarities, st.integers(2, 3))
-@settings(deadline=None)
 def test_copies_of_everybody_count_for_nothing(similarity, times):
     repeated = similarity.repeat(times, times)
     assert effective_size(repeated) == pytest.approx(effective_size(similarity))
 
 
 @given(st.lists(st.integers(0, 4), min_size=1, max_size=8))
-@settings(deadline=None)
 def test_unrelated_families_count_by_their_shares(families):
     """As the exponential of the entropy of the shares, and so never for more than there are families."""
     family = torch.tensor(families)

@@ -227,7 +227,7 @@ def test_what_has_the_name_of_a_new_checkpoint_is_kept_aside(tmp_path):
     st.sampled_from([0, 1, 5, 10]),
     st.sets(st.integers(1, 30)),
 )
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 def test_the_newest_and_every_nth_are_kept(saved, last, every, known):
     with quick_folder() as folder:
         for step in saved:

@@ -134,7 +134,7 @@ def some(rows: st.SearchStrategy, *key: str) -> st.SearchStrategy[list]:
     some(ALARMS, "number"),
     some(METRICS, "subject", "kind", "name"),
 )
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 def test_rows_come_out_as_they_went_in(meetings, tasks, rejections, attempts, events, alarms, metrics):
     with quick_folder() as folder, Store.create(folder) as store:
         store.write(StepRecord(1, meetings, tasks, rejections, attempts, events, alarms, metrics, {"solve": 0.25}))

@@ -1,7 +1,5 @@
 """From text to drafts and answers: what is tolerated, what is not, and that no text does harm."""
 
-import time
-
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
@@ -158,10 +156,9 @@ def parse_all(text: str) -> None:
 
 
 @pytest.mark.parametrize("text", NASTY, ids=range(len(NASTY)))
-def test_no_nasty_text_makes_parsing_raise_or_dawdle(text):
-    started = time.process_time()
-    parse_all(text)
-    assert time.process_time() - started < 1
+def test_no_nasty_text_makes_parsing_raise_or_dawdle(text, within):
+    with within(200):
+        parse_all(text)
 
 
 ANY_TEXT = st.text(st.characters(codec=None, exclude_categories=()), max_size=300)
@@ -177,14 +174,14 @@ PIECES = st.sampled_from(
 SOUP = st.lists(PIECES | ANY_TEXT, max_size=40).map("".join)
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(SOUP)
 @example("```python\ndef f(x): return x\n```\n```input\n\ud800\n```")
 def test_parsing_never_raises_on_any_text(text):
     parse_all(text)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(SOUP)
 def test_parsing_never_raises_on_any_program(text):
     parse_all(f"```python\n{text}\n```\n```input\n5\n```")

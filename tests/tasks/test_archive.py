@@ -200,7 +200,7 @@ ENTRIES = st.lists(
 
 
 @pytest.mark.parametrize("capacity", [8, CAPACITY])
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(steps=st.lists(ENTRIES, min_size=1, max_size=6), killed=st.integers(0, 6), seed=st.integers(0, 2**32))
 def test_an_archive_restored_from_records_goes_on_as_if_it_had_never_stopped(capacity, steps, killed, seed):
     with pytest.MonkeyPatch.context() as patch:
@@ -232,7 +232,7 @@ def _restored(records, capacity: int) -> Archive:
     return Archive.restored(SEEDS, entries, [(kind, near_key) for _, kind, near_key, _ in records])
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(entries=ENTRIES, count=st.integers(0, 30), seed=st.integers(0, 2**32), seeds=st.sampled_from([(), SEEDS]))
 def test_references_never_repeat_a_program_and_are_as_many_as_there_can_be(entries, count, seed, seeds):
     shown = filled(seeds, entries).references(CODE_O, count, Random(seed))

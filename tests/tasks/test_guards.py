@@ -357,7 +357,7 @@ def test_marking_changes_nothing_else_and_not_the_archive():
 # Oversight.
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=20)
 @given(st.integers(1, 50), st.integers(0, 2**63 - 1))
 def test_about_one_in_so_many_tasks_is_set_aside_and_always_the_same_ones(every, seed):
     places = [(step, place) for step in range(20) for place in range(100)]

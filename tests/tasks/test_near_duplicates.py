@@ -160,7 +160,7 @@ def f({6}):
 """
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 @given(st.lists(NAMES, min_size=8, max_size=8, unique=True), st.integers(5, 99))
 def test_no_choice_of_names_changes_the_key(names, constant):
     usual = TEMPLATE.format(*"hxynkmzi")

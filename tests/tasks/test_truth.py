@@ -2,7 +2,7 @@
 
 import asyncio
 
-from hypothesis import HealthCheck, assume, example, given, settings
+from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 
 from redqueen.tasks import Attempt, Grade, Reason, Rejection, all_kinds
@@ -11,11 +11,6 @@ from redqueen.verifier.guest.literals import encode
 from tasks.proposing import fence, grade, pair
 
 KINDS = all_kinds()
-
-
-def tries(count: int) -> settings:
-    """So many examples, however long each takes: programs run in them."""
-    return settings(max_examples=count, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 
 
 # A small grammar of programs. `x` is any plain number or text, so that some of them fail, and must be rejected.
@@ -55,7 +50,7 @@ INPUTS = st.one_of(
 )
 
 
-@tries(25)
+@settings(max_examples=25)
 @given(st.lists(st.tuples(PROGRAMS, INPUTS), min_size=12, max_size=12))
 def test_what_validates_is_solved_by_its_own_truth(verifier, drafts):
     for name, answer in (("code_o", lambda task: task.outputs[0]), ("code_i", lambda task: task.inputs[0])):
@@ -72,7 +67,7 @@ def test_what_validates_is_solved_by_its_own_truth(verifier, drafts):
         assert {rejection.reason for rejection in rejections} <= expected | {Reason.NONDETERMINISTIC}
 
 
-@tries(15)
+@settings(max_examples=15)
 @given(
     st.lists(
         st.tuples(PROGRAMS, st.lists(st.integers(-50, 50), min_size=4, max_size=8, unique=True)), min_size=6, max_size=6
@@ -145,7 +140,7 @@ def mutants(value):
         yield from (value * 2, value + value[:1], value[:-1], value.swapcase(), repr(value), list(value))
 
 
-@tries(60)
+@settings(max_examples=60)
 @given(EXACT, st.lists(EXACT, max_size=3))
 @example(1, [])
 @example(True, [])
@@ -159,7 +154,7 @@ def test_a_wrong_literal_never_passes(verifier, truth, others):
     assert all(verdict.well_formed for verdict in verdicts)
 
 
-@tries(30)
+@settings(max_examples=30)
 @given(EXACT, st.lists(EXACT, max_size=3))
 @example(1, [])
 def test_an_input_passes_only_if_it_gives_the_output(verifier, truth, others):
@@ -171,7 +166,7 @@ def test_an_input_passes_only_if_it_gives_the_output(verifier, truth, others):
     assert [v.correct for v in verdicts] == [exactly(value) == exactly(truth) for value in candidates]
 
 
-@tries(30)
+@settings(max_examples=30)
 @given(st.lists(EXACT, min_size=4, max_size=6), EXACT, st.data())
 def test_a_function_that_is_wrong_once_is_wrong(verifier, outputs, other, data):
     place = data.draw(st.integers(0, len(outputs) - 1))
@@ -190,7 +185,7 @@ def test_a_function_that_is_wrong_once_is_wrong(verifier, outputs, other, data):
     assert second.correct == (exactly(other) == exactly(outputs[place]))
 
 
-@tries(40)
+@settings(max_examples=40)
 @given(st.floats(allow_nan=False, allow_infinity=False), st.sampled_from([1e-3, 1e-5, -1e-4, 0.5]))
 @example(0.1 + 0.2, 1e-5)
 def test_floats_are_compared_within_a_tolerance_and_not_beyond(verifier, truth, off):
@@ -209,7 +204,7 @@ def test_floats_are_compared_within_a_tolerance_and_not_beyond(verifier, truth, 
     ]
 
 
-@tries(40)
+@settings(max_examples=40)
 @given(st.lists(st.text(st.characters(codec=None, exclude_categories=()), max_size=60), min_size=5, max_size=5))
 def test_grading_never_raises_on_any_text(verifier, texts):
     for kind, program in (("code_o", ""), ("code_i", ""), ("code_f", "def f(x):\n    return ")):

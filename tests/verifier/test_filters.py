@@ -5,7 +5,7 @@ from functools import cache
 
 import pytest
 from bpf import LOAD, MAX_INSTRUCTIONS, RETURN, Instruction, Malformed, call, check, decide
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from redqueen.verifier.guest import filters
@@ -68,7 +68,6 @@ chroot 161 51
 ALLOWED = "exit_group 231 94, brk 12 214, munmap 11 215, futex 202 98, getpid 39 172, clock_gettime 228 113, close 3 57"
 
 machines = pytest.mark.parametrize("machine", ARCHITECTURES)
-unhurried = settings(deadline=None)
 any_machine = st.sampled_from(list(ARCHITECTURES))
 whole_argument = st.integers(0, 2**64 - 1)
 
@@ -188,7 +187,6 @@ def test_memory_may_be_mapped_but_never_made_executable(machine, name):
         assert in_child(machine, nr, 0, 4096, prot) == wanted
 
 
-@unhurried
 @given(any_machine, st.sampled_from(["mmap", "mprotect"]), st.tuples(*[whole_argument] * 6))
 def test_nothing_but_the_protection_decides_about_a_mapping(machine, name, arguments):
     wanted = REFUSE if arguments[2] & PROT_EXEC else ALLOW
@@ -219,7 +217,6 @@ def test_forks_flags_and_the_refused_ones_are_all_there_are():
     assert known | 0xFF == 0xFFFFFFFF  # the low byte is the signal at the child's end
 
 
-@unhurried
 @given(any_machine, st.integers(0, 2**32 - 1))
 def test_a_zygote_may_clone_with_forks_flags_and_no_others(machine, flags):
     wanted = REFUSE if flags & ~FORK_FLAGS else ALLOW
@@ -236,7 +233,6 @@ def test_a_futex_is_for_plain_waits_and_wakes(machine, name):
         assert in_child(machine, nr, 0x1000, FUTEX_COMMANDS[name] | flags) == wanted
 
 
-@unhurried
 @given(any_machine, whole_argument)
 def test_no_futex_command_is_allowed_but_those_four(machine, operation):
     """futex() takes the low half of the register, and the command is in its low seven bits."""
@@ -256,7 +252,6 @@ def test_the_kernels_own_clocks_may_be_read_and_no_process_clock(machine, name):
             assert in_child(machine, nr, (~who << 3 | kind) & 0xFFFFFFFFFFFFFFFF) == REFUSE
 
 
-@unhurried
 @given(any_machine, st.sampled_from(["clock_gettime", "clock_getres"]), whole_argument)
 def test_a_clocks_id_is_read_as_the_kernel_reads_it(machine, name, clock):
     """clockid_t is an int: the low half of the register."""
@@ -284,7 +279,6 @@ def test_a_child_writes_to_its_reply_and_to_nothing_else(machine):
         assert in_zygote(machine, nr, fd) == ALLOW
 
 
-@unhurried
 @given(any_machine, whole_argument)
 def test_a_descriptor_is_read_as_the_kernel_reads_it(machine, fd):
     """write() takes the low half of the register."""
