@@ -2,11 +2,11 @@
 
 import asyncio
 import json
-import time
 from collections.abc import Iterable
 from typing import Any
 
 import pytest
+from tasks.proposing import Recorder
 
 from evals.slices import BESIDE, ROWS, SAID, SECRETS, script, write_rows
 from redqueen.errors import InputError
@@ -346,13 +346,17 @@ def test_a_program_without_an_end_runs_out_of_time(verifier):
     assert (grade.correct, grade.why, grade.parts) == (False, "timeout", {"base": False})
 
 
+BUSY = (
+    "import os\ndef busy(seconds):\n    end = os.times().user + seconds\n"
+    "    while os.times().user < end:\n        sum(range(1000))\n"
+)  # fmt: skip
+"""In user mode, which is what counts."""
+
+
 def test_slow_programs_have_their_time_for_every_test_and_the_same_vote(verifier):
     """Each call takes longer than a process begins new ones for: what they agree and disagree on spans processes."""
     item = item_of("def f(n):\n    return 2 * n\n", [[n] for n in range(12)], base=6)
-    slow = (
-        "import time\ndef f(n):\n    end = time.process_time() + 0.15\n"
-        "    while time.process_time() < end:\n        pass\n"
-    )
+    slow = f"{BUSY}def f(n):\n    busy(0.15)\n"
     vote = judged(item, "def f(n):\n    return n + n\n", verifier).vote
     for returned, right, base in [("2 * n", True, True), ("2 * n + (n == 11)", False, True), ("n", False, False)]:
         grade = judged(item, f"{slow}    return {returned}\n", verifier)
@@ -360,7 +364,7 @@ def test_slow_programs_have_their_time_for_every_test_and_the_same_vote(verifier
         assert grade.why == ("" if right else "wrong result")
 
 
-@pytest.mark.parametrize("name", ["hash", "repr", "len", "list", "type", "isinstance", "marshal", "time", "turn"])
+@pytest.mark.parametrize("name", ["hash", "repr", "len", "list", "type", "isinstance", "marshal", "times", "turn"])
 def test_a_program_may_have_names_of_its_own_for_anything(name, verifier):
     item = item_of("def f(n):\n    return [n, n + 0.5]", [[n] for n in range(20)], 4)
     head = f"from __future__ import annotations\n{name} = shown = chunk_of = redqueen_calls = 7\n"
@@ -368,12 +372,6 @@ def test_a_program_may_have_names_of_its_own_for_anything(name, verifier):
         grade = judged(item, f"{head}def f(n: int):\n    return {returned}  # no line end", verifier)
         assert (grade.correct, grade.why) == (True, "")
     assert not judged(item, f"{head}def f(n: int):\n    return [n, n]", verifier).correct
-
-
-BUSY = (
-    "import time\ndef busy(seconds):\n    end = time.process_time() + seconds\n"
-    "    while time.process_time() < end:\n        pass\n"
-)  # fmt: skip
 
 
 @pytest.mark.parametrize("seconds", [0, 0.15])
@@ -394,13 +392,23 @@ def test_what_a_program_keeps_after_the_base_tests_counts_too(verifier):
     assert (grade.correct, grade.parts, grade.why) == (False, {"base": True}, "wrong result")
 
 
+@pytest.mark.parametrize("returned", ["n", "n + 1e-9"], ids=["equal", "close"])
+@pytest.mark.parametrize("seconds", [0, 0.01])
+def test_what_a_program_keeps_between_calls_counts_however_slow_they_are(seconds, returned, verifier):
+    item = item_of("def f(n):\n    return n + 0.0\n", [[float(n)] for n in range(60)], base=2)
+    program = f"{BUSY}calls = []\ndef f(n):\n    busy({seconds})\n    calls.append(n)\n    return {returned}"
+    assert judged(item, f"{program}\n", verifier).correct
+    grade = judged(item, f"{program} + (len(calls) > 45)\n", verifier)
+    assert (grade.correct, grade.parts, grade.why) == (False, {"base": True}, "wrong result")
+
+
 def test_what_every_process_prepares_is_not_paid_for_every_test(verifier):
     item = item_of("def f(n):\n    return n + n\n", [[n] for n in range(100)], base=3)
     program = f"{BUSY}table = []\ndef f(n):\n    if not table:\n        busy(0.3)\n        table.append(2)\n"
     for returned in ("table[0] * n", "float(table[0] * n)"):
-        start = time.perf_counter()
-        assert judged(item, f"{program}    return {returned}\n", verifier).correct
-        assert time.perf_counter() - start < 10
+        recorder = Recorder(verifier)
+        assert judged(item, f"{program}    return {returned}\n", recorder).correct
+        assert len(recorder.jobs) < 12
 
 
 def test_a_program_has_a_minute_for_all_tests(verifier, monkeypatch):

@@ -1,7 +1,6 @@
 """Completions that were written to be counted as right without being so, or to break the grader: none may succeed."""
 
 import asyncio
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -170,14 +169,13 @@ ODD_TEXTS = {
 
 
 @pytest.mark.parametrize("name", ODD_TEXTS)
-def test_a_text_that_is_no_program_is_wrong_for_every_grader_of_programs(name, slices, verifier):
+def test_a_text_that_is_no_program_is_wrong_for_every_grader_of_programs(name, slices, verifier, within):
     text = ODD_TEXTS[name]
-    start = time.perf_counter()
-    for benchmark in ("mbpp_plus", "humaneval_plus", "livecodebench"):
-        assert not grade(benchmark, item_of(benchmark, slices), text, verifier).correct
-    found = asyncio.run(tidy(text, "odd_sum", verifier))
+    with within(1000):  # outside the guests
+        for benchmark in ("mbpp_plus", "humaneval_plus", "livecodebench"):
+            assert not grade(benchmark, item_of(benchmark, slices), text, verifier).correct
+        found = asyncio.run(tidy(text, "odd_sum", verifier))
     assert found is None or isinstance(found, str)
-    assert time.perf_counter() - start < 40
 
 
 # Contest programs
@@ -293,22 +291,19 @@ ANSWERS = {
 
 
 @pytest.mark.parametrize("name", ANSWERS)
-def test_an_answer_that_was_written_to_break_the_grader_is_wrong(name, slices, verifier, marker):
+def test_an_answer_that_was_written_to_break_the_grader_is_wrong(name, slices, verifier, marker, within):
     answer = ANSWERS[name].replace("MARKER", str(marker))
-    start = time.perf_counter()
-    for benchmark in (*OFFLINE, "math500"):
-        assert not grade(benchmark, item_of(benchmark, slices), answer, verifier).correct
-    assert time.perf_counter() - start < 25
+    with within(1000):  # outside the guests
+        for benchmark in (*OFFLINE, "math500"):
+            assert not grade(benchmark, item_of(benchmark, slices), answer, verifier).correct
 
 
 def test_answers_that_cannot_be_read_or_computed_are_wrong_after_their_time(slices, verifier):
     item = item_of("math500", slices)
-    start = time.perf_counter()
     endless = [(item, "9^{9^{9^{9}}}"), (item, "(" * 900), (item, "9**9**9**9"), (item, "\\frac{17}{23}")]
     grades = asyncio.run(BENCHMARKS["math500"].grade(endless, verifier))
     assert [grade.correct for grade in grades] == [False, False, False, True]
     assert grades[0].why == "timeout"
-    assert time.perf_counter() - start < 20
 
 
 # Whatever a model says

@@ -39,20 +39,21 @@ def chunk_of(function):
         return hashes
     return chunk
 """
+# Time is the process's own in user mode: what the machine does for others, or for its memory, is no part of it.
 LAST_HASH = """
 from marshal import loads
-from time import process_time
+from os import times
 
 def chunk_of(function):
-    def chunk(packed, turn, limit, least, done, whole):
-        count, begun, end = 0, 0.0, process_time() + turn
-        for arguments in loads(packed)[done:]:
+    def chunk(packed, turn, limit):
+        count, whole, begun, end = 0, 0, 0.0, times()[0] + turn
+        for arguments in loads(packed):
             further = hash((whole, repr(function(*arguments))))
-            now = process_time()
+            now = times()[0]
             if now - begun > limit:
                 return count, whole, True
             count, whole, begun = count + 1, further, now
-            if now > end and count >= least:
+            if now > end:
                 break
         return count, whole, False
     return chunk
@@ -62,7 +63,7 @@ def chunk_of(function):
 _VALUES = """
 import sys
 from marshal import dumps, loads
-from time import process_time
+from os import times
 
 class Opaque(Exception):
     pass
@@ -80,8 +81,8 @@ def copied(value):
     return copy
 
 def chunk_of(function):
-    def chunk(packed, turn, limit, least):
-        returned, begun, end = [], 0.0, process_time() + turn
+    def chunk(packed, turn, limit):
+        returned, begun, end = [], 0.0, times()[0] + turn
         for arguments in loads(packed):
             try:
                 value = copied(shown(function(*arguments)))
@@ -89,12 +90,12 @@ def chunk_of(function):
                 return returned, "opaque"
             except BaseException as error:
                 return returned, "exc:" + type(error).__name__
-            now = process_time()
+            now = times()[0]
             if now - begun > limit:
                 return returned, "timeout"
             returned.append(value)
             begun = now
-            if now > end and len(returned) >= least:
+            if now > end:
                 break
         return returned
     return chunk

@@ -6,9 +6,10 @@ first failure ends it, and all tests of a program have 60 seconds of CPU time. A
 reference takes for the longest of the task's tests, and at least a second; what a program does before its function is
 called counts with the first test of a process.
 
-Programs may keep something between calls, so the base tests share a process, as do those after them: only after a while
-it hands over what it has and the next one goes on there for twice as long. So few calls are done twice, and a process
-that is out of time has met a test that takes too long, or base tests that do so together.
+Programs may keep something between calls, so the tests that are looked at together share a process. One that has been
+at work for a while begins no further test; the next one does all of them from the first on, with twice the time. So a
+grade is of what a single process returned, on a slow machine too, and a process that is out of time has met a test that
+takes too long.
 
 Most right programs return exactly what the reference does, so a process first says only the hash of all that it
 returned; whoever differs there is looked at test by test. Results that are too long to send (some tests ask for a
@@ -33,7 +34,7 @@ from redqueen.verifier.guest import literals
 LEAST_SECONDS = 1.0
 TIMES_THE_REFERENCE = 4.0
 TURN_SECONDS = 0.1
-"""After so long no further test is begun in a program's first process; each that follows has twice as much."""
+"""After so long no further test is begun in a program's first process; each that starts over has twice as much."""
 PROGRAM_SECONDS = 60.0
 REFERENCE_SECONDS = 120.0
 FEWER = (128, 1)
@@ -120,15 +121,16 @@ async def judge(program: str, tests: Tests, verifier: Verifier) -> Grade:
     tried = _Tried(program, tests, verifier)
     base_right, shown, why = True, list(tests.expected[: tests.base]), ""
     for chunk in tests.chunks:
-        done, result = await tried.agreed(chunk, 0)
-        if chunk.places.start == 0 and done < tests.base:
-            shown, why = await tried.base(result.status is Status.TIMEOUT)
-            base_right, done = not why, tests.base
-            if base_right and result.status is Status.TIMEOUT and tried.base_seconds > TURN_SECONDS:
-                done, result = await tried.agreed(chunk, done)  # it was the base tests that took all the time
-        if not why and done < len(chunk.places):
+        done, result = await tried.agreed(chunk)
+        if done == len(chunk.places):
+            continue
+        base = tests.base if chunk.places.start == 0 else 0
+        if done < base:
+            shown, why = await tried.base()
+            base_right = not why
+        if not why and len(chunk.places) > base:
             stopped = result.status in (Status.EXCEPTION, Status.TIMEOUT)
-            why = result.verdict if stopped else await tried.fault(chunk.places[done:])
+            why = result.verdict if stopped else await tried.fault(chunk.places[base:])
         if why:
             break
     vote = hashlib.sha256(", ".join(shown).encode()).hexdigest()[:16] if shown else None
@@ -142,33 +144,34 @@ class _Tried:
         self._program, self._tests, self._verifier = program, tests, verifier
         self._turn = TURN_SECONDS
         self._left = PROGRAM_SECONDS
-        self.base_seconds = 0.0
-        """What the base tests take together."""
+        self._took = 0.0
+        """What the last process took. Only the one that gets through its tests counts against the minute."""
 
-    async def agreed(self, chunk: Chunk, done: int) -> tuple[int, Result]:
-        """For how many of the first tests the program returns just what the reference does, as far as hashes tell and
-        if it does so for the first `done` of them; and how the last process ended."""
-        result, hashes = Result(Status.NO_RESULT), chunk.hashes
-        while hashes is not None and done < len(chunk.places):
-            least, whole = self._tests.base - chunk.places.start - done, hashes[done - 1] if done else 0
-            result = await self._run(calls.LAST_HASH, f"{chunk.arguments}, {self._shares(least)}, {done}, {whole}")
+    async def agreed(self, chunk: Chunk) -> tuple[int, Result]:
+        """For how many of the first tests the program is known to return just what the reference does, as far as hashes
+        tell; and how the last process ended."""
+        done, result, hashes = 0, Result(Status.NO_RESULT), chunk.hashes
+        while hashes is not None:
+            result = await self._run(calls.LAST_HASH, chunk.arguments)
             match literals.parse(result.value) if result.value is not None else None:
-                case (int(further), int(last), bool(late)) if 0 <= further <= len(hashes) - done and last == (
-                    hashes[done + further - 1] if done + further else 0
+                case (int(count), int(last), bool(late)) if 0 <= count <= len(hashes) and last == (
+                    hashes[count - 1] if count else 0
                 ):
-                    done += further
-                    if late or not further:
+                    done = count
+                    if late or not count:
                         return done, Result(Status.TIMEOUT) if late else result
-                    if done < len(chunk.places):
-                        self._turn *= 2
+                    if done == len(hashes):
+                        self._left -= self._took
+                        break
+                    self._start_over()
                 case _:
                     break
         return done, result
 
-    async def base(self, timed_out: bool) -> tuple[list[str], str]:
+    async def base(self) -> tuple[list[str], str]:
         """What the program makes of the base tests until it fails, in canonical texts with how it ended, however wrong
         it is; and what is wrong with the first that is. Nothing where it returned nothing."""
-        values, ending = await self._base_values(timed_out)
+        values, ending = await self._base_values()
         shown, why = [], ""
         for place, value in enumerate(values):
             right = not why and await self._is_right(place, value)
@@ -177,57 +180,52 @@ class _Tried:
             shown.append(self._tests.expected[place] if kept else literals.encode(value, 10**9))
         return [*shown, ending] if shown and ending else shown, why or ending
 
-    async def _base_values(self, timed_out: bool) -> tuple[list[Value], str]:
-        """All from one process, if it lives to tell. If not, each test alone says where it ends; and if none does, they
-        have in one process what they took alone."""
+    async def _base_values(self) -> tuple[list[Value], str]:
+        """All from one process, if it lives to tell. If not, each test alone says where it ends."""
         places = range(self._tests.base)
-        first = str(Status.TIMEOUT)
-        if not timed_out:
-            values, first = await self._values(places, len(places))
-            if values or not first or first.startswith("exc:"):
-                return values, first
-        left, alone, ending = self._left, [], ""
+        values, first = await self._values(places)
+        while not first and len(values) < len(places):
+            self._start_over()
+            values, first = await self._values(places)
+        if values or not first or first.startswith("exc:"):
+            return values, first
+        alone = []
         for place in places:
             values, ending = await self._values(range(place, place + 1))
             alone += values
             if ending:
                 return alone, ending
-        if first != Status.TIMEOUT:
-            return alone, "" if first in _TOO_MUCH else first
-        took, left = left - self._left, self._left
-        values, ending = await self._values(places, len(places), took + self._tests.limit)
-        self.base_seconds = left - self._left
-        return (values, ending) if values or not ending else (alone, ending)
+        return alone, "" if first in _TOO_MUCH else first
 
     async def fault(self, places: range, fewer: Sequence[int] = FEWER) -> str:
         """What is wrong with the first of these tests that is wrong, or nothing. All go to one process; where that is
         too much for it, fewer."""
-        while places:
+        seen = 0
+        while True:
             values, ending = await self._values(places)
             if ending in _TOO_MUCH and fewer and len(places) > 1:
                 for start in range(0, len(places), fewer[0]):
                     if why := await self.fault(places[start : start + fewer[0]], fewer[1:]):
                         return why
                 return ""
-            for place, value in zip(places, values, strict=False):
+            for place, value in zip(places[seen:], values[seen:], strict=False):
                 if not await self._is_right(place, value):
                     return "wrong result"
-            if ending:
+            if ending or len(values) == len(places):
+                self._left -= self._took
                 return ending
-            places = places[len(values) :]
-            if places:
-                self._turn *= 2
-        return ""
+            seen = len(values)
+            self._start_over()
 
-    async def _values(self, places: range, least: int = 0, seconds: float | None = None) -> tuple[list[Value], str]:
+    async def _values(self, places: range) -> tuple[list[Value], str]:
         """What the program returns for these tests, as far as one process gets with them; and how it ended where the
-        next test fails. It does at least some before it hands over."""
+        next test fails."""
         tests = self._tests
-        arguments = f"{tests.arguments(places)}, {self._shares(least)}"
+        arguments = tests.arguments(places)
         module = calls.NOT_NONE if tests.not_none else calls.SHORT_VALUES if tests.long else calls.VALUES
-        values, ending = calls.read(await self._run(module, arguments, seconds), len(places))
+        values, ending = calls.read(await self._run(module, arguments), len(places))
         if ending == Status.OPAQUE and not tests.not_none:
-            values, ending = calls.read(await self._run(calls.PLAIN_VALUES, arguments, seconds), len(places))
+            values, ending = calls.read(await self._run(calls.PLAIN_VALUES, arguments), len(places))
         return values, ending
 
     async def _is_right(self, place: int, value: Value) -> bool:
@@ -236,23 +234,26 @@ class _Tried:
             return True
         if place not in tests.long:
             return False
-        arguments = f"{tests.arguments(range(place, place + 1))}, 0, {REFERENCE_SECONDS}, 0"
-        mine = await self._run(calls.LOOSE_DIGESTS, arguments, REFERENCE_SECONDS)
-        wanted = await calls.called(
-            tests.solution, tests.entry, calls.LOOSE_DIGESTS, arguments, self._verifier, REFERENCE_SECONDS
-        )
-        return mine == wanted.results[0] and calls.read(mine, 1)[1] == ""
+        arguments = f"{tests.arguments(range(place, place + 1))}, 0, {REFERENCE_SECONDS}"
+        mine, wanted = [
+            await calls.called(program, tests.entry, calls.LOOSE_DIGESTS, arguments, self._verifier, seconds)
+            for program, seconds in ((self._program, PROGRAM_SECONDS), (tests.solution, REFERENCE_SECONDS))
+        ]
+        return mine.results == wanted.results and calls.read(mine.results[0], 1)[1] == ""
 
-    def _shares(self, least: int) -> str:
-        """The guest's arguments of time."""
-        return f"{self._turn}, {self._tests.limit}, {least}"
+    def _start_over(self) -> None:
+        self._turn = 2 * max(self._turn, self._took)
 
-    async def _run(self, module: str, arguments: str, seconds: float | None = None) -> Result:
-        seconds = min(self._left, self._turn + self._tests.limit if seconds is None else seconds)
+    async def _run(self, module: str, arguments: str) -> Result:
+        """In one process, which is given a turn and the time of a test that it has begun by then."""
+        turn, limit = self._turn, self._tests.limit
+        seconds = min(self._left, turn + limit)
         if seconds < 0.001:
             return Result(Status.TIMEOUT)
-        outcome = await calls.called(self._program, self._tests.entry, module, arguments, self._verifier, seconds)
-        self._left -= outcome.cpu_ms / 1000
+        outcome = await calls.called(
+            self._program, self._tests.entry, module, f"{arguments}, {turn}, {limit}", self._verifier, seconds
+        )
+        self._took = outcome.cpu_ms / 1000
         return outcome.results[0]
 
 
@@ -296,7 +297,7 @@ async def _refer(
     program: str, entry: str, some: Sequence[Sequence[Value]], module: str, verifier: Verifier
 ) -> tuple[list[Value] | None, float]:
     """What the reference returns, None where it is no plain value or has no hash; and the seconds of it."""
-    shares = "" if module is calls.EVERY_HASH else f", {REFERENCE_SECONDS}, {REFERENCE_SECONDS}, 0"
+    shares = "" if module is calls.EVERY_HASH else f", {REFERENCE_SECONDS}, {REFERENCE_SECONDS}"
     outcome = await calls.called(program, entry, module, calls.packed(some) + shares, verifier, REFERENCE_SECONDS)
     values, ending = calls.read(outcome.results[0], len(some))
     if ending == Status.OPAQUE or (module is calls.EVERY_HASH and ending.startswith("exc:")):
