@@ -91,8 +91,8 @@ def test_every_operator_is_timed_and_portrayed(capsys, tmp_path) -> None:
     assert (report["shape"], report["rank"], report["slots"], report["peer"]) == ("random:tiny", 4, 28, None)
     assert report["notes"] == []
     for name, row in rows.items():
-        assert 0 < row["operator_seconds"] < 10
-        assert 0 < row["seconds"] < 10
+        assert row["operator_seconds"] > 0
+        assert row["seconds"] > 0
         assert (row["peer_seconds"], row["same"], row["ratio"]) == (None, None, None)
         if name in OPERATORS:
             low, high = OPERATORS[name].norm

@@ -178,7 +178,6 @@ def test_the_experiments_settings_are_sound():
 # What is learnt
 
 
-@pytest.mark.timeout(1200)
 def test_students_learn_to_work_chains_out_and_their_teachers_write_longer_ones(tmp_path):
     outcome = run("learn", 0, tmp_path, [("run.steps", "14")])
     assert outcome.before < 0.3

@@ -27,7 +27,6 @@ def found():
     return json.loads(ended.stdout.splitlines()[-1])
 
 
-@pytest.mark.timeout(900)
 def test_killed_at_random_it_ends_with_the_same_members_and_records(found):
     assert len(found["random"]) == RANDOM
     for trial in found["random"]:
@@ -37,7 +36,6 @@ def test_killed_at_random_it_ends_with_the_same_members_and_records(found):
     assert found["tables"] == 9
 
 
-@pytest.mark.timeout(900)
 def test_killed_at_a_flush_or_a_rename_it_ends_with_the_same_members_and_records(found):
     assert found["calls"] > 40
     assert len(found["at_calls"]) >= found["calls"] // EVERY
@@ -47,7 +45,6 @@ def test_killed_at_a_flush_or_a_rename_it_ends_with_the_same_members_and_records
         assert trial["differs"] == [], trial
 
 
-@pytest.mark.timeout(900)
 def test_verdicts_are_not_kept_after_the_last_checkpoint(found):
     assert found["journal"] == 0
 

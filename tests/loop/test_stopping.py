@@ -39,9 +39,27 @@ def go_on(file: Path, folder: Path, *more: str) -> Left:
     return Left.of(folder)
 
 
-def start(file: Path, folder: Path, *more: str, **how) -> subprocess.Popen[str]:
-    command = [sys.executable, "-m", "redqueen", "train", str(file), "--run", str(folder), *more]
-    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, **how)
+HELD = """
+import sys
+from redqueen.cli import main
+from redqueen.terminal import Plain
+
+shown = Plain.step_done
+
+def step_done(self, summary):
+    shown(self, summary)
+    if summary.step == 1:
+        sys.stdin.readline()  # before the next step, whoever reads the line has done what it wants to
+
+Plain.step_done = step_done
+sys.exit(main(sys.argv[1:]))
+"""
+PIPES = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+
+
+def start(python: list[str], file: Path, folder: Path, *more: str, **how) -> subprocess.Popen[str]:
+    command = [sys.executable, *python, "train", str(file), "--run", str(folder), *more]
+    return subprocess.Popen(command, **PIPES, **how)
 
 
 def saved(folder: Path) -> list[int]:
@@ -56,14 +74,13 @@ def test_a_signal_saves_the_last_whole_step_and_the_race_goes_on_from_there(
     number: signal.Signals, file: Path, alone: Path, place: Path
 ):
     folder = place / number.name
-    with start(file, folder) as process:
+    with start(["-c", HELD], file, folder) as process:
         assert process.stdout is not None
-        assert process.stderr is not None
         for line in process.stdout:
             if line.startswith("step 1/3"):
                 process.send_signal(number)
                 break
-        said, errors = process.communicate(timeout=120)
+        said, errors = process.communicate("\n")
     assert (process.returncode, errors) == (0, "")
     assert "stopping: first this phase is finished, then the run is saved" in said
     assert "stopped after step 1 of 3; the same command goes on from there" in said
@@ -117,8 +134,8 @@ def test_without_room_a_race_ends_in_one_line_and_goes_on_when_there_is_room(
     # The optimiser of members this large is larger than all that is recorded by then.
     how = ["--engine.rank", "16", "--run.steps", "2"]
     limit = lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (bytes, bytes))  # noqa: E731
-    with start(file, folder, *how, preexec_fn=limit) as process:
-        _, errors = process.communicate(timeout=120)
+    with start(["-m", "redqueen"], file, folder, *how, preexec_fn=limit) as process:
+        _, errors = process.communicate()
     assert process.returncode == 2
     [line] = errors.splitlines()
     assert re.fullmatch(f"redqueen: {says}", line), line

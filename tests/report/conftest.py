@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from browser import chromium, executable
+from browser import PATIENCE_MS, chromium, executable
 from playwright.sync_api import Browser, expect
 from synthetic import PROGRAMS, make
 
@@ -41,6 +41,6 @@ def browser() -> Iterator[Browser]:
         if os.environ.get("REDQUEEN_BROWSER") == "required":
             pytest.fail(why)
         pytest.skip(why)
-    expect.set_options(timeout=30_000)  # of a machine that has other things to do
+    expect.set_options(timeout=PATIENCE_MS)
     with chromium() as found:
         yield found

@@ -99,7 +99,7 @@ def filtered(watched: Watched, choices: dict[str, str]) -> list[list[str]]:
         else:
             field.fill(value)
             field.blur()
-    page.wait_for_timeout(100)  # a form that is cleared says so a moment later
+    page.evaluate("() => new Promise((done) => setTimeout(done))")  # a form that is cleared says so a moment later
     watched.until("document.getElementById('task-region').getAttribute('aria-busy') === 'false'")
     rows = page.locator("#task-table tbody tr").all()
     return [row.locator("td").all_inner_texts() for row in rows]
@@ -417,7 +417,7 @@ def test_the_reader_keeps_her_place_when_a_step_comes(browser, recorded, tmp_pat
         expect(watched.page.locator("#status")).to_contain_text(f"step {STEPS + 1}/")
         watched.until(f"document.querySelector('#chart-member-rating .plot').data.at(-1).y.length === {STEPS + 1}")
         watched.page.keyboard.press("Escape")
-        watched.until("document.activeElement.textContent === 't2'", 5)
+        watched.until("document.activeElement.textContent === 't2'")
         assert watched.page.evaluate("document.querySelectorAll('#detail-body .plot').length") == 0
 
 

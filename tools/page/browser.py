@@ -9,6 +9,8 @@ from dataclasses import dataclass, field
 
 from playwright.sync_api import Browser, Page, sync_playwright
 
+PATIENCE_MS = 300_000
+"""For anything that is waited for: of a machine that may have other things to do."""
 NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 
 
@@ -24,7 +26,7 @@ def chromium() -> Iterator[Browser]:
     # Its own sandbox needs a user that is not root.
     arguments = ["--no-sandbox"] if os.geteuid() == 0 else []
     with sync_playwright() as driver:
-        browser = driver.chromium.launch(executable_path=path, args=arguments)
+        browser = driver.chromium.launch(executable_path=path, args=arguments, timeout=PATIENCE_MS)
         try:
             yield browser
         finally:
@@ -40,17 +42,17 @@ class Watched:
     asked: list[str] = field(default_factory=list)
     """Addresses, but for those that hold their data themselves."""
 
-    def until(self, expression: str, seconds: float = 60) -> None:
+    def until(self, expression: str) -> None:
         """Asked again and again from outside: within the page its own policy forbids to evaluate a text."""
-        end = time.monotonic() + seconds
+        end = time.monotonic() + PATIENCE_MS / 1000
         while not self.page.evaluate(expression):
             if time.monotonic() > end:
-                raise TimeoutError(f"{expression} did not come true in {seconds:g} s")
+                raise TimeoutError(f"{expression} did not come true in {PATIENCE_MS // 1000} s")
             self.page.wait_for_timeout(20)
 
     def ready(self) -> "Watched":
         """When everything has been read and the charts in sight are drawn."""
-        self.page.wait_for_selector("html[data-ready]", timeout=60_000)
+        self.page.wait_for_selector("html[data-ready]")
         self.until(
             "(() => { const seen = [...document.querySelectorAll('.plot')]"
             ".filter((plot) => plot.getBoundingClientRect().top < innerHeight);"
@@ -69,6 +71,7 @@ def open_page(browser: Browser, url: str, *, width: int = 1280, height: int = 90
     context = browser.new_context(
         viewport={"width": width, "height": height}, color_scheme="dark" if theme == "dark" else "light"
     )
+    context.set_default_timeout(PATIENCE_MS)
     watched = Watched(context.new_page())
     watched.page.on("console", lambda said: watched.complaints.append(f"{said.type}: {said.text}"))
     watched.page.on("pageerror", lambda error: watched.complaints.append(str(error)))
