@@ -160,11 +160,13 @@ def test_a_detail_is_ascii_and_has_nothing_of_the_models_text(verifier):
     assert result.detail == r"pattern 1: gr\xf6sse"
 
 
-def test_a_search_that_does_not_end_costs_its_own_task_only(verifier):
+def test_a_search_that_does_not_end_costs_its_own_task_only(recorder: Recorder):
     guards = Guards(deny=read_patterns([r"(a|a)+$"]))
     hostile = code("def f(n):\n    return '" + "a" * 60 + "!'")
-    assert screen(guards, verifier, PLAIN, hostile, LOOP) == ["task", "denied", "task"]
-    [result] = asyncio.run(guards.screen([hostile], Archive(), verifier))
+    assert screen(guards, recorder, PLAIN, hostile, LOOP) == ["task", "denied", "task"]
+    assert [len(job.texts) for job in recorder.jobs] == [3, 1, 1, 1]
+    assert len({job.limits for job in recorder.jobs}) == 1, "each alone has the time that it had with the others"
+    [result] = asyncio.run(guards.screen([hostile], Archive(), recorder))
     assert isinstance(result, Rejection)
     assert result.detail == "the patterns could not be tried on it: timeout"
 

@@ -29,6 +29,8 @@ ENOUGH_ANSWERS = 16
 ENOUGH_UNSOLVED = 8
 """Recent tasks of a kind and type that must all have stayed unsolved."""
 _TASKS_PER_JOB = 64
+_LIMITS = Limits(cpu_s=1.0)
+"""Of a search, alone as in company: who are beside a task must not decide about it."""
 _DENY = """\
 import re
 
@@ -131,9 +133,9 @@ class Guards:
         calls = {task.id: ", ".join(map(ascii, task.texts)) for task in tasks}
         ids = list(calls)
         batches = [ids[at : at + _TASKS_PER_JOB] for at in range(0, len(ids), _TASKS_PER_JOB)]
-        results = await _search(source, calls, batches, Limits(cpu_s=1.0), verifier)
+        results = await _search(source, calls, batches, verifier)
         alone = [[each] for each in ids if results[each].status is not Status.OK]  # one took its neighbours with it
-        results |= await _search(source, calls, alone, Limits(), verifier)
+        results |= await _search(source, calls, alone, verifier)
         found = {each: self._found(result) for each, result in results.items()}
         return {each: rejection for each, rejection in found.items() if rejection is not None}
 
@@ -147,9 +149,9 @@ class Guards:
 
 
 async def _search(
-    source: str, calls: dict[str, str], batches: Sequence[Sequence[str]], limits: Limits, verifier: Verifier
+    source: str, calls: dict[str, str], batches: Sequence[Sequence[str]], verifier: Verifier
 ) -> dict[str, Result]:
-    jobs = [Job.calls(source, [calls[each] for each in batch], seeds=1, limits=limits) for batch in batches]
+    jobs = [Job.calls(source, [calls[each] for each in batch], seeds=1, limits=_LIMITS) for batch in batches]
     outcomes = await verifier.run(jobs)
     return {
         each: result
