@@ -269,8 +269,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")
     try:
-        with open_files.told_once():
-            _run(sys.argv[1:] if argv is None else argv)
+        _run(sys.argv[1:] if argv is None else argv)
         # Here and not at exit, where a reader that has gone could only be reported by a traceback.
         print(end="", flush=True)
         return 0

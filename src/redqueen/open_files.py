@@ -3,9 +3,6 @@
 import errno
 import os
 import resource
-import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
 
 from redqueen.errors import InputError
 
@@ -21,19 +18,3 @@ def exhausted(error: BaseException) -> InputError | None:
         return None
     what = f"no more files can be opened: the limit is {limit}"
     return InputError(what, f"raise it with `ulimit -n {max(ENOUGH, 2 * limit)}` and run the same command again")
-
-
-@contextmanager
-def told_once() -> Iterator[None]:
-    """Without the traceback of a thread that ran into the limit: whoever waits for it gets the error too."""
-    before = threading.excepthook
-
-    def died(what: threading.ExceptHookArgs) -> None:
-        if what.exc_value is None or exhausted(what.exc_value) is None:
-            before(what)
-
-    threading.excepthook = died
-    try:
-        yield
-    finally:
-        threading.excepthook = before
