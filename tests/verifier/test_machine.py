@@ -140,10 +140,10 @@ def test_memory_that_the_machine_does_not_have_is_not_the_programs_fault(any_ver
         asked.append(memory_mb)
         return len(asked) <= 3
 
-    monkeypatch.setattr("redqueen.verifier.runs.memory_refused", refused)
+    monkeypatch.setattr("redqueen.verifier.machine.memory_refused", refused)
     assert verdicts(any_verifier, hog) == ["memory"]
     assert len(asked) == 5, "three were tried again"
-    monkeypatch.setattr("redqueen.verifier.runs.memory_refused", lambda memory_mb: True)
+    monkeypatch.setattr("redqueen.verifier.machine.memory_refused", lambda memory_mb: True)
     monkeypatch.setattr(machine, "PATIENCE_S", 0.5)
     with pytest.raises(MachineError, match="memory is short"):
         any_verifier.run_sync([hog])

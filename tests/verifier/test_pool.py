@@ -15,7 +15,7 @@ import pytest
 from conftest import start
 
 from redqueen.errors import IsolationError, MachineError, UserError, VerifierFault
-from redqueen.verifier import Job, Limits, LocalVerifier, Status, Tier, examine, pool, tiers
+from redqueen.verifier import Job, Limits, LocalVerifier, Status, Tier, examine, pool, tiers, zygotes
 from redqueen.verifier.zygotes import PRELOAD
 
 ADD = "def f(x, n=1):\n    return x + n"
@@ -116,6 +116,14 @@ def test_a_job_may_have_more_memory(any_verifier) -> None:
 def test_a_guest_that_waits_for_ever_is_seen_to_be_asleep(verifier) -> None:
     source = "import queue\ndef f():\n    queue.SimpleQueue().get()"
     assert verdicts(verifier, Job.calls(source, [""], limits=Limits(cpu_s=600))) == ["timeout"]
+
+
+def test_naps_are_waiting_too(any_verifier) -> None:
+    source = (
+        "import queue\ndef f():\n    while True:\n        try: queue.SimpleQueue().get(timeout=0.5)\n"
+        "        except queue.Empty: sum(range(200_000))"
+    )
+    assert verdicts(any_verifier, Job.calls(source, [""], limits=Limits(cpu_s=600))) == ["timeout"]
 
 
 def test_results_and_prints_over_their_limit_are_refused_and_never_cut(any_verifier) -> None:
@@ -416,11 +424,21 @@ def test_a_fault_of_the_supervisor_fails_its_batches_and_the_next_one_starts_afr
         assert verdicts(verifier, Job.calls(ADD, ["1"])) == ["ok:2"]
 
 
-def test_zygotes_that_cannot_start_fail_only_the_jobs_that_need_them() -> None:
+def test_zygotes_that_cannot_start_fail_only_the_jobs_that_need_them(monkeypatch) -> None:
+    spawn, spawned = zygotes.Zygote._spawn, []
+
+    def counted(zygote, *arguments):
+        spawned.append(zygote.flavour.modules)
+        return spawn(zygote, *arguments)
+
+    monkeypatch.setattr(zygotes.Zygote, "_spawn", counted)
     with LocalVerifier(workers=1, preload=(*PRELOAD, "no_such_module")) as verifier:
         with pytest.raises(VerifierFault, match="no_such_module"):
-            verifier.submit([Job.calls("import json\ndef f(): return 1", [""])]).result(timeout=30)
-        assert verdicts(verifier, Job.calls(ADD, ["1"])) == ["ok:2"]
+            verifier.run_sync([Job.calls("import json\ndef f(): return 1", [""], seeds=1)])
+        tries = spawned.count(zygotes.Modules.ALL)
+        for number in range(20):
+            assert verdicts(verifier, Job.calls(ADD, [str(number)])) == [f"ok:{number + 1}"]
+        assert spawned.count(zygotes.Modules.ALL) == tries, "nobody asks for them any more"
 
 
 def test_a_long_queue_of_one_flavour_does_not_hold_up_another(any_verifier) -> None:

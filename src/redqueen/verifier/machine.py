@@ -7,7 +7,7 @@ nothing; such ends are told apart here and in `replies`, tried again, and at las
 import errno
 import os
 import time
-from collections.abc import Mapping
+from collections.abc import Collection
 from dataclasses import dataclass
 from enum import Enum, auto
 from pathlib import Path
@@ -19,8 +19,6 @@ PATIENCE_S = 60.0
 _TRIES = 4
 """And how often at least: a single try may take longer than that."""
 _PAUSE_S, _LONGEST_PAUSE_S = 0.1, 5.0
-_NAP_S = 1.5
-"""How long a run must be asleep, without a tick of CPU time in between, before it counts as waiting for ever."""
 _MENDS = {
     errno.EMFILE: "allow this process more open files (`ulimit -n 1024`)",
     errno.ENFILE: "close something, or allow the system more open files (`sysctl fs.file-max`)",
@@ -98,23 +96,9 @@ class Stopped(Enum):
     """The machine has not let it end."""
 
 
-@dataclass(frozen=True, slots=True)
-class Nap:
-    """A process that is asleep, and the CPU time that it had when it was first seen so."""
-
-    since: float
-    ticks: int
-
-    @property
-    def over(self) -> bool:
-        """Whether it has been long enough. A process that waits for a core, for memory or for a signal that lets it
-        continue is not asleep; nothing that could wake one of ours is within its reach."""
-        return time.monotonic() - self.since > _NAP_S
-
-
-def asleep(names: Mapping[str, Nap | None]) -> dict[str, Nap]:
-    """Of the processes of these names those that are asleep, with the beginning of their nap."""
-    found: dict[str, Nap] = {}
+def asleep(names: Collection[str]) -> set[str]:
+    """Of the processes of these names those that are asleep now."""
+    found: set[str] = set()
     for entry in os.listdir(_PROC):
         if not entry.isdigit():
             continue
@@ -122,12 +106,7 @@ def asleep(names: Mapping[str, Nap | None]) -> dict[str, Nap]:
             text = (_PROC / entry / "stat").read_text()
         except OSError:  # it has ended meanwhile
             continue
-        name = text[text.index("(") + 1 : text.rindex(")")]
-        if name not in names:
-            continue
-        fields = text[text.rindex(")") + 2 :].split()
-        ticks = int(fields[11]) + int(fields[12])
-        if fields[0] == "S":
-            before = names[name]
-            found[name] = before if before and before.ticks == ticks else Nap(time.monotonic(), ticks)
+        name, _, rest = text.partition("(")[2].rpartition(")")
+        if rest.startswith(" S") and name in names:
+            found.add(name)
     return found

@@ -7,19 +7,24 @@ import marshal
 import math
 import re
 import struct
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, field
 
 from redqueen.errors import RedQueenError
+from redqueen.verifier import machine
 from redqueen.verifier.channel import Channel
 from redqueen.verifier.guest import literals, wire
 from redqueen.verifier.jobs import Job, Mode, Outcome, Result, Status
-from redqueen.verifier.machine import Nap, Stopped, Trouble, memory_refused
+from redqueen.verifier.machine import Stopped, Trouble
 from redqueen.verifier.replies import agree, lone_deaths
 from redqueen.verifier.zygotes import Ended, Flavour, Zygote
 
 _READ_HERE_CHARS = 2000
+_LOOK_AFTER_S = 1.0
+_NAP_S = 1.5
+"""How long a run must be found asleep whenever it is looked at, before it counts as one that waits. What waits for a
+core, for memory or for a signal that lets it continue is not asleep."""
 _FOR_THE_CHILD = re.compile(r"[{]|set\(\)|inf|nan")
 
 
@@ -99,8 +104,8 @@ class Run:
     """Its reply is being watched for."""
     ended: Ended | None = None
     started: float = 0.0
-    nap: Nap | None = None
-    """Since when it has been seen asleep."""
+    asleep_since: float | None = None
+    """When it was first found asleep, if it was ever since."""
     stopped: Stopped | None = None
     """Why the host has asked for its end, if it has."""
 
@@ -130,7 +135,7 @@ class Run:
                 return "a program gets no CPU time"
             return "a program was killed from outside, as when memory runs out, or could not be started"
         short = any(result.status is Status.MEMORY for result in results)
-        return "memory is short" if short and memory_refused(self.ticket.job.limits.memory_mb) else None
+        return "memory is short" if short and machine.memory_refused(self.ticket.job.limits.memory_mb) else None
 
     def payload(self) -> bytes:
         """The limits and the job as its child reads them. The token marks the reply as meant, it proves nothing."""
@@ -155,6 +160,17 @@ class Run:
             stdout_bytes=limits.stdout_bytes,
         )
         return marshal.dumps((tuple(shut_in), tuple(asked)))
+
+
+def that_wait(runs: Iterable[Run], now: float) -> list[Run]:
+    """The runs that sleep, of those that are old enough to be looked at: nobody can wake them, and they use no CPU time
+    that would run out."""
+    old = {run.token: run for run in runs if now - run.started > _LOOK_AFTER_S}
+    asleep = machine.asleep(old) if old and machine.SHOWS_PROCESSES else set()
+    for token, run in old.items():
+        waits_for_us = run.sending or run.channel is None or run.channel.unread()
+        run.asleep_since = (run.asleep_since or now) if token in asleep and not waits_for_us else None
+    return [run for run in old.values() if run.asleep_since and now - run.asleep_since > _NAP_S]
 
 
 def _read_here(text: str) -> object:

@@ -25,7 +25,7 @@ from redqueen.verifier.jobs import MAX_SOURCE_CHARS, Job, Outcome, Result, Statu
 from redqueen.verifier.machine import Stopped
 from redqueen.verifier.nursery import Nursery
 from redqueen.verifier.replies import Ending, judge, most_bytes, results_wanted
-from redqueen.verifier.runs import Batch, Run, Ticket
+from redqueen.verifier.runs import Batch, Run, Ticket, that_wait
 from redqueen.verifier.tiers import Tier
 from redqueen.verifier.zygotes import Flavour, Modules, Zygote, available_cores, modules_for
 
@@ -34,8 +34,6 @@ IN_FLIGHT_PER_CORE = 16
 _LOSSES = 10
 """Zygotes that one run may lose, with memory enough, before it is called a crash."""
 _CHECK_EVERY_S = 0.25
-_LOOK_AFTER_S = 1.0
-"""From this age on a run is looked at: it may be asleep."""
 _STUCK_S = 60.0
 """A run that still has not ended so long after its CPU time, with every place taken and as much load again from
 elsewhere, is stuck somewhere in the machine."""
@@ -74,16 +72,12 @@ class Supervisor(threading.Thread):
         """Batches that may have no answer yet."""
         self._next_check = 0.0
         self._stopping = False
-        self._failure: RedQueenError | None = None
+        self.failure: RedQueenError | None = None
+        """Why it cannot go on, if it cannot."""
         self.first_ready = threading.Event()
         """Set when the first zygote is ready or cannot be had; `refused` or `failure` then says why."""
         self.refused: str | None = None
         self.first_zygote: Zygote | None = None
-
-    @property
-    def failure(self) -> RedQueenError | None:
-        """Why it cannot go on, if it cannot."""
-        return self._failure
 
     # From any thread.
 
@@ -98,7 +92,7 @@ class Supervisor(threading.Thread):
         tickets = [Ticket(job, at, batch, [None] * job.seeds) for at, job in enumerate(jobs)]
         with self._door:
             if self._shut:
-                future.set_exception(self._failure or VerifierFault(_CLOSED))
+                future.set_exception(self.failure or VerifierFault(_CLOSED))
             else:
                 self._inbox.append(tickets)
                 self._wake()
@@ -141,12 +135,12 @@ class Supervisor(threading.Thread):
     def run(self) -> None:
         try:
             self._want(Flavour(zygotes.HASH_SEEDS[0], Modules.CORE))
-            while not self._stopping and self._failure is None:
+            while not self._stopping and self.failure is None:
                 self._turn()
         except OSError as error:
-            self._failure = machine.refusal(error)
+            self.failure = machine.refusal(error)
         except Exception as error:
-            self._failure = VerifierFault(f"{type(error).__name__}: {error}")
+            self.failure = VerifierFault(f"{type(error).__name__}: {error}")
             raise
         finally:
             self._shut_down()
@@ -222,22 +216,22 @@ class Supervisor(threading.Thread):
         self._nursery.lose(zygote)
         for run in [self._running[number] for number in zygote.runs]:
             self._try_again(run, why, lost=zygote.gone)
-        if not zygote.ready:
-            self._not_had(zygote.flavour, why, refused=zygote.refused)
-        self._want(zygote.flavour)
+        if zygote.ready or self._not_had(zygote.flavour, why, refused=zygote.refused):
+            self._want(zygote.flavour)
 
-    def _not_had(self, flavour: Flavour, why: str, refused: bool) -> None:
-        """Fail the jobs that need a kind of zygote that does not start; the next such job tries again."""
+    def _not_had(self, flavour: Flavour, why: str, refused: bool) -> bool:
+        """Whether to try again. If not, the jobs that need such a zygote fail; the next such job tries anew."""
         error = self._nursery.failed(flavour, why, refused)
         if refused and not self.first_ready.is_set():
             self.refused = why
             error = VerifierFault(why)
         if error is None:
-            return
+            return True
         if not self.first_ready.is_set():
-            self._failure = error
+            self.failure = error
         for run in self._waiting.pop(flavour, ()):
             run.ticket.batch.fail(error)
+        return False
 
     def _try_again(self, run: Run, why: str, lost: bool = False) -> None:
         """A run that the machine failed: once more, after a pause, for as long as we bear with it."""
@@ -364,7 +358,8 @@ class Supervisor(threading.Thread):
             self._lose(zygote, "not ready after a minute")
         for flavour in self._nursery.due():
             self._want(flavour)
-        self._look_for_sleepers(now)
+        for run in that_wait(self._running.values(), now):
+            self._end(run, Stopped.ASLEEP)
         for run in list(self._running.values()):
             late = now - run.started - self._longest(run)
             if late > _GRACE_S and run.zygote is not None and run.zygote in self._nursery.all:
@@ -375,17 +370,6 @@ class Supervisor(threading.Thread):
     def _longest(self, run: Run) -> float:
         """How long a run may take with every place taken and as much load again from elsewhere, and then some."""
         return _STUCK_S + 2.0 * run.all_s * math.ceil(self._places / self._cores)
-
-    def _look_for_sleepers(self, now: float) -> None:
-        """End the runs that wait: nobody can wake them, and they use no CPU time that would run out."""
-        old = {run.token: run for run in self._running.values() if now - run.started > _LOOK_AFTER_S}
-        if not old or not machine.SHOWS_PROCESSES:
-            return
-        naps = machine.asleep({token: run.nap for token, run in old.items()})
-        for token, run in old.items():
-            run.nap = None if run.sending else naps.get(token)
-            if run.nap is not None and run.nap.over:
-                self._end(run, Stopped.ASLEEP)
 
     def _end(self, run: Run, why: Stopped) -> None:
         run.stopped = run.stopped or why
@@ -405,4 +389,4 @@ class Supervisor(threading.Thread):
         self._selector.close()
         self.first_ready.set()
         for batch in (*self._open, *(tickets[0].batch for tickets in self._inbox)):
-            batch.fail(self._failure or VerifierFault(_CLOSED))
+            batch.fail(self.failure or VerifierFault(_CLOSED))
