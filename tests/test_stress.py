@@ -191,7 +191,6 @@ def test_hold_refuses_loads_of_the_pool(load):
     assert ended.returncode == 2 and "is for what this script runs itself" in ended.stderr
 
 
-@pytest.mark.timeout(900)
 def test_a_race_killed_under_a_load_is_the_race_left_alone():
     ended = run("races", "--load", "moderate", "--races", "1", "--steps", "1", "--json", "--", *SMALL)
     assert ended.returncode == 0, ended.stdout + ended.stderr

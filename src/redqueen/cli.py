@@ -28,7 +28,7 @@ from redqueen.bench.commands import (
 from redqueen.command import Command, Configured, console, positive, print_json, printable, show
 from redqueen.config import load, open_verifier
 from redqueen.engine.commands import BaseList, BasePull
-from redqueen.errors import Fault, InputError, RedQueenError
+from redqueen.errors import Fault, InputError, RedQueenError, UserError
 from redqueen.evals.commands import Eval
 from redqueen.evolution.commands import Breed, Operators
 from redqueen.exam.commands import Exam
@@ -280,7 +280,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 141
     except Exception as raised:
-        error = open_files.exhausted(raised) or raised
+        error = raised if isinstance(raised, UserError) else open_files.exhausted(raised) or raised
         if isinstance(error, RedQueenError):
             print(f"redqueen: {printable(str(error))}", file=sys.stderr)
             return error.exit_status

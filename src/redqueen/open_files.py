@@ -2,6 +2,7 @@
 
 import errno
 import os
+import re
 import resource
 
 from redqueen.errors import InputError
@@ -13,8 +14,8 @@ ENOUGH = 1024
 def exhausted(error: BaseException) -> InputError | None:
     """What to do if an error comes of the limit."""
     limit, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
-    # Threads, processes and libraries pass on no more than the text.
-    if os.strerror(errno.EMFILE) not in str(error):
+    # Libraries pass on no more than the text; of a system that has no more files it is the beginning.
+    if not re.search(re.escape(os.strerror(errno.EMFILE)) + "(?! in system)", str(error)):
         return None
     what = f"no more files can be opened: the limit is {limit}"
     return InputError(what, f"raise it with `ulimit -n {max(ENOUGH, 2 * limit)}` and run the same command again")

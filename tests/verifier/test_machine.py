@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 from conftest import start
+from test_mutation import take_out
 
 from redqueen.errors import IsolationError, MachineError
 from redqueen.verifier import Job, Limits, LocalVerifier, Tier, machine, pool, tiers, zygotes
@@ -29,13 +30,22 @@ def verdicts(verifier: LocalVerifier, *jobs: Job) -> list[str]:
 
 
 def children() -> list[int]:
-    """The runs of this process's pools that are under way now."""
-    found = []
-    for entry in filter(str.isdigit, os.listdir("/proc")):
+    """The runs of this process's pools that are under way now: they have a session of their own, as zygotes have."""
+    found, pending = [], [os.getpid()]
+    while pending:
+        pid = pending.pop()
         with contextlib.suppress(OSError):
-            if Path(f"/proc/{entry}/comm").read_text().startswith(f"q{os.getpid():x}."):
-                found.append(int(entry))
+            tasks = Path(f"/proc/{pid}/task").iterdir()  # a thread's children are not its process's
+            below = [int(each) for task in tasks for each in (task / "children").read_text().split()]
+            pending += below
+            found += [each for each in below if _is_run(each)]
     return found
+
+
+def _is_run(pid: int) -> bool:
+    """Runs have their CPU time limited, zygotes do not."""
+    limits = Path(f"/proc/{pid}/limits").read_text()
+    return "unlimited" not in next(line for line in limits.splitlines() if line.startswith("Max cpu time"))
 
 
 @contextlib.contextmanager
@@ -46,12 +56,12 @@ def doing_to_children(*signals: int, most: int = 10**9) -> Iterator[list[int]]:
 
     def work() -> None:
         while not over.is_set() and len(had) < most:
-            for pid in children()[: most - len(had)]:
-                for number in signals:
-                    with contextlib.suppress(OSError):
+            for pid in [pid for pid in children() if pid not in had or len(signals) > 1][: most - len(had)]:
+                with contextlib.suppress(OSError):
+                    for number in signals:
                         os.kill(pid, number)
-                    time.sleep(0.02)
-                had.append(pid)
+                        time.sleep(0.02)
+                    had.append(pid)
             time.sleep(0.01)
 
     thread = threading.Thread(target=work)
@@ -61,6 +71,33 @@ def doing_to_children(*signals: int, most: int = 10**9) -> Iterator[list[int]]:
     finally:
         over.set()
         thread.join()
+
+
+NO_TIMER = ("isolation.py", "refused |= syscall(settime, own_timer, 0, own_limit, None)", "refused |= -1")
+
+
+def test_a_child_that_cannot_be_shut_in_never_begins_and_is_no_verdict(monkeypatch, tmp_path) -> None:
+    """As where a user has no timers left."""
+    take_out(monkeypatch, tmp_path, [NO_TIMER])
+    monkeypatch.setattr(machine, "PATIENCE_S", 0.3)
+    for tier in (Tier.FULL, Tier.SECCOMP):
+        with pytest.raises(MachineError, match="could not be started"):
+            start(tier, workers=1)
+
+
+def test_what_the_machine_ended_is_not_counted_as_the_programs_time(any_verifier) -> None:
+    job = Job.calls(BURN, ["2_000_000"], limits=LONG)
+    with doing_to_children(signal.SIGKILL, most=3):
+        [disturbed] = any_verifier.run_sync([job])
+    [quiet] = any_verifier.run_sync([job])
+    assert 0 < disturbed.own_ms <= disturbed.cpu_ms < 2.5 * quiet.cpu_ms
+
+
+def test_a_run_that_gets_no_time_at_all_is_tried_again(monkeypatch) -> None:
+    monkeypatch.setattr("redqueen.verifier.supervisor.Supervisor._longest", lambda pool, run: 2.0)
+    with LocalVerifier(workers=1) as verifier, doing_to_children(signal.SIGSTOP, most=1) as stopped:
+        assert verdicts(verifier, Job.calls(BURN, ["2_000_000"], limits=LONG, seeds=1)) == [f"ok:{BURNT}"]
+    assert len(stopped) == 1
 
 
 def test_a_run_that_is_killed_from_outside_is_run_again(verifier) -> None:

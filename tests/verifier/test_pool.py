@@ -113,17 +113,36 @@ def test_a_job_may_have_more_memory(any_verifier) -> None:
     assert verdicts(any_verifier, Job.calls(source, [""])) == ["memory"]
 
 
-def test_a_guest_that_waits_for_ever_is_seen_to_be_asleep(verifier) -> None:
-    source = "import queue\ndef f():\n    queue.SimpleQueue().get()"
-    assert verdicts(verifier, Job.calls(source, [""], limits=Limits(cpu_s=600))) == ["timeout"]
+WAITS = {
+    "a lock": "import queue\ndef f():\n    queue.SimpleQueue().get()",
+    "a lock, in naps": (
+        "import queue\ndef f():\n    while True:\n        try: queue.SimpleQueue().get(timeout=0.001)\n"
+        "        except queue.Empty: pass"
+    ),
+}
 
 
-def test_naps_are_waiting_too(any_verifier) -> None:
-    source = (
-        "import queue\ndef f():\n    while True:\n        try: queue.SimpleQueue().get(timeout=0.5)\n"
-        "        except queue.Empty: sum(range(200_000))"
-    )
-    assert verdicts(any_verifier, Job.calls(source, [""], limits=Limits(cpu_s=600))) == ["timeout"]
+@pytest.mark.parametrize("source", WAITS.values(), ids=WAITS)
+def test_a_guest_that_waits_uses_up_its_time(verifier, source) -> None:
+    assert verdicts(verifier, Job.calls(source, [""], limits=Limits(cpu_s=0.1))) == ["timeout"]
+
+
+def test_a_flood_is_ended_where_it_is_noticed(verifier) -> None:
+    source = "import os\ndef f():\n    while True: os.write(3, bytes(1 << 16))"
+    [outcome] = verifier.run_sync([Job.calls(source, [""], limits=Limits(cpu_s=600))])
+    assert outcome.results[0].verdict == "toolong"
+
+
+def test_what_the_host_ignores_its_guests_do_not(monkeypatch) -> None:
+    before = [signal.signal(number, signal.SIG_IGN) for number in (signal.SIGVTALRM, signal.SIGXCPU, signal.SIGUSR1)]
+    try:
+        with LocalVerifier(workers=1) as verifier:
+            [outcome] = verifier.run_sync([Job.calls("def f():\n    while True: pass", [""], seeds=1)])
+    finally:
+        for number, handler in zip((signal.SIGVTALRM, signal.SIGXCPU, signal.SIGUSR1), before, strict=True):
+            signal.signal(number, handler)
+    assert outcome.results[0].verdict == "timeout"
+    assert outcome.own_ms < 1000, "by the first timer, and not by the last resort"
 
 
 def test_results_and_prints_over_their_limit_are_refused_and_never_cut(any_verifier) -> None:
@@ -212,7 +231,7 @@ def test_zygotes_that_are_killed_are_replaced_and_no_job_is_lost(tier) -> None:
 
 def test_a_zygote_that_stops_answering_is_replaced(monkeypatch) -> None:
     monkeypatch.setattr("redqueen.verifier.supervisor._GRACE_S", 0.3)
-    monkeypatch.setattr("redqueen.verifier.supervisor._STUCK_S", -30.0)
+    monkeypatch.setattr("redqueen.verifier.supervisor.Supervisor._longest", lambda pool, run: 1.0)
     with start(Tier.SECCOMP, workers=1) as verifier:
         for pid in verifier.zygote_pids():
             os.kill(pid, signal.SIGSTOP)
@@ -265,7 +284,7 @@ def test_when_the_host_is_killed_its_zygotes_and_their_children_go_too() -> None
     host.kill()
     host.wait()
     host.stdout.close()
-    deadline = time.monotonic() + 10
+    deadline = time.monotonic() + 120
     while any(_alive(pid) for pid in family) and time.monotonic() < deadline:
         time.sleep(0.05)
     assert not [pid for pid in family if _alive(pid)]
@@ -299,7 +318,7 @@ def test_closing_fails_what_is_under_way() -> None:
     answer = verifier.submit([Job.calls("def f():\n    while True: pass", [""], limits=Limits(cpu_s=30))])
     verifier.close()
     with pytest.raises(VerifierFault):
-        answer.result(timeout=5)
+        answer.result(timeout=120)
 
 
 def test_a_pool_below_the_minimum_is_refused_with_a_way_out(monkeypatch) -> None:
@@ -420,7 +439,7 @@ def test_a_fault_of_the_supervisor_fails_its_batches_and_the_next_one_starts_afr
         with monkeypatch.context() as broken:
             broken.setattr(supervisor, "Channel", no_descriptors)
             with pytest.raises(MachineError, match=r"Too many open files.*ulimit -n"):
-                verifier.submit([Job.calls(ADD, ["1"])] * 3).result(timeout=60)
+                verifier.submit([Job.calls(ADD, ["1"])] * 3).result(timeout=120)
         assert verdicts(verifier, Job.calls(ADD, ["1"])) == ["ok:2"]
 
 

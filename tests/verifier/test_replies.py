@@ -146,10 +146,9 @@ def test_the_exit_status_wins_over_a_perfect_reply(mode, wait_status, status):
     ("how", "status"),
     [
         ({"spent": True}, Status.TIMEOUT),
-        ({"stopped": Stopped.ASLEEP}, Status.TIMEOUT),
         ({"stopped": Stopped.OVERDUE}, Status.FAULT),
     ],
-    ids=["blocks the timers' signals", "asleep", "overdue"],
+    ids=["blocks the timers' signals", "overdue"],
 )
 def test_a_kill_is_the_machines_unless_we_know_what_it_was_for(how, status):
     job = JOBS[Mode.CALLS]
@@ -170,9 +169,10 @@ def test_only_an_end_for_time_in_the_kernel_is_doubted():
 
 
 @modes
-def test_the_exit_status_wins_over_a_flood(mode):
+@pytest.mark.parametrize("wait_status", [0, signal.SIGKILL, signal.SIGSYS, signal.SIGVTALRM, signal.SIGXCPU])
+def test_a_flood_is_too_long_wherever_it_was_noticed(mode, wait_status):
     flood = b"x" * (most_bytes(JOBS[mode]) + 1)
-    assert statuses(JOBS[mode], ended(flood, signal.SIGSYS)) == {Status.VIOLATION}
+    assert statuses(JOBS[mode], ended(flood, wait_status, stopped=Stopped.FLOOD)) == {Status.TOO_LONG}
 
 
 @modes

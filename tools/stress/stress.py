@@ -1,6 +1,6 @@
 """Does a verdict depend on what else the machine does? Measure it under a load that this script holds itself.
 
-python tools/stress/stress.py verdicts --load forks    programs with known verdicts, through verifiers
+    python tools/stress/stress.py verdicts --load forks    programs with known verdicts, through verifiers
     python tools/stress/stress.py races --load forks       races that are killed and resumed, beside one left alone
     python tools/stress/stress.py hold --load moderate -- COMMAND ...      whatever you like
 

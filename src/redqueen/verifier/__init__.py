@@ -8,12 +8,13 @@ Read `jobs` for the format, `pool` for the host's side, `guest/` for what runs o
 boundary, `tiers` for how the isolation is chosen. docs/verifier.md has the threat model.
 """
 
-from redqueen.verifier.jobs import MOST_SEEDS, Job, Limits, Mode, Outcome, Result, Status
+from redqueen.verifier.jobs import MOST_SEEDS, USUAL_SEEDS, Job, Limits, Mode, Outcome, Result, Status
 from redqueen.verifier.pool import LocalVerifier, Verifier, examine
 from redqueen.verifier.tiers import Examination, Refusal, Tier
 
 __all__ = [
     "MOST_SEEDS",
+    "USUAL_SEEDS",
     "Examination",
     "Job",
     "Limits",

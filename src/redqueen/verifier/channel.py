@@ -4,10 +4,7 @@ Pipes, because the kernel looks for cycles among sockets in transit whenever one
 run that search takes a good part of the host's time.
 """
 
-import fcntl
 import os
-import sys
-import termios
 
 _PIECE = 1 << 17
 
@@ -53,13 +50,14 @@ class Channel:
             data = os.read(self.reply_fd, _PIECE)
         except BlockingIOError:
             return False
-        if len(self.received) <= self._most:
+        if not self.flooded:
             self.received += data
         return not data
 
-    def unread(self) -> int:
-        """Bytes of the reply that are in the pipe: a child may be waiting for room in it."""
-        return int.from_bytes(fcntl.ioctl(self.reply_fd, termios.FIONREAD, bytes(4)), sys.byteorder)
+    @property
+    def flooded(self) -> bool:
+        """Whether more has come than can be right."""
+        return len(self.received) > self._most
 
     def drain(self) -> None:
         """Take the rest of what a dead child has written."""

@@ -5,9 +5,7 @@ nothing; such ends are told apart here and in `replies`, tried again, and at las
 """
 
 import errno
-import os
 import time
-from collections.abc import Collection
 from dataclasses import dataclass
 from enum import Enum, auto
 from pathlib import Path
@@ -27,8 +25,6 @@ _MENDS = {
 }
 _MEND = "free memory or end other work"
 _PROC = Path("/proc")
-SHOWS_PROCESSES = (_PROC / "self/stat").exists()
-"""Whether processes can be looked at; where they cannot, nothing contains programs either."""
 
 
 @dataclass(slots=True)
@@ -90,23 +86,7 @@ def memory_refused(memory_mb: int) -> bool:
 class Stopped(Enum):
     """Why the host ends a run itself."""
 
-    ASLEEP = auto()
-    """It waits, and no one can wake it."""
+    FLOOD = auto()
+    """It writes more than any reply can be."""
     OVERDUE = auto()
     """The machine has not let it end."""
-
-
-def asleep(names: Collection[str]) -> set[str]:
-    """Of the processes of these names those that are asleep now."""
-    found: set[str] = set()
-    for entry in os.listdir(_PROC):
-        if not entry.isdigit():
-            continue
-        try:
-            text = (_PROC / entry / "stat").read_text()
-        except OSError:  # it has ended meanwhile
-            continue
-        name, _, rest = text.partition("(")[2].rpartition(")")
-        if rest.startswith(" S") and name in names:
-            found.add(name)
-    return found

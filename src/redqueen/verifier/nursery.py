@@ -9,7 +9,7 @@ import time
 from collections.abc import Sequence
 
 from redqueen.errors import RedQueenError, VerifierFault
-from redqueen.verifier import zygotes
+from redqueen.verifier import jobs
 from redqueen.verifier.machine import PATIENCE_S, Trouble
 from redqueen.verifier.tiers import Tier
 from redqueen.verifier.zygotes import Flavour, Zygote
@@ -58,7 +58,7 @@ class Nursery:
 
     def _count(self, flavour: Flavour) -> int:
         """The first two seeds serve every job; the others only a few."""
-        return self._workers if flavour.seed in zygotes.HASH_SEEDS[:2] else 1
+        return self._workers if flavour.seed in jobs.HASH_SEEDS[:2] else 1
 
     def due(self) -> list[Flavour]:
         """The flavours whose next try has been put off until now."""

@@ -1,8 +1,8 @@
 """From an exit status and hostile bytes to results. The host's whole reading of what a guest says.
 
-The exit status wins over the reply, the frame over its content, and a value counts only if it is canonical text. How a
-child died is told by the signal alone, never by how long anything took: each limit has a signal of its own, no guest
-can send itself one, and what no limit explains is the machine's doing (`fault`).
+A flood is a flood; then the exit status wins over the reply, the frame over its content, and a value counts only if
+it is canonical text. How a child died is told by the signal alone, never by how long anything took: each limit has a
+signal of its own, no guest can send itself one, and what no limit explains is the machine's doing (`fault`).
 """
 
 import os
@@ -52,7 +52,7 @@ class Ending:
             return None if self.wait_status == 0 else Status.NO_RESULT
         if not self._killed:
             return _SIGNALS.get(os.WTERMSIG(self.wait_status), Status.CRASH)
-        if self.spent or self.stopped is Stopped.ASLEEP:
+        if self.spent:
             return Status.TIMEOUT
         if contained:
             return Status.FAULT
@@ -73,9 +73,8 @@ def results_wanted(job: Job) -> int:
 def judge(job: Job, token: str, ending: Ending, contained: bool = True) -> tuple[Result, ...]:
     """The results of one child."""
     wanted = results_wanted(job)
-    death = ending.death(contained)
-    if death is None and len(ending.data) > most_bytes(job):
-        death = Status.TOO_LONG
+    # First, because the host ends a flood where it happens to notice it.
+    death = Status.TOO_LONG if len(ending.data) > most_bytes(job) else ending.death(contained)
     if death is not None:
         return (Result(death),) * wanted
     lines = _frame(ending.data, token)

@@ -1,4 +1,4 @@
-"""What is on its way through the pool: a batch of tickets, a ticket of one run or two.
+"""What is on its way through the pool: a batch of tickets, a ticket of one run or more.
 
 A ticket is one job; a run is one child process. A run knows how to write its job down for its child.
 """
@@ -7,7 +7,7 @@ import marshal
 import math
 import re
 import struct
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, field
 
@@ -21,10 +21,6 @@ from redqueen.verifier.replies import agree, lone_deaths
 from redqueen.verifier.zygotes import Ended, Flavour, Zygote
 
 _READ_HERE_CHARS = 2000
-_LOOK_AFTER_S = 1.0
-_NAP_S = 1.5
-"""How long a run must be found asleep whenever it is looked at, before it counts as one that waits. What waits for a
-core, for memory or for a signal that lets it continue is not asleep."""
 _FOR_THE_CHILD = re.compile(r"[{]|set\(\)|inf|nan")
 
 
@@ -60,6 +56,7 @@ class Ticket:
     doubted: set[int] = field(default_factory=set)
     """The runs that have had their second look."""
     cpu_s: float = 0.0
+    own_s: float = 0.0
 
     def take(self, order: int, results: tuple[Result, ...], tier: str) -> Sequence[int]:
         """What one run came to. Returns the runs that want a second look; where none does, the last one answers."""
@@ -77,7 +74,8 @@ class Ticket:
         self.doubted.add(order)
 
     def answer(self, results: tuple[Result, ...], tier: str, runs: tuple[tuple[Result, ...], ...] = ()) -> None:
-        self.batch.take(self.index, Outcome(results, tier, round(1000 * self.cpu_s, 3), runs))
+        cpu_ms, own_ms = (round(1000 * seconds, 3) for seconds in (self.cpu_s, self.own_s))
+        self.batch.take(self.index, Outcome(results, tier, cpu_ms, runs, own_ms))
 
 
 @dataclass(slots=True, eq=False)
@@ -104,8 +102,6 @@ class Run:
     """Its reply is being watched for."""
     ended: Ended | None = None
     started: float = 0.0
-    asleep_since: float | None = None
-    """When it was first found asleep, if it was ever since."""
     stopped: Stopped | None = None
     """Why the host has asked for its end, if it has."""
 
@@ -142,7 +138,6 @@ class Run:
         job, limits = self.ticket.job, self.ticket.job.limits
         texts = job.texts[::-1] if self.backwards else job.texts
         shut_in = wire.Limits(
-            name=self.token.encode(),
             own_limit=_timer(self.own_s),
             all_limit=_timer(self.all_s),
             seconds=self.most_s,
@@ -160,17 +155,6 @@ class Run:
             stdout_bytes=limits.stdout_bytes,
         )
         return marshal.dumps((tuple(shut_in), tuple(asked)))
-
-
-def that_wait(runs: Iterable[Run], now: float) -> list[Run]:
-    """The runs that sleep, of those that are old enough to be looked at: nobody can wake them, and they use no CPU time
-    that would run out."""
-    old = {run.token: run for run in runs if now - run.started > _LOOK_AFTER_S}
-    asleep = machine.asleep(old) if old and machine.SHOWS_PROCESSES else set()
-    for token, run in old.items():
-        waits_for_us = run.sending or run.channel is None or run.channel.unread()
-        run.asleep_since = (run.asleep_since or now) if token in asleep and not waits_for_us else None
-    return [run for run in old.values() if run.asleep_since and now - run.asleep_since > _NAP_S]
 
 
 def _read_here(text: str) -> object:

@@ -9,7 +9,6 @@ import contextlib
 import errno
 import itertools
 import math
-import os
 import selectors
 import socket
 import threading
@@ -19,18 +18,20 @@ from collections.abc import Sequence
 from concurrent.futures import Future
 
 from redqueen.errors import RedQueenError, VerifierFault
-from redqueen.verifier import machine, zygotes
+from redqueen.verifier import jobs, machine
 from redqueen.verifier.channel import Channel
 from redqueen.verifier.jobs import MAX_SOURCE_CHARS, Job, Outcome, Result, Status
 from redqueen.verifier.machine import Stopped
 from redqueen.verifier.nursery import Nursery
 from redqueen.verifier.replies import Ending, judge, most_bytes, results_wanted
-from redqueen.verifier.runs import Batch, Run, Ticket, that_wait
+from redqueen.verifier.runs import Batch, Run, Ticket
 from redqueen.verifier.tiers import Tier
 from redqueen.verifier.zygotes import Flavour, Modules, Zygote, available_cores, modules_for
 
 IN_FLIGHT_PER_CORE = 16
 """Infinite loops hold a place for their whole CPU limit; with this many places the others still get through."""
+_PER_ZYGOTE = 128
+"""Runs that are started in a zygote at once: so many messages it can be behind with."""
 _LOSSES = 10
 """Zygotes that one run may lose, with memory enough, before it is called a crash."""
 _CHECK_EVERY_S = 0.25
@@ -42,8 +43,6 @@ _GRACE_S = 3.0
 _CLOSED = "the verifier was closed"
 _DOUBTED = 2
 """How many times its time limits a run gets when its end is doubted."""
-_numbers = itertools.count(1)
-"""Of all runs of this process, so that no two of its pools give one name to two."""
 
 
 class Supervisor(threading.Thread):
@@ -68,6 +67,7 @@ class Supervisor(threading.Thread):
         self._resting: list[tuple[float, Run]] = []
         """Runs that the machine failed, and when each is tried again."""
         self._running: dict[int, Run] = {}
+        self._numbers = itertools.count(1)
         self._open: set[Batch] = set()
         """Batches that may have no answer yet."""
         self._next_check = 0.0
@@ -134,7 +134,7 @@ class Supervisor(threading.Thread):
 
     def run(self) -> None:
         try:
-            self._want(Flavour(zygotes.HASH_SEEDS[0], Modules.CORE))
+            self._want(Flavour(jobs.HASH_SEEDS[0], Modules.CORE))
             while not self._stopping and self.failure is None:
                 self._turn()
         except OSError as error:
@@ -175,7 +175,7 @@ class Supervisor(threading.Thread):
             return
         modules = modules_for(job)
         for order in range(len(ticket.results)):
-            self._wait(Run(ticket, Flavour(zygotes.HASH_SEEDS[order], modules), order))
+            self._wait(Run(ticket, Flavour(jobs.HASH_SEEDS[order], modules), order))
 
     def _wait(self, run: Run, first: bool = False) -> None:
         """A run waits for a zygote of its flavour and a place."""
@@ -246,6 +246,7 @@ class Supervisor(threading.Thread):
         elif lost and again.losses < _LOSSES:
             self._wait(again, first=True)
         else:
+            self._places = max(1, self._places // 2)  # memory may be enough for fewer
             self._resting.append((time.monotonic() + pause, again))
 
     def _start_runs(self) -> None:
@@ -253,7 +254,7 @@ class Supervisor(threading.Thread):
         self._wake_rested()
         ready: dict[Flavour, list[Zygote]] = {}
         for zygote in self._nursery.all:
-            if zygote.ready and self._waiting.get(zygote.flavour):
+            if zygote.ready and self._waiting.get(zygote.flavour) and len(zygote.runs) < _PER_ZYGOTE:
                 ready.setdefault(zygote.flavour, []).append(zygote)
         while ready and len(self._running) < self._places:
             for flavour in list(ready):
@@ -272,8 +273,8 @@ class Supervisor(threading.Thread):
                 self._wait(run)
 
     def _start(self, run: Run, zygote: Zygote) -> None:
-        run.number, run.zygote = next(_numbers), zygote
-        run.token = f"q{os.getpid():x}.{run.number & 0xFFFFFFF:x}"
+        run.number, run.zygote = next(self._numbers), zygote
+        run.token = f"{run.number:016x}"
         payload = run.payload()
         try:
             run.channel = Channel(payload, most_bytes(run.ticket.job))
@@ -301,6 +302,9 @@ class Supervisor(threading.Thread):
             self._stop_sending(run)
         if events & selectors.EVENT_READ and run.channel.receive():
             self._stop_reading(run)
+        elif run.channel.flooded:
+            self._stop_reading(run)
+            self._end(run, Stopped.FLOOD)
 
     def _stop_sending(self, run: Run) -> None:
         if run.sending and run.channel is not None:
@@ -320,13 +324,14 @@ class Supervisor(threading.Thread):
         results = judge(run.ticket.job, run.token, ending, contained=self.tier is not Tier.NONE)
         self._forget(run)
         self._places = min(self._places + 1, self._most_places)
-        run.ticket.cpu_s += run.ended.cpu_s
         fault = run.fault(results)
         if fault is not None:
             self._try_again(run, fault)
         elif ending.doubtful and run.patience == 1:
             self._look_again(run.ticket, run.order)
         else:
+            run.ticket.cpu_s += run.ended.cpu_s
+            run.ticket.own_s += run.ended.own_s
             self._settle(run, results[::-1] if run.backwards else results)
 
     def _settle(self, run: Run, results: tuple[Result, ...]) -> None:
@@ -336,7 +341,7 @@ class Supervisor(threading.Thread):
     def _look_again(self, ticket: Ticket, order: int) -> None:
         """Run it once more with longer limits: its end may be the machine's doing in part."""
         ticket.doubt(order)
-        self._wait(Run(ticket, Flavour(zygotes.HASH_SEEDS[order], modules_for(ticket.job)), order, _DOUBTED))
+        self._wait(Run(ticket, Flavour(jobs.HASH_SEEDS[order], modules_for(ticket.job)), order, _DOUBTED))
 
     def _forget(self, run: Run) -> None:
         self._running.pop(run.number, None)
@@ -358,8 +363,6 @@ class Supervisor(threading.Thread):
             self._lose(zygote, "not ready after a minute")
         for flavour in self._nursery.due():
             self._want(flavour)
-        for run in that_wait(self._running.values(), now):
-            self._end(run, Stopped.ASLEEP)
         for run in list(self._running.values()):
             late = now - run.started - self._longest(run)
             if late > _GRACE_S and run.zygote is not None and run.zygote in self._nursery.all:

@@ -18,15 +18,12 @@ from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 
+from redqueen.verifier import jobs
 from redqueen.verifier.guest import wire
 from redqueen.verifier.jobs import Job
 from redqueen.verifier.tiers import Tier
 
 GUEST = Path(__file__).parent / "guest"
-HASH_SEEDS = (1, 2, 84, 29, 105, 47, 40, 3)
-"""Those that a job runs under, in this order; fixed, so that a verdict is the same tomorrow. Under the first two about
-half of all sets of two strings have one order. Of 4,851 pairs of letters, digits and short words none has one order
-under all."""
 _PADDING = 7
 """Objects of each size that a zygote holds more than that of the seed before: the low bits of addresses differ too."""
 _TIME_ZONES = ("UTC0", "LATER-24")
@@ -87,7 +84,10 @@ class Ended:
 
     run: int
     wait_status: int
+    own_s: float
+    """In user mode."""
     cpu_s: float
+    """In user mode and in the kernel."""
 
 
 class Zygote:
@@ -101,8 +101,9 @@ class Zygote:
         self.gone = False
         """It has ended, by itself or by somebody else's doing."""
         self.refused = False
-        """It cannot be, by the machine's rules, or just now."""
+        """The machine's rules do not allow it."""
         self.why: str | None = None
+        """What is in its way: such a rule, or something that may be otherwise in a while."""
         self.namespaces: dict[str, str] = {}
         self.inner_pid = 0
         """Its process id as it sees it: 1 in a pid namespace of its own."""
@@ -116,7 +117,7 @@ class Zygote:
     def _spawn(self, control_fd: int, tier: Tier, preload: Sequence[str]) -> subprocess.Popen[bytes]:
         walls = ["linux"] if sys.platform == "linux" else []
         walls += {Tier.FULL: ["namespaces", "seccomp"], Tier.SECCOMP: ["seccomp"], Tier.NONE: []}[tier]
-        place = HASH_SEEDS.index(self.flavour.seed)
+        place = jobs.HASH_SEEDS.index(self.flavour.seed)
         words = [
             platform.machine(),
             ",".join(walls),
@@ -158,9 +159,9 @@ class Zygote:
         if not self.ready:
             self._hear_greeting()
         while self.ready and len(self._received) >= wire.REPORT_BYTES:
-            number, wait_status, cpu_us = wire.read_report(self._received)
+            number, wait_status, own_us, kernel_us = wire.read_report(self._received)
             del self._received[: wire.REPORT_BYTES]
-            yield Ended(number, wait_status, cpu_us / 1e6)
+            yield Ended(number, wait_status, own_us / 1e6, (own_us + kernel_us) / 1e6)
 
     def _hear_greeting(self) -> None:
         size = 4 + int.from_bytes(self._received[:4], "big")

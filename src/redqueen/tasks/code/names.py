@@ -57,12 +57,13 @@ _FORBIDDEN_ATTRIBUTES = frozenset(
 )  # fmt: skip
 _PLAIN_DUNDERS = frozenset(
     {
-        "__add__", "__call__", "__class__", "__contains__", "__eq__", "__ge__", "__getitem__", "__gt__", "__hash__",
+        "__add__", "__call__", "__class__", "__contains__", "__eq__", "__ge__", "__getitem__", "__gt__",
         "__init__", "__iter__", "__le__", "__len__", "__lt__", "__mul__", "__name__", "__ne__", "__new__", "__next__",
         "__post_init__", "__repr__", "__setitem__", "__str__", "__sub__",
     }
 )  # fmt: skip
-"""What ordinary classes call by name. Any dunder may be defined; other ones may not be reached for."""
+"""What ordinary classes call by name. Any dunder may be defined; others may not be reached for: not `__hash__` either,
+which is `hash` by another name."""
 
 _NAMED = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef | ast.ExceptHandler | ast.MatchAs | ast.MatchStar
 _FORMATS = frozenset({"format", "format_map"})

@@ -11,11 +11,11 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from redqueen.tasks.code.blocks import is_text
-from redqueen.tasks.code.order import TWO_SEEDS, seeds_for
+from redqueen.tasks.code.order import seeds_for
 from redqueen.tasks.code.program import bracket_depth, parameters, parse_source
 from redqueen.tasks.code.task import MAX_ANSWER_CHARS, MAX_INPUT_CHARS, MAX_OUTPUT_CHARS, CodeDraft, CodeTask
 from redqueen.tasks.protocol import Reason, Rejection
-from redqueen.verifier import Job, Limits, Result, Status, Verifier
+from redqueen.verifier import USUAL_SEEDS, Job, Limits, Result, Status, Verifier
 from redqueen.verifier.guest import literals
 
 _TEXTS_PER_JOB = 64
@@ -156,7 +156,7 @@ async def _as_graded(ran: Sequence[Ran], limits: Limits, verifier: Verifier) -> 
     return changed
 
 
-def call_job(program: str, inputs: Sequence[str], limits: Limits, seeds: int = TWO_SEEDS) -> Job:
+def call_job(program: str, inputs: Sequence[str], limits: Limits, seeds: int = USUAL_SEEDS) -> Job:
     """A program on its inputs, for whatever purpose: what a program could read of its own job, such as how long a
     result may be, must tell it neither whether it is being graded nor anything of what it should return."""
     return Job.calls(program, inputs, seeds=seeds, limits=replace(limits, value_chars=_MOST_CHARS))

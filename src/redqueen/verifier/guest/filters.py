@@ -10,7 +10,7 @@ and aarch64 (`-`: the architecture has no such call).
 _ALLOWED = """
 exit 60 93, exit_group 231 94, brk 12 214, munmap 11 215, mremap 25 216, madvise 28 233, futex 202 98,
 clock_gettime 228 113, clock_getres 229 114, gettimeofday 96 169, time 201 -, getpid 39 172, gettid 186 178,
-getppid 110 173, getuid 102 174, geteuid 107 175, getgid 104 176, getegid 108 177, sched_yield 24 124,
+getppid 110 173, getuid 102 174, geteuid 107 175, getgid 104 176, getegid 108 177,
 rt_sigreturn 15 139, rt_sigprocmask 14 135, restart_syscall 219 128, close 3 57, close_range 436 436,
 times 100 153, getrusage 98 165, getcpu 309 168, write 1 64, mmap 9 222, mprotect 10 226
 """
@@ -44,7 +44,8 @@ getitimer 36 102, nanosleep 35 101, clock_nanosleep 230 115, clock_settime 227 1
 select 23 -, pselect6 270 72, epoll_create 213 -, epoll_create1 291 20, epoll_ctl 233 21, epoll_wait 232 -,
 epoll_pwait 281 22, eventfd 284 -, eventfd2 290 19, timerfd_create 283 85, signalfd 282 -, signalfd4 289 74,
 inotify_init 253 -, inotify_init1 294 26, getrlimit 97 163, setrlimit 160 164, getpriority 140 141,
-setpriority 141 140, sched_getaffinity 204 123, sched_setaffinity 203 122, sched_getscheduler 145 120,
+setpriority 141 140, sched_yield 24 124, sched_getaffinity 204 123, sched_setaffinity 203 122,
+sched_getscheduler 145 120,
 sched_setscheduler 144 119, sched_getparam 143 121, sched_setparam 142 118, sched_get_priority_max 146 125,
 sched_get_priority_min 147 126, sched_rr_get_interval 148 127, getrandom 318 278, uname 63 160, sysinfo 99 179,
 getgroups 115 158, setgroups 116 159, setuid 105 146, setgid 106 144, setreuid 113 145, setregid 114 143,
@@ -58,6 +59,7 @@ ARCHITECTURES = {"x86_64": 0xC000003E, "aarch64": 0xC00000B7}
 
 KILL = 0x80000000
 REFUSE = 0x00050000 | 13
+TRY_AGAIN = 0x00050000 | 11
 ALLOW = 0x7FFF0000
 
 REPLY_FD = 3
@@ -68,8 +70,11 @@ _FORK_FLAGS = 0x01200000 | 17
 """CLONE_CHILD_SETTID, CLONE_CHILD_CLEARTID and SIGCHLD: what fork() passes. Any other flag is refused."""
 _OTHERS_CLOCKS = 0xFFFFFFF0
 """Bits in the id of a process's, a thread's or a descriptor's clock; the kernel's fixed clocks lie below 16."""
-_FUTEX_COMMAND, _FUTEX_WAITS = 0x7F, (0, 1, 9, 10)
-"""Plain waits and wakes: what a lock of one process is made of. Priority inheritance and requeuing are refused."""
+_FUTEX_COMMAND = 0x7F
+_FUTEX = {1: ALLOW, 10: ALLOW, 9: TRY_AGAIN, 0: KILL}
+"""Command -> what becomes of it; any other is refused. A process of one thread can be woken by nobody, and one that
+slept would use none of the time that it is limited to. So locks, whose waits try again, spin until that time is over,
+and whoever waits without a lock is killed."""
 _WAITS = ("poll", "ppoll")
 """Killed in a child: pause() is made of them on some machines and takes a refusal for a wake-up."""
 
@@ -114,7 +119,7 @@ def zygote_filter(machine):
     for name in ("clock_gettime", "clock_getres"):
         code += _when(number(name, machine), argument=0, bits=_OTHERS_CLOCKS)
     code += _when(number("clone", machine), argument=0, bits=0xFFFFFFFF ^ _FORK_FLAGS)
-    code += _only(number("futex", machine), argument=1, bits=_FUTEX_COMMAND, values=_FUTEX_WAITS)
+    code += _by(number("futex", machine), argument=1, bits=_FUTEX_COMMAND, actions=_FUTEX)
     actions = dict.fromkeys((*allowed(machine).values(), *zygote_only(machine).values()), ALLOW)
     actions |= dict.fromkeys(refused(machine).values(), REFUSE)
     for first, action in _ranges(actions):
@@ -151,11 +156,12 @@ def _when(nr, argument, bits):
     ]
 
 
-def _only(nr, argument, bits, values):
-    """If this is call `nr`: allow it when the argument's `bits` are one of `values`, else refuse it."""
-    checks = [(_JUMP_EQ, len(values) - at, 0, value) for at, value in enumerate(values)]
-    body = [(_LOAD, 0, 0, _argument(argument)), (_AND, 0, 0, bits), *checks]
-    return [(_JUMP_EQ, 0, len(body) + 2, nr), *body, (_RETURN, 0, 0, REFUSE), (_RETURN, 0, 0, ALLOW)]
+def _by(nr, argument, bits, actions):
+    """If this is call `nr`: do what the argument's `bits` say, and refuse it where they are none of these."""
+    body = [(_LOAD, 0, 0, _argument(argument)), (_AND, 0, 0, bits)]
+    for value, action in actions.items():
+        body += [(_JUMP_EQ, 0, 1, value), (_RETURN, 0, 0, action)]
+    return [(_JUMP_EQ, 0, len(body) + 1, nr), *body, (_RETURN, 0, 0, REFUSE)]
 
 
 def _argument(index):

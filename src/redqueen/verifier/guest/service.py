@@ -102,7 +102,7 @@ class Zygote:
                     os.close(_REPLY_FD)
                     os.close(_JOB_FD)
                     if pid is None:
-                        os.write(_CONTROL_FD, report(run, wire.NOT_STARTED, 0))
+                        os.write(_CONTROL_FD, report(run, wire.NOT_STARTED, 0, 0))
                     else:
                         running[pid] = run
                 else:
@@ -111,8 +111,8 @@ class Zygote:
                         pid, status, usage = os.wait4(-1, os.WNOHANG)
                         if pid == 0:
                             break
-                        cpu_us = int((usage.ru_utime + usage.ru_stime) * 1_000_000)
-                        os.write(_CONTROL_FD, report(running.pop(pid), status, cpu_us))
+                        own_us, kernel_us = int(usage.ru_utime * 1_000_000), int(usage.ru_stime * 1_000_000)
+                        os.write(_CONTROL_FD, report(running.pop(pid), status, own_us, kernel_us))
 
     def _be_child(self, size):
         job = None
@@ -156,7 +156,7 @@ def _never_begin():
 def _warm_up(guests_modules, padding):
     """Touch what every child will use, then hide our own modules from it.
 
-    The padding is different in the two zygotes that a job meets, so that the low bits of addresses differ too.
+    The padding is different in the zygotes that a job meets, so that the low bits of addresses differ too.
     """
     runner.prepare()
     _padding.extend(bytes(size) for size in range(0, 512, 16) for _ in range(padding))
@@ -174,6 +174,9 @@ def _wake_on_child():
     for fd, place in zip(os.pipe(), (_AWAKE_FD, _WAKE_FD), strict=True):
         os.dup2(fd, place)
         os.set_blocking(place, False)
+    for number in (signal.SIGVTALRM, signal.SIGXCPU, wire.NOT_STARTED):
+        signal.signal(number, signal.SIG_DFL)  # what our host ignores we would ignore
+    signal.pthread_sigmask(signal.SIG_SETMASK, [])
     signal.signal(signal.SIGCHLD, lambda *_: None)
     signal.set_wakeup_fd(_WAKE_FD, warn_on_full_buffer=False)
 

@@ -4,7 +4,7 @@ import signal
 from typing import NamedTuple
 
 MESSAGE_BYTES = 16
-REPORT_BYTES = 24
+REPORT_BYTES = 32
 
 
 def message(run, size):
@@ -16,13 +16,13 @@ def read_message(data):
     return int.from_bytes(data[:8], "big"), int.from_bytes(data[8:16], "big")
 
 
-def report(run, wait_status, cpu_us):
-    """Zygote -> host: run number, wait status, CPU microseconds."""
-    return run.to_bytes(8, "big") + wait_status.to_bytes(8, "big") + cpu_us.to_bytes(8, "big")
+def report(*numbers):
+    """Zygote -> host: run number, wait status, microseconds in user mode and in the kernel."""
+    return b"".join([number.to_bytes(8, "big") for number in numbers])
 
 
 def read_report(data):
-    return tuple(int.from_bytes(data[at : at + 8], "big") for at in (0, 8, 16))
+    return tuple(int.from_bytes(data[at : at + 8], "big") for at in range(0, REPORT_BYTES, 8))
 
 
 def greeting(words):
@@ -38,8 +38,6 @@ NOT_STARTED = int(signal.SIGUSR1)
 class Limits(NamedTuple):
     """What a child shuts itself in with. Gone before the program begins: no frame holds it."""
 
-    name: bytes
-    """What the process is called, by which the host finds it."""
     own_limit: bytes
     """User time, as an itimerspec."""
     all_limit: bytes
