@@ -33,6 +33,7 @@ VERDICTS = [
     Verdict(Grade.CORRECT, None, Status.OK),
     Verdict(Grade.WRONG, None, Status.TIMEOUT, "too slow"),
     Verdict(Grade.MALFORMED, Reason.CUT, None, "stopped"),
+    Verdict(Grade.VOID, Reason.NONDETERMINISTIC, None, "fails", ("beside an attempt, f(1): ok:1 | ok:2",)),
 ]
 ATTEMPTS = [Attempt(Riddle("code_o", 1), text) for text in "abc"]
 
@@ -82,7 +83,8 @@ def test_tasks_and_rejections_come_back_as_they_were(verifier):
     task = propose(CodeO(), verifier, pair("def f(x):\n    return [x, 'a']", "1"))
     assert isinstance(task, CodeTask)
     drafts = [CodeDraft("code_o", "def f(x):\n    return [x, 'a']", ("1",)), CodeDraft("code_o", "def f(", ("1",))]
-    became = [task, Rejection(Reason.SYNTAX, "line 1")]
+    runs = ("when validated, f(1): ok:'\\ud800' | ok:2", "when validated, f(2): exc:ValueError in each run")
+    became = [task, Rejection(Reason.NONDETERMINISTIC, "", "def f(x):\n\treturn '\u202e'", runs)]
     shelf = Shelf()
     journal = Journal(shelf)
     assert asyncio.run(journal.drafts(drafts, Judge(became))) == (became, 3)
@@ -90,6 +92,23 @@ def test_tasks_and_rejections_come_back_as_they_were(verifier):
     again, runs = asyncio.run(Journal(shelf).drafts(drafts, Judge([])))
     assert (again, runs) == (became, 3)
     assert again[0].id == task.id
+
+
+class Kept(Forgetful):
+    """A journal in which every key has this entry."""
+
+    def __init__(self, *results) -> None:
+        self._entry = {"results": list(results), "runs": 3}
+
+    def journal_get(self, keys):
+        return dict.fromkeys(keys, self._entry)
+
+
+def test_entries_of_versions_that_kept_no_evidence_are_read():
+    old = Journal(Kept({"rejected": ["syntax", "line 1"]}))
+    assert asyncio.run(old.drafts([], Judge([]))) == ([Rejection(Reason.SYNTAX, "line 1")], 3)
+    old = Journal(Kept(["correct", None, "ok", ""], ["malformed", "cut", None, "stopped"]))
+    assert judged(old, Judge([])) == ([VERDICTS[0], VERDICTS[2]], 3)
 
 
 def test_behaviours_come_back_as_they_were():
@@ -100,7 +119,16 @@ def test_behaviours_come_back_as_they_were():
     assert asyncio.run(Journal(shelf).behaviours(["a", "b"], Judge([]))) == (["x", None], 3)
 
 
-@pytest.mark.parametrize("entry", [5, {}, {"results": [5], "runs": 1}, {"results": [["x", None, None, ""]], "runs": 1}])
+@pytest.mark.parametrize(
+    "entry",
+    [
+        5,
+        {},
+        {"results": [5], "runs": 1},
+        {"results": [["x", None, None, ""]], "runs": 1},
+        {"results": [["void", None, None, "", [], 5]], "runs": 1},
+    ],
+)
 def test_an_entry_that_nobody_wrote_is_one_line(entry):
     class Tampered(Forgetful):
         def journal_get(self, keys):

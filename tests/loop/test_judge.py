@@ -19,7 +19,8 @@ from redqueen.population.play import play
 from redqueen.population.ratings import Result
 from redqueen.tasks import all_kinds
 from redqueen.tasks.archive import Trivial
-from redqueen.tasks.protocol import Grade, Reason, Rejection, Task
+from redqueen.tasks.code import CodeTask
+from redqueen.tasks.protocol import VOID_ATTEMPT, Grade, Reason, Rejection, Task
 
 INVALID = Rejection(Reason.SYNTAX)
 ALONE = [Match("t0", ("s0",))]
@@ -112,6 +113,17 @@ def test_an_attempt_pays_one_if_right_and_costs_half_if_wrong_and_one_if_malform
         ("s0", -0.5, True),
         ("s0", -1.0, False),
     ]
+
+
+def test_a_task_that_is_withdrawn_shows_its_program_and_what_its_truth_gave():
+    task = CodeTask("code_i", "def f(x):\n    return x", ("5",), ("5",))
+    truth = [replace(VOID_ATTEMPT, runs=(f"beside an attempt, f(5): ok:{value}",)) for value in (7, 8)]
+    tried = [replace(each, verdict=verdict) for each, verdict in zip(tries(0, "VV"), truth, strict=True)]
+    [posed], tried = withdraw([replace(riddle(0), task=task)], tried)
+    assert isinstance(posed.task, Rejection)
+    assert posed.task.program == task.program
+    assert posed.task.runs == ("when validated, f(5): 5 in each run", "beside an attempt, f(5): ok:7")
+    assert [each.verdict for each in tried] == [VOID_ATTEMPT] * 2
 
 
 # Who wins
@@ -284,3 +296,4 @@ def test_a_proposal_that_was_cut_is_refused_whatever_it_says(verifier):
     assert isinstance(first.task, Task)
     assert isinstance(second.task, Rejection)
     assert second.task.reason is Reason.CUT
+    assert (second.task.program, second.task.runs) == ("def f(x):\n    return x + 1", ())

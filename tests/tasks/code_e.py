@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from random import Random
 
 from redqueen.tasks.code.blocks import read_answer
+from redqueen.tasks.code.evidence import VALIDATED, shown
 from redqueen.tasks.code.pairs import parse_pair
 from redqueen.tasks.code.prompts import ask, draw, fenced, program_and_input, propose_pair
 from redqueen.tasks.code.running import read_inputs
@@ -63,10 +64,11 @@ class CodeE:
 
 def _make_task(draft: CodeDraft, given: str | Rejection, outcome: Outcome | None) -> CodeTask | Rejection:
     if isinstance(given, Rejection) or outcome is None:
-        return given if isinstance(given, Rejection) else Rejection(Reason.NO_RESULT)
+        why = (given.reason, given.detail) if isinstance(given, Rejection) else (Reason.NO_RESULT, "")
+        return draft.rejected(*why)
     [result] = outcome.results
     if result.status is not Status.EXCEPTION or result.exception in (None, "badname"):
-        return Rejection(Reason.NO_RESULT, "raises nothing that has a name")
+        return draft.rejected(Reason.NO_RESULT, "raises nothing that has a name", shown(VALIDATED, [given], outcome))
     return CodeTask("code_e", draft.program, (given,), (result.exception,))
 
 

@@ -143,7 +143,7 @@ def test_every_solution_of_humaneval_is_refused_under_the_name_f(verifier):
 def test_a_pattern_is_sought_in_all_that_a_teacher_wrote(verifier, task):
     guards = Guards(deny=read_patterns(["lambda", r"while\s+True"]))
     [result] = asyncio.run(guards.screen([task], Archive(), verifier))
-    assert result == Rejection(Reason.DENIED, r"pattern 2: while\\s+True")
+    assert result == task.rejected(Reason.DENIED, r"pattern 2: while\\s+True")
     assert screen(guards, verifier, PLAIN) == ["task"]
 
 
@@ -204,9 +204,9 @@ def test_a_pattern_that_is_none_is_the_users_to_mend(pattern):
 
 def test_a_program_over_a_cap_is_refused(verifier):
     [result] = asyncio.run(Guards(caps=Caps(of_task, lines=2)).screen([LOOP], Archive(), verifier))
-    assert result == Rejection(Reason.TOO_COMPLEX, "3 lines, more than 2")
+    assert result == LOOP.rejected(Reason.TOO_COMPLEX, "3 lines, more than 2")
     [result] = asyncio.run(Guards(caps=Caps(of_task, depth=4)).screen([LOOP], Archive(), verifier))
-    assert result == Rejection(Reason.TOO_COMPLEX, "a syntax tree of depth 5, more than 4")
+    assert result == LOOP.rejected(Reason.TOO_COMPLEX, "a syntax tree of depth 5, more than 4")
     assert screen(Guards(caps=Caps(of_task, lines=3, depth=5)), verifier, LOOP) == ["task"]
     assert screen(Guards(caps=Caps(of_task)), verifier, LOOP) == ["task"]
 

@@ -98,15 +98,16 @@ def _key(*parts: Any) -> str:
 
 def _to_record(became: Task | Rejection) -> Any:
     if isinstance(became, Rejection):
-        return {"rejected": [str(became.reason), became.detail]}
+        return {"rejected": [str(became.reason), became.detail, became.program, became.runs]}
     return {"task": became.record()}
 
 
 def _from_record(record: Any) -> Task | Rejection:
     if "task" in record:
         return restore(record["task"])
-    reason, detail = record["rejected"]
-    return Rejection(Reason(reason), detail)
+    reason, detail, *evidence = record["rejected"]
+    program, runs = evidence or ("", ())  # entries of older versions have none
+    return Rejection(Reason(reason), detail, program, tuple(runs))
 
 
 def _verdict_record(verdict: Verdict) -> Any:
@@ -114,8 +115,9 @@ def _verdict_record(verdict: Verdict) -> Any:
 
 
 def _verdict(record: Any) -> Verdict:
-    grade, reason, status, detail = record
-    return Verdict(Grade(grade), None if reason is None else Reason(reason), status and Status(status), detail)
+    grade, reason, status, detail, *runs = record  # entries of older versions have none
+    known = None if reason is None else Reason(reason)
+    return Verdict(Grade(grade), known, status and Status(status), detail, *map(tuple, runs))
 
 
 _TASKS = _Form(_to_record, _from_record)

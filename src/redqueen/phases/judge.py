@@ -14,7 +14,7 @@ from redqueen.population.results import TaskScore
 from redqueen.rl.rewards import INVALID, student_reward, teacher_reward
 from redqueen.tasks.archive import Entry
 from redqueen.tasks.guards import mark_trivial
-from redqueen.tasks.protocol import VOID_ATTEMPT, Reason, Rejection, Task
+from redqueen.tasks.protocol import VOID_ATTEMPT, Reason, Task, Verdict
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,12 +30,19 @@ class Scored:
 def withdraw(posed: Sequence[Posed], tries: Sequence[Try]) -> tuple[list[Posed], list[Try]]:
     """Tasks whose own truth failed beside somebody's attempt are rejected after all, and all attempts at them are void:
     nobody learns from these, wins by them or loses by them."""
-    void = {each.place for each in tries if each.verdict.void}
-    rejection = Rejection(Reason.NONDETERMINISTIC, "its own truth failed when attempts were graded")
+    void: dict[int, Verdict] = {}
+    for each in tries:
+        if each.verdict.void:
+            void.setdefault(each.place, each.verdict)
     return (
-        [replace(each, task=rejection, aside=False) if each.proposal.place in void else each for each in posed],
+        [_withdrawn(each, void[each.proposal.place]) if each.proposal.place in void else each for each in posed],
         [replace(each, verdict=VOID_ATTEMPT) if each.place in void else each for each in tries],
     )
+
+
+def _withdrawn(posed: Posed, first: Verdict) -> Posed:
+    why = Reason.NONDETERMINISTIC, "its own truth failed when attempts were graded"
+    return replace(posed, task=posed.task.rejected(*why, first.runs), aside=False)
 
 
 def score(race: Race, state: State, step: int, posed: Sequence[Posed], tries: Sequence[Try]) -> list[Scored]:

@@ -112,7 +112,7 @@ def _readable(race: Race, task: Task | Rejection) -> Task | Rejection:
     if isinstance(task, Task):
         prompt = race.tokens(race.kinds[task.kind].solve_prompt(task))
         if len(prompt) + race.settings.tasks.attempt_tokens > race.positions:
-            return Rejection(Reason.PROGRAM_TOO_LONG, "its question does not fit the base")
+            return task.rejected(Reason.PROGRAM_TOO_LONG, "its question does not fit the base")
     return task
 
 
@@ -171,6 +171,5 @@ async def _check(race: Race, question: Question, samples: Sequence[Sample]) -> t
 
 
 def _read(kind: Kind[Any, Any], sample: Sample, context: Mapping[str, str]) -> Draft | Rejection:
-    if sample.stop is Stop.LENGTH:
-        return Rejection(Reason.CUT, "stopped at the length limit")
-    return kind.parse_proposal(sample.text, context)
+    read: Draft | Rejection = kind.parse_proposal(sample.text, context)
+    return read.rejected(Reason.CUT, "stopped at the length limit") if sample.stop is Stop.LENGTH else read

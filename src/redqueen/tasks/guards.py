@@ -70,9 +70,9 @@ class Caps:
         if measured is None:
             return None
         if self.lines is not None and measured.lines > self.lines:
-            return Rejection(Reason.TOO_COMPLEX, f"{measured.lines} lines, more than {self.lines}")
+            return task.rejected(Reason.TOO_COMPLEX, f"{measured.lines} lines, more than {self.lines}")
         if self.depth is not None and measured.depth > self.depth:
-            return Rejection(Reason.TOO_COMPLEX, f"a syntax tree of depth {measured.depth}, more than {self.depth}")
+            return task.rejected(Reason.TOO_COMPLEX, f"a syntax tree of depth {measured.depth}, more than {self.depth}")
         return None
 
 
@@ -108,17 +108,17 @@ class Guards:
         self, task: Task, denied: Rejection | None, archive: Archive, taken: set[tuple[str, str]]
     ) -> Rejection | None:
         if self.held_out and not self.held_out.isdisjoint(task.part_keys):
-            return Rejection(Reason.HELD_OUT, "a program of the held-out set, up to names and layout")
+            return task.rejected(Reason.HELD_OUT, "a program of the held-out set, up to names and layout")
         if denied is not None:
-            return denied
+            return task.rejected(denied.reason, denied.detail)
         over = self.caps and self.caps.refuse(task)
         if over is not None:
             return over
         if self.duplicates != "allow":
             if (task.kind, task.near_key) in taken:
-                return Rejection(Reason.DUPLICATE, "another proposal of this step is the same")
+                return task.rejected(Reason.DUPLICATE, "another proposal of this step is the same")
             if archive.seen(task):
-                return Rejection(Reason.DUPLICATE, "an earlier task or a seed is the same")
+                return task.rejected(Reason.DUPLICATE, "an earlier task or a seed is the same")
         return None
 
     async def _denied(self, tasks: Sequence[Task], verifier: Verifier) -> dict[str, Rejection]:

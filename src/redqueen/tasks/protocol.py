@@ -119,6 +119,10 @@ class Draft:
 
     kind: str
 
+    def rejected(self, reason: Reason, detail: str = "", runs: tuple[str, ...] = ()) -> "Rejection":
+        """Why it is no task. Families whose drafts have a program give it too."""
+        return Rejection(reason, detail, runs=runs)
+
 
 @dataclass(frozen=True)
 class Task:
@@ -174,6 +178,11 @@ class Task:
         parts = [part for value in values for part in (value if isinstance(value, list | tuple) else [value])]
         return tuple(part for part in parts if isinstance(part, str))
 
+    def rejected(self, reason: Reason, detail: str = "", runs: tuple[str, ...] = ()) -> "Rejection":
+        """Why it is no task after all. Families whose tasks have a program give it too, and what it gave before these
+        runs."""
+        return Rejection(reason, detail, runs=runs)
+
     def record(self) -> dict[str, Any]:
         """The content as plain JSON values."""
         return dataclasses.asdict(self)
@@ -192,6 +201,15 @@ class Rejection:
     reason: Reason
     detail: str = ""
     """In our words and ASCII, whatever the model wrote."""
+    program: str = ""
+    """As far as one was read."""
+    runs: tuple[str, ...] = ()
+    """What each call of the program gave, in each run that the rejection rests on; none where it was not run. Two runs
+    of a nondeterministic program need not give the same, so nothing may depend on it."""
+
+    def rejected(self, reason: Reason, detail: str = "", runs: tuple[str, ...] = ()) -> "Rejection":
+        """The same proposal, rejected for what comes before this."""
+        return Rejection(reason, detail, self.program, (*self.runs, *runs))
 
 
 DraftT = TypeVar("DraftT", bound=Draft)
@@ -229,6 +247,8 @@ class Verdict:
     status: Status | None = None
     """How the run ended that the grade rests on; None when nothing was run."""
     detail: str = ""
+    runs: tuple[str, ...] = ()
+    """Of a void attempt: what the task's own truth gave, as in `Rejection.runs`."""
 
     @property
     def correct(self) -> bool:

@@ -124,7 +124,10 @@ def _read_blocks(lines: Sequence[str]) -> list[Block] | Rejection:
             blocks.append(_one_line(word, rest.rstrip("`").strip()))
         elif ticks:
             fence, label, content = ticks, _LABELS.get(word, word), []
-    return Rejection(Reason.CUT, "ends inside a fenced block") if fence else blocks
+    if fence:
+        begun = Answer((*blocks, _block(label, content)), "").program()
+        return Rejection(Reason.CUT, "ends inside a fenced block", begun or "")
+    return blocks
 
 
 def _fence(line: str) -> tuple[str, str, str]:

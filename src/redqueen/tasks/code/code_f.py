@@ -12,7 +12,8 @@ from dataclasses import dataclass, replace
 from random import Random
 
 from redqueen.errors import Fault
-from redqueen.tasks.code.blocks import read_answer
+from redqueen.tasks.code.blocks import Answer, read_answer
+from redqueen.tasks.code.evidence import BESIDE_ATTEMPTS, shown
 from redqueen.tasks.code.plain import plain_message, refuse_fence
 from redqueen.tasks.code.program import read_program
 from redqueen.tasks.code.prompts import (
@@ -85,19 +86,8 @@ class CodeF:
         if "program" not in context:
             raise Fault("code_f: a proposal is read with the context of its own prompt, which has the program")
         answer = read_answer(text)
-        if isinstance(answer, Rejection):
-            return answer
-        inputs = tuple(dict.fromkeys(answer.inputs()))
-        if not inputs:
-            return Rejection(Reason.NO_INPUT, "no fenced inputs")
-        if len(inputs) < MIN_INPUTS:
-            return Rejection(Reason.TOO_FEW_INPUTS, f"fewer than {MIN_INPUTS} different inputs")
-        if len(inputs) > MAX_INPUTS:
-            return Rejection(Reason.TOO_MANY_INPUTS, f"more than {MAX_INPUTS} inputs")
-        message = plain_message(answer.last("message") or "")
-        if len(message) > MAX_MESSAGE_CHARS:
-            return Rejection(Reason.MESSAGE_TOO_LONG, f"more than {MAX_MESSAGE_CHARS} characters")
-        return CodeDraft(self.name, context["program"], inputs, message)
+        draft = answer if isinstance(answer, Rejection) else _draft(self.name, context["program"], answer)
+        return replace(draft, program=context["program"])
 
     async def validate(self, drafts: Sequence[CodeDraft], verifier: Verifier) -> list[CodeTask | Rejection]:
         tasks = [
@@ -134,6 +124,20 @@ class CodeF:
         ]
 
 
+def _draft(kind: str, program: str, answer: Answer) -> CodeDraft | Rejection:
+    inputs = tuple(dict.fromkeys(answer.inputs()))
+    if not inputs:
+        return Rejection(Reason.NO_INPUT, "no fenced inputs")
+    if len(inputs) < MIN_INPUTS:
+        return Rejection(Reason.TOO_FEW_INPUTS, f"fewer than {MIN_INPUTS} different inputs")
+    if len(inputs) > MAX_INPUTS:
+        return Rejection(Reason.TOO_MANY_INPUTS, f"more than {MAX_INPUTS} inputs")
+    message = plain_message(answer.last("message") or "")
+    if len(message) > MAX_MESSAGE_CHARS:
+        return Rejection(Reason.MESSAGE_TOO_LONG, f"more than {MAX_MESSAGE_CHARS} characters")
+    return CodeDraft(kind, program, inputs, message)
+
+
 def _ask_inputs(task: CodeTask) -> str:
     return paragraphs(
         f"Here is a Python program. Write {_ASKED_INPUTS} different calls of `f` (at least {MIN_INPUTS}, at most "
@@ -167,14 +171,14 @@ def _examples(pairs: Iterable[tuple[str, str]]) -> str:
 
 def _make_task(ran: Ran) -> CodeTask | Rejection:
     if len(ran.outputs) < MIN_INPUTS:
-        return Rejection(Reason.TOO_FEW_INPUTS, f"fewer than {MIN_INPUTS} different inputs")
+        return ran.rejected(Reason.TOO_FEW_INPUTS, f"fewer than {MIN_INPUTS} different inputs")
     fence = refuse_fence(ran.draft.message, *ran.draft.inputs, *ran.outputs)
     if fence is not None:
-        return fence
+        return ran.rejected(fence.reason, fence.detail)
     pairs = _arrange(ran)
     shown = len(pairs) // 2
     if not _varied(pairs[shown:]):
-        return Rejection(Reason.CONSTANT, "the same output for every input")
+        return ran.rejected(Reason.CONSTANT, "the same output for every input")
     inputs, outputs = (tuple(part) for part in zip(*pairs, strict=True))
     return CodeTask(ran.draft.kind, ran.draft.program, inputs, outputs, shown, ran.draft.message)
 
@@ -219,8 +223,9 @@ def _readable(task: CodeTask) -> bool:
 
 
 def _judge(task: CodeTask, answer: str, outcomes: Mapping[tuple[str, str], Outcome]) -> Verdict:
-    if not _reproduces(task, outcomes[task.id, task.program]):
-        return VOID_ATTEMPT
+    truth = outcomes[task.id, task.program]
+    if not _reproduces(task, truth):
+        return replace(VOID_ATTEMPT, runs=shown(BESIDE_ATTEMPTS, task.inputs, truth))
     outcome = outcomes[task.id, answer]
     if _reproduces(task, outcome):
         return Verdict(Grade.CORRECT, status=Status.OK)

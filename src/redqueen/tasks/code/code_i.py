@@ -6,10 +6,11 @@ The teacher's own input runs beside the answers: a program that fails it now cou
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from random import Random
 
 from redqueen.tasks.code.blocks import call_arguments, read_answer
+from redqueen.tasks.code.evidence import BESIDE_ATTEMPTS, shown
 from redqueen.tasks.code.pairs import parse_pair, validate_pairs
 from redqueen.tasks.code.prompts import (
     EXAMPLES,
@@ -36,7 +37,7 @@ from redqueen.tasks.protocol import (
     Verdict,
     malformed,
 )
-from redqueen.verifier import Job, Limits, Result, Verifier
+from redqueen.verifier import Job, Limits, Outcome, Verifier
 
 
 @dataclass(frozen=True)
@@ -98,9 +99,9 @@ class CodeI:
                 for each in (attempt.task.inputs[0], given):
                     jobs.setdefault((attempt.task.program, each), call_job(attempt.task.program, [each], self.limits))
         outcomes = await verifier.run(list(jobs.values()))
-        results = {key: outcome.results[0] for key, outcome in zip(jobs, outcomes, strict=True)}
+        ran = dict(zip(jobs, outcomes, strict=True))
         return [
-            answer if isinstance(answer, Verdict) else _judge(attempt.task, inputs[answer], results)
+            answer if isinstance(answer, Verdict) else _judge(attempt.task, inputs[answer], ran)
             for attempt, answer in zip(attempts, answers, strict=True)
         ]
 
@@ -116,11 +117,12 @@ def _read(text: str) -> str | Verdict:
     return call_arguments(answer.value("input")) or malformed(Rejection(Reason.NO_ANSWER, "no input"))
 
 
-def _judge(task: CodeTask, given: str | Rejection, results: Mapping[tuple[str, str], Result]) -> Verdict:
+def _judge(task: CodeTask, given: str | Rejection, ran: Mapping[tuple[str, str], Outcome]) -> Verdict:
     if isinstance(given, Rejection):
         return malformed(given)
-    if not gives(results[task.program, task.inputs[0]], task.outputs[0]):
-        return VOID_ATTEMPT
-    result = results[task.program, given]
+    truth = ran[task.program, task.inputs[0]]
+    if not gives(truth.results[0], task.outputs[0]):
+        return replace(VOID_ATTEMPT, runs=shown(BESIDE_ATTEMPTS, task.inputs, truth))
+    result = ran[task.program, given].results[0]
     right = gives(result, task.outputs[0])
     return Verdict(Grade.CORRECT if right else Grade.WRONG, status=result.status, detail=result.exception or "")

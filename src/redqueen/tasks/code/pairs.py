@@ -1,6 +1,7 @@
 """Proposals of one program with one input, which is what both code_o and code_i are made of."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from redqueen.tasks.code.blocks import call_arguments, read_answer
 from redqueen.tasks.code.plain import read_plain, refuse_fence
@@ -15,15 +16,15 @@ def parse_pair(kind: str, text: str) -> CodeDraft | Rejection:
     answer = read_answer(text)
     if isinstance(answer, Rejection):
         return answer
-    program = answer.program()
-    if program is None:
+    written = answer.program()
+    if written is None:
         return Rejection(Reason.NO_PROGRAM, "no fenced program")
-    program = read_plain(program)
+    program = read_plain(written)
     if isinstance(program, Rejection):
-        return program
+        return replace(program, program=written)
     arguments = call_arguments(answer.part("input", "inputs") or "")
     if not arguments:
-        return Rejection(Reason.NO_INPUT, "no fenced input")
+        return Rejection(Reason.NO_INPUT, "no fenced input", program)
     return CodeDraft(kind, program, (arguments,))
 
 
@@ -35,9 +36,9 @@ async def validate_pairs(drafts: Sequence[CodeDraft], limits: Limits, verifier: 
             tasks.append(ran)
         elif ran.outputs == ("None",):
             # Nearly always a forgotten `return`, and known without reading the program.
-            tasks.append(Rejection(Reason.NONE_RESULT, "returns None"))
+            tasks.append(ran.rejected(Reason.NONE_RESULT, "returns None"))
         elif (fence := refuse_fence(*ran.draft.inputs, *ran.outputs)) is not None:
-            tasks.append(fence)
+            tasks.append(ran.rejected(fence.reason, fence.detail))
         else:
             tasks.append(CodeTask(ran.draft.kind, ran.draft.program, ran.draft.inputs, ran.outputs))
     return tasks

@@ -11,11 +11,12 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from redqueen.tasks.code.blocks import is_text
+from redqueen.tasks.code.evidence import AS_GRADED, VALIDATED, agreed, shown
 from redqueen.tasks.code.order import seeds_for
 from redqueen.tasks.code.program import bracket_depth, parameters, parse_source
 from redqueen.tasks.code.task import MAX_ANSWER_CHARS, MAX_INPUT_CHARS, MAX_OUTPUT_CHARS, CodeDraft, CodeTask
 from redqueen.tasks.protocol import Reason, Rejection
-from redqueen.verifier import USUAL_SEEDS, Job, Limits, Result, Status, Verifier
+from redqueen.verifier import USUAL_SEEDS, Job, Limits, Outcome, Result, Status, Verifier
 from redqueen.verifier.guest import literals
 
 _TEXTS_PER_JOB = 64
@@ -42,6 +43,11 @@ class Ran:
 
     draft: CodeDraft
     outputs: tuple[str, ...]
+
+    def rejected(self, reason: Reason, detail: str = "", runs: tuple[str, ...] = ()) -> Rejection:
+        """Why it is no task, with what its runs gave before these."""
+        gave = agreed(self.draft.inputs, [f"ok:{output}" for output in self.outputs])
+        return self.draft.rejected(reason, detail, (*gave, *runs))
 
 
 async def read_literals(texts: Iterable[str], verifier: Verifier) -> dict[str, str | Rejection]:
@@ -130,7 +136,7 @@ async def run_drafts(drafts: Sequence[CodeDraft], limits: Limits, verifier: Veri
             for each in ready
         ]
     )
-    ran = {each: _outputs(each, outcome.results) for each, outcome in zip(ready, outcomes, strict=True)}
+    ran = {each: _ran(each, outcome) for each, outcome in zip(ready, outcomes, strict=True)}
     ran |= await _as_graded([each for each in ran.values() if isinstance(each, Ran)], limits, verifier)
     return [each if isinstance(each, Rejection) else ran[each] for each in (readied[draft] for draft in drafts)]
 
@@ -142,17 +148,15 @@ async def _as_graded(ran: Sequence[Ran], limits: Limits, verifier: Verifier) -> 
     validated. This run has the grader's limits and number of calls, and the inputs in another order.
     """
     orders = [sorted(range(len(each.outputs)), key=lambda at, each=each: each.draft.inputs[at]) for each in ran]
-    jobs = [
-        call_job(each.draft.program, [each.draft.inputs[at] for at in order], limits)
-        for each, order in zip(ran, orders, strict=True)
-    ]
+    calls = [[each.draft.inputs[at] for at in order] for each, order in zip(ran, orders, strict=True)]
+    jobs = [call_job(each.draft.program, inputs, limits) for each, inputs in zip(ran, calls, strict=True)]
     changed: dict[CodeDraft, Rejection] = {}
-    for each, order, outcome in zip(ran, orders, await verifier.run(jobs), strict=True):
-        again = _outputs(each.draft, outcome.results)
-        if isinstance(again, Rejection):
-            changed[each.draft] = again
-        elif again.outputs != tuple(each.outputs[at] for at in order):
-            changed[each.draft] = Rejection(Reason.NONDETERMINISTIC, "other results when called as a grader calls it")
+    for each, order, inputs, outcome in zip(ran, orders, calls, await verifier.run(jobs), strict=True):
+        why = _refusal(outcome.results)
+        if why is None and [result.value for result in outcome.results] != [each.outputs[at] for at in order]:
+            why = Reason.NONDETERMINISTIC, "other results when called as a grader calls it"
+        if why is not None:
+            changed[each.draft] = each.rejected(*why, shown(AS_GRADED, inputs, outcome))
     return changed
 
 
@@ -167,8 +171,12 @@ def refuse_unanswerable(
 ) -> list[CodeTask | Rejection]:
     """The tasks without those whose truth the grader's own reader does not give back: a `</think>` in a string for one
     ends a thought."""
-    refused = Rejection(Reason.UNANSWERABLE, "the right answer is not read as right")
-    return [each if isinstance(each, Rejection) or each in readable else refused for each in tasks]
+    return [
+        each
+        if isinstance(each, Rejection) or each in readable
+        else each.rejected(Reason.UNANSWERABLE, "the right answer is not read as right")
+        for each in tasks
+    ]
 
 
 def _at_least_two(inputs: tuple[str, ...]) -> tuple[str, ...]:
@@ -180,14 +188,14 @@ def _canonical(draft: CodeDraft, read: dict[str, str | Rejection]) -> CodeDraft 
     """The draft with canonical inputs, and without those that make the same call as an earlier one."""
     tree = parse_source(draft.program) if len(draft.inputs) > 1 else None
     if isinstance(tree, Rejection):
-        return tree
+        return draft.rejected(tree.reason, tree.detail)
     names = parameters(tree) if tree else []
     inputs: list[str] = []
     calls: list[dict[str, Any]] = []
     for text in draft.inputs:
         canonical = read[text]
         if isinstance(canonical, Rejection):
-            return canonical
+            return draft.rejected(canonical.reason, canonical.detail)
         call = _call(canonical, names)
         if call not in calls:  # by Python's equality: a table with 1 for its key also answers 1.0 and True
             inputs.append(canonical)
@@ -202,16 +210,24 @@ def _call(canonical: str, names: Sequence[str]) -> dict[str, Any]:
     return {**dict(zip(positions, arguments, strict=False)), **keywords}
 
 
-def _outputs(draft: CodeDraft, results: Sequence[Result]) -> Ran | Rejection:
+def _ran(draft: CodeDraft, outcome: Outcome) -> Ran | Rejection:
+    why = _refusal(outcome.results)
+    if why is not None:
+        return draft.rejected(*why, shown(VALIDATED, _at_least_two(draft.inputs), outcome))
+    return Ran(draft, tuple(result.value or "" for result in outcome.results[: len(draft.inputs)]))
+
+
+def _refusal(results: Sequence[Result]) -> tuple[Reason, str] | None:
+    """Why these cannot be asked for."""
     for result in results:
         if result.status is not Status.OK or result.value is None:
             reason = Reason.SYNTAX if refused_by_compiler(result) else _REASONS[result.status]
-            return Rejection(reason, result.exception or "")
+            return reason, result.exception or ""
         if len(result.value) > MAX_OUTPUT_CHARS:
-            return Rejection(Reason.OUTPUT_TOO_LONG, f"more than {MAX_OUTPUT_CHARS} characters in canonical text")
+            return Reason.OUTPUT_TOO_LONG, f"more than {MAX_OUTPUT_CHARS} characters in canonical text"
         if not is_finite(literals.parse(result.value)):
-            return Rejection(Reason.NOT_FINITE, "a result that is infinite or not a number")
-    return Ran(draft, tuple(result.value or "" for result in results[: len(draft.inputs)]))
+            return Reason.NOT_FINITE, "a result that is infinite or not a number"
+    return None
 
 
 def refused_by_compiler(result: Result) -> bool:

@@ -7,9 +7,10 @@ from functools import cached_property
 
 from redqueen.errors import Fault
 from redqueen.tasks.code.descriptor import descriptor
+from redqueen.tasks.code.evidence import agreed
 from redqueen.tasks.code.key import part_keys, program_key, shape_key
 from redqueen.tasks.code.program import parse_source
-from redqueen.tasks.protocol import Draft, Rejection, Task
+from redqueen.tasks.protocol import Draft, Reason, Rejection, Task
 from redqueen.verifier import Limits
 
 DEFAULT_LIMITS = Limits()
@@ -28,6 +29,9 @@ class CodeDraft(Draft):
     program: str
     inputs: tuple[str, ...]
     message: str = ""
+
+    def rejected(self, reason: Reason, detail: str = "", runs: tuple[str, ...] = ()) -> Rejection:
+        return Rejection(reason, detail, self.program, runs)
 
 
 @dataclass(frozen=True)
@@ -83,6 +87,9 @@ class CodeTask(Task):
     def original(self) -> bool:
         """A code_f task has another one's program."""
         return not self.shown
+
+    def rejected(self, reason: Reason, detail: str = "", runs: tuple[str, ...] = ()) -> Rejection:
+        return Rejection(reason, detail, self.program, (*agreed(self.inputs, self.outputs), *runs))
 
     def _tree(self) -> ast.Module:
         tree = parse_source(self.program)
