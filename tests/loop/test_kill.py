@@ -33,7 +33,7 @@ def test_killed_at_random_it_ends_with_the_same_members_and_records(found):
         assert trial["kills"], "it was killed"
         assert trial["differs"] == [], trial
     assert found["files"] == 4 * 2 + 2, "weights and settings of four members, the optimiser, the state"
-    assert found["tables"] == 9
+    assert found["tables"] == 10
 
 
 def test_killed_at_a_flush_or_a_rename_it_ends_with_the_same_members_and_records(found):

@@ -3,8 +3,11 @@
 import asyncio
 import importlib.util
 import json
+import shutil
+import sqlite3
 from collections import Counter, defaultdict
 from collections.abc import Callable
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 from statistics import mean
@@ -34,7 +37,9 @@ from redqueen.population.members import Role
 from redqueen.rl.rewards import STUDENT
 from redqueen.runs import checkpoints
 from redqueen.runs.run import CHECKPOINTS
+from redqueen.runs.store import RECORDS, Store
 from redqueen.settings import MIN_ROWS
+from redqueen.tasks.code import CodeDraft
 from redqueen.tasks.guards import Guards, read_patterns, set_aside
 from redqueen.tasks.protocol import VOID_ATTEMPT
 from redqueen.training import arms
@@ -418,6 +423,47 @@ def test_void_attempts_are_recorded_and_accounted_for_and_count_for_nothing_else
     counted = Counter(row.student for row in rows.attempts if row.grade != "void")
     trained = Counter(row.member for batch in asked.updates for row in batch)
     assert all(trained[student] <= counted[student] for student in ("s0", "s1"))
+
+
+class Shuffling:
+    """A kind whose every proposal is a program that returns a set's order."""
+
+    def __init__(self, kind) -> None:
+        self._kind = kind
+
+    def __getattr__(self, name: str):
+        return getattr(self._kind, name)
+
+    def parse_proposal(self, text, context):
+        return CodeDraft(self._kind.name, "def f(x):\n    return [*{'a', 'b', 'c', 'd', 'e', x}]", ("'f'",))
+
+
+def test_a_nondeterministic_proposal_is_recorded_with_results_that_differ(verifier, tmp_path):
+    async def lead(race, begin):
+        shuffling = replace(race, kinds={name: Shuffling(kind) for name, kind in race.kinds.items()})
+        _, rows = await one_step(shuffling, await begin(), clock(1))
+        return rows
+
+    with at_the_start(settings(), verifier) as (race, begin, _):
+        rows = asyncio.run(lead(race, begin))
+    with Store.create(tmp_path) as store:
+        store.write(rows)
+        refused = list(store.rejections())
+    assert refused == list(rows.rejections) and refused
+    for row in refused:
+        assert (row.reason, row.program[:9]) == ("nondeterministic", "def f(x):")
+        assert len(set(row.runs[0].split(": ", 1)[1].split(" | "))) > 1
+
+
+def test_a_race_whose_records_are_of_an_older_version_goes_on_and_ends_as_the_other_did(ran: Ran, place: Path):
+    folder = shutil.copytree(ran.folder, place / "older")
+    shutil.rmtree(folder / CHECKPOINTS / checkpoints.name(3))
+    with closing(sqlite3.connect(folder / RECORDS)) as db:
+        db.execute("DROP TABLE evidence")
+        db.execute("PRAGMA user_version = 1")
+    again = race_to_the_end(folder, ran.settings)
+    assert again.tables == ran.tables
+    assert again.rows("evidence") == ran.rows("evidence", step=3) != []
 
 
 def test_a_member_whose_gradient_is_not_finite_is_left_as_it_is_and_reported(verifier):

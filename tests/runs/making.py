@@ -96,7 +96,7 @@ def record(step: int, tasks: int = 6) -> StepRecord:
         step,
         [meeting],
         [task(step, place) for place in range(tasks)],
-        [RejectionRow(step, tasks, 0, "t0", "code_o", 1, "syntax", "line 1", "def", -1.0)],
+        [RejectionRow(step, tasks, 0, "t0", "code_o", 1, "syntax", "line 1", "def", -1.0, "def", ())],
         [AttemptRow(step, 0, "s0", number, "5", "correct", None, "ok", "", 1.0, 7) for number in range(3)],
         [EventRow(step, "teacher", "t0", "t0", f"t0.{step}", "linear", ("t1", "t0"), str(2**64 - step))],
         [AlarmRow(step, 0, "teacher", "effective_size", 1.25, None, "too alike")],

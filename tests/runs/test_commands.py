@@ -93,11 +93,16 @@ def run(tmp_path) -> Path:
         AttemptRow(4, 7, "s0", 0, "the answer\nis 5", "correct", None, "ok", "", 1.0, 7),
     ]
     refused = RejectionRow(4, 8, 0, "t1", "code_i", 2, "forbidden_import", "", f"{HOSTILE}\nimport os", -1.0)
+    ran = RejectionRow(
+        4, 9, 0, "t1", "code_o", 2, "nondeterministic", "", HOSTILE, -1.0,
+        f"def f(x):\n\treturn {{x, '{HOSTILE}'}}",
+        (f"when validated, f(1): ok:{HOSTILE} | ok:2", "when validated, f(2): ok:3"),
+    )  # fmt: skip
     steps[3] = dataclasses.replace(
         steps[3],
         tasks=[*steps[3].tasks, bad],
         attempts=[*steps[3].attempts, *attempts],
-        rejections=[*steps[3].rejections, refused],
+        rejections=[*steps[3].rejections, refused, ran],
     )
     return made(tmp_path / "run", steps)
 
@@ -146,7 +151,7 @@ def test_a_listing_of_nothing_says_so(run, capsys):
 
 def test_rejections_come_with_their_reasons_and_a_count_of_them(run, capsys):
     text = printed(capsys, "tasks", run, "--rejected")
-    assert "6 rejected: syntax 5, forbidden_import 1" in text
+    assert "7 rejected: syntax 5, forbidden_import 1, nondeterministic 1" in text
     assert re.search(r"^5:6 +code_o +t0 +syntax +line 1 *$", text, re.MULTILINE)
     found = answer(capsys, "tasks", run, "--rejected", "--kind", "code_i")
     assert (places(found), found["reasons"]) == (["4:8"], {"forbidden_import": 1})
@@ -168,7 +173,25 @@ def test_a_task_is_shown_whole_with_all_attempts_and_verdicts(run, capsys):
     assert [(each["student"], each["grade"]) for each in found["attempts"]] == [("s0", "correct"), ("s1", "malformed")]
 
 
-def test_a_rejection_is_shown_whole(run, capsys):
+def test_a_rejection_is_shown_with_its_program_and_what_each_run_gave(run, capsys):
+    lines = printed(capsys, "tasks", run, "--show", "4:9").splitlines()
+    assert lines == [
+        "code_o of step 4, place 9, by t1", "rejected: nondeterministic; reward -1", "",
+        "program:", "  def f(x):", f"      return {{x, '{SHOWN}'}}", "",
+        "runs:", f"  when validated, f(1): ok:{SHOWN} | ok:2", "  when validated, f(2): ok:3", "",
+        "proposal:", f"  {SHOWN}",
+    ]  # fmt: skip
+    found = answer(capsys, "tasks", run, "--show", "4:9")["rejection"]
+    assert found["program"].startswith("def f(x):")
+    assert found["runs"] == [f"when validated, f(1): ok:{HOSTILE} | ok:2", "when validated, f(2): ok:3"]
+
+
+def test_a_program_that_was_refused_unrun_says_so(run, capsys):
+    lines = printed(capsys, "tasks", run, "--show", "4:6").splitlines()
+    assert lines[2:] == ["", "program:", "  def", "", "runs:", "  not run", "", "proposal:", "  def"]
+
+
+def test_a_rejection_without_a_program_shows_its_text(run, capsys):
     lines = printed(capsys, "tasks", run, "--show", "4:8").splitlines()
     assert lines == [
         "code_i of step 4, place 8, by t1", "rejected: forbidden_import; reward -1", "", "proposal:",
@@ -176,7 +199,9 @@ def test_a_rejection_is_shown_whole(run, capsys):
     ]  # fmt: skip
 
 
-@pytest.mark.parametrize("words", [["--limit", "100"], ["--rejected"], ["--show", "4:7"], ["--show", "4:8"]])
+@pytest.mark.parametrize(
+    "words", [["--limit", "100"], ["--rejected"], ["--show", "4:7"], ["--show", "4:8"], ["--show", "4:9"]]
+)
 def test_nothing_that_a_model_wrote_reaches_the_terminal_as_it_is(words, run, capsys, monkeypatch):
     monkeypatch.setenv("COLUMNS", "200")
     text = printed(capsys, "tasks", run, *words)
@@ -198,7 +223,7 @@ def test_both_file_formats_hold_the_same_rows_oldest_first(words, run, tmp_path,
     assert len(table) == len(rows) and table[0].keys() == rows[0].keys()
     for mine, theirs in zip(table, rows, strict=True):
         for name, value in theirs.items():
-            if isinstance(value, dict):
+            if isinstance(value, dict | list):
                 assert json.loads(mine[name]) == value
             elif isinstance(value, str):
                 assert mine[name] == value.encode("utf-8", "backslashreplace").decode()

@@ -82,6 +82,12 @@ REJECTIONS = rows_of(
     text=anything,
     reward=numbers,
 )
+REJECTIONS |= st.builds(
+    lambda row, program, runs: replace(row, program=program, runs=tuple(runs)),
+    REJECTIONS,
+    anything,
+    st.lists(anything, max_size=3),
+)
 EVENTS = rows_of(
     EventRow,
     role=names,
@@ -383,6 +389,7 @@ LACKING = {
     "DROP TABLE journal": "journal, journal_steps",
     "DROP TABLE metrics": "browse_metrics, metrics",
     "DROP INDEX browse_tasks": "browse_tasks",
+    "DROP TABLE evidence": "evidence",
     "ALTER TABLE attempts DROP COLUMN tokens": "attempts.tokens",
 }
 
@@ -416,6 +423,7 @@ TAMPERED = {
     "UPDATE tasks SET solved = 'abc'": "no whole number",
     "UPDATE tasks SET depth = x'00'": "no whole number",
     "UPDATE rejections SET reward = 'abc'": "no number",
+    "UPDATE evidence SET runs = '{}'": "JSON that is no list",
     "UPDATE metrics SET value = 'abc'": "no number",
     "UPDATE metrics SET step = 'abc'": "no whole number",
     "UPDATE timings SET seconds = 'abc'": "no number",
@@ -449,6 +457,47 @@ def test_records_that_hold_what_nobody_writes_are_said_to_be_damaged(tmp_path, s
 def test_records_are_not_written_over(store):
     with pytest.raises(RunError, match="is there already"):
         Store.create(store.folder)
+
+
+def old_records(folder: Path) -> Path:
+    """Two steps as version 1 of the records has them: without a table `evidence`."""
+    with Store.create(folder) as store:
+        for step in (1, 2):
+            store.write(record(step))
+    tampered(folder, "DROP TABLE evidence", "PRAGMA user_version = 1")
+    return folder
+
+
+def without_evidence(step: int) -> list[RejectionRow]:
+    return [replace(row, program=None, runs=None) for row in record(step).rejections]
+
+
+def test_records_of_the_first_version_are_read_as_they_are(tmp_path):
+    before = (old_records(tmp_path) / RECORDS).read_bytes()
+    with Store.read(tmp_path) as store:
+        everything(store)
+        assert list(store.rejections()) == [*without_evidence(1), *without_evidence(2)]
+        assert store.rejection(2, 6) == without_evidence(2)[0]
+    assert (tmp_path / RECORDS).read_bytes() == before
+
+
+def test_records_of_the_first_version_are_gone_on_with(tmp_path):
+    with Store.open(old_records(tmp_path)) as store:
+        store.drop_after(1)
+        for step in (2, 3):
+            store.write(record(step))
+    for way in (Store.open, Store.read):
+        with way(tmp_path) as store:
+            expected = [*without_evidence(1), *record(2).rejections, *record(3).rejections]
+            assert list(store.rejections()) == expected
+            assert [row.step for row in store.tasks(limit=1, newest_first=True)] == [3]
+
+
+def test_records_of_the_first_version_that_lack_something_are_damaged_too(tmp_path):
+    tampered(old_records(tmp_path), "DROP TABLE attempts")
+    for way in (Store.open, Store.read):
+        with pytest.raises(RunError, match="is damaged: it has no attempts;"):
+            way(tmp_path)
 
 
 @pytest.mark.parametrize("way", [Store.open, Store.read])

@@ -111,6 +111,7 @@ def _rejection_rows(step: int, scored: Sequence[Scored]) -> list[RejectionRow]:
                 RejectionRow(
                     step, proposal.place, proposal.match, proposal.teacher, proposal.kind, proposal.group,
                     str(rejection.reason), rejection.detail, proposal.sample.text, each.reward,
+                    rejection.program or None, rejection.runs if rejection.program else None,
                 )
             )  # fmt: skip
     return rows

@@ -141,6 +141,9 @@ class Whole:
         yield printable(f"{row.kind} of step {row.step}, place {row.place}, by {row.teacher}")
         if isinstance(row, RejectionRow):
             yield printable(f"rejected: {row.reason}{f', {row.detail}' if row.detail else ''}; reward {row.reward:g}")
+            if row.program is not None:
+                yield from _block("program", row.program)
+                yield from _block("runs", row.runs or "not run")
             yield from _block("proposal", row.text)
             return
         rate = "not attempted" if row.solve_rate is None else f"solved {row.solved} of {row.attempts}"

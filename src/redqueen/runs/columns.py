@@ -11,30 +11,61 @@ from types import NoneType, UnionType
 from typing import Any, get_args, get_origin, get_type_hints
 
 from redqueen.population.board import Meeting
-from redqueen.runs.rows import AlarmRow, AttemptRow, EventRow, Metric, RejectionRow, TaskRow, Timing
+from redqueen.runs.rows import (
+    AlarmRow,
+    AttemptRow,
+    EventRow,
+    EvidenceRow,
+    Metric,
+    RejectionRow,
+    TaskRow,
+    Timing,
+)
 
 TABLES: dict[type, str] = {
     Meeting: "matches",
     TaskRow: "tasks",
     RejectionRow: "rejections",
+    EvidenceRow: "evidence",
     AttemptRow: "attempts",
     EventRow: "events",
     AlarmRow: "alarms",
     Metric: "metrics",
     Timing: "timings",
 }
+BESIDE = {RejectionRow: EvidenceRow}
+"""Rows whose last fields are in a table of their own, under the same step and place."""
 
 
 def insert(db: sqlite3.Connection, rows: Iterable[object]) -> None:
     rows = list(rows)
     if rows:
-        names = [field.name for field in fields(type(rows[0]))]  # pyright: ignore[reportArgumentType]
-        sql = f"INSERT INTO {TABLES[type(rows[0])]} ({columns(type(rows[0]))}) VALUES ({', '.join('?' * len(names))})"
+        made = type(rows[0])
+        names = _own(made)
+        sql = f"INSERT INTO {TABLES[made]} ({_listed(names)}) VALUES ({', '.join('?' * len(names))})"
         db.executemany(sql, ([_encoded(getattr(row, name)) for name in names] for row in rows))
 
 
-def columns(row: type) -> str:
-    return ", ".join(f'"{field.name}"' for field in fields(row))
+def select(row: type, index: str | None = None) -> str:
+    """Everything that rows of this type have, from their table and from the one beside it."""
+    sql = f"SELECT {_listed(_names(row))} FROM {TABLES[row]}"
+    # Named, because without statistics the planner prefers the index of the primary key.
+    sql += f" INDEXED BY {index}" if index is not None else ""
+    return sql + (f" LEFT JOIN {TABLES[BESIDE[row]]} USING (step, place)" if row in BESIDE else "")
+
+
+def _names(row: type) -> list[str]:
+    return [field.name for field in fields(row)]
+
+
+def _own(row: type) -> list[str]:
+    """The fields that are columns of the row's own table."""
+    beside = set(_names(BESIDE[row])) - {"step", "place"} if row in BESIDE else set()
+    return [name for name in _names(row) if name not in beside]
+
+
+def _listed(names: Iterable[str]) -> str:
+    return ", ".join(f'"{name}"' for name in names)
 
 
 def _encoded(value: object) -> object:

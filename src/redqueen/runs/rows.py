@@ -1,7 +1,8 @@
 """What a run records: one frozen row for every table of `records.sqlite`, and all rows of a step together.
 
-A row's fields are its table's columns, in the same order. A step and a place name a proposal for ever, whether it
-became a task or a rejection. What a match came to is `population.board.Meeting`.
+A row's fields are its table's columns, in the same order; what a rejection rests on is in a table of its own. A step
+and a place name a proposal for ever, whether it became a task or a rejection. What a match came to is
+`population.board.Meeting`.
 """
 
 from collections.abc import Mapping, Sequence
@@ -67,6 +68,31 @@ class RejectionRow:
     text: str
     """The teacher's completion."""
     reward: float
+    program: str | None = None
+    """As far as one was read; None where there was none, and in records that were begun before it was kept."""
+    runs: tuple[str, ...] | None = None
+    """What each call of the program gave, in each run that the rejection rests on; empty when it was not run, None
+    where there is no program."""
+
+    @property
+    def evidence(self) -> "EvidenceRow | None":
+        if self.program is None:
+            return None
+        return EvidenceRow(self.step, self.place, self.program, self.runs or ())
+
+
+@dataclass(frozen=True, slots=True)
+class EvidenceRow:
+    """What a rejection rests on.
+
+    A table of its own, since it alone holds what a refused program returned: of one that is not deterministic that may
+    be something else in an equal run. Nothing else in the records depends on it.
+    """
+
+    step: int
+    place: int
+    program: str
+    runs: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,7 +162,7 @@ class Metric:
 
 @dataclass(frozen=True, slots=True)
 class Timing:
-    """What a phase of a step took, by the wall clock: the one table that differs between equal runs."""
+    """What a phase of a step took, by the wall clock: the one table that always differs between equal runs."""
 
     step: int
     phase: str

@@ -11,10 +11,14 @@ from pathlib import Path
 from redqueen.errors import RunError
 from redqueen.runs.sqlite import damaged
 
-VERSION = 1
-"""Of the schema."""
+VERSION = 2
+"""Of the schema. Records of version 1, which have no table `evidence`, are read as they are and get it when they are
+written to."""
 
-_SCHEMA = """
+_EVIDENCE = """TABLE evidence (
+    step INTEGER NOT NULL, place INTEGER NOT NULL, program TEXT NOT NULL, runs TEXT NOT NULL,
+    PRIMARY KEY (step, place))"""
+_SCHEMA = f"""
 CREATE TABLE facts (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
 CREATE TABLE steps (step INTEGER PRIMARY KEY);
 CREATE TABLE matches (
@@ -34,6 +38,7 @@ CREATE TABLE rejections (
     step INTEGER NOT NULL, place INTEGER NOT NULL, match INTEGER NOT NULL, teacher TEXT NOT NULL, kind TEXT NOT NULL,
     group_ INTEGER NOT NULL, reason TEXT NOT NULL, detail TEXT NOT NULL, text TEXT NOT NULL, reward REAL NOT NULL,
     PRIMARY KEY (step, place));
+CREATE {_EVIDENCE};
 CREATE TABLE attempts (
     step INTEGER NOT NULL, place INTEGER NOT NULL, student TEXT NOT NULL, number INTEGER NOT NULL, text TEXT NOT NULL,
     grade TEXT NOT NULL, reason TEXT, status TEXT, detail TEXT NOT NULL, reward REAL NOT NULL, tokens INTEGER NOT NULL,
@@ -71,28 +76,35 @@ def make(db: sqlite3.Connection) -> None:
     db.executescript(f"BEGIN; {_SCHEMA} PRAGMA user_version = {VERSION}; COMMIT;")
 
 
-def check(db: sqlite3.Connection, path: Path) -> None:
-    """Refuse what are not the records of a run, whole and of a version that is known here."""
+def check(db: sqlite3.Connection, path: Path, *, writable: bool = False) -> None:
+    """Refuse what are not the records of a run, whole and of a version that is known here; where they are of an older
+    one, have them look like one of this."""
     [version] = db.execute("PRAGMA user_version").fetchone()
     if version > VERSION:
         raise RunError(
             f"{path} was written by a newer Red Queen (records {version}, this one reads {VERSION})",
             "use that version, or a newer one",
         )
-    if version < VERSION:
+    if version < 1:
         raise RunError(f"{path} does not hold the records of a run", "give the folder of a run")
-    lacking = sorted(_expected() - set(db.execute(_PARTS)))
+    lacking = sorted(_expected(version) - set(db.execute(_PARTS)))
     if whole := [name for name, column in lacking if not column]:
         raise damaged(path, f"it has no {', '.join(whole)}")
     if lacking:
         raise damaged(path, f"it has no {', '.join(map('.'.join, lacking))}")
+    if version < VERSION and writable:
+        db.executescript(f"BEGIN IMMEDIATE; CREATE {_EVIDENCE}; PRAGMA user_version = {VERSION}; COMMIT;")
+    elif version < VERSION:
+        db.execute(f"CREATE TEMP {_EVIDENCE}")  # this connection's own, beside a file that stays as it is
 
 
 @cache
-def _expected() -> frozenset[tuple[str, str]]:
+def _expected(version: int) -> frozenset[tuple[str, str]]:
     db = sqlite3.connect(":memory:")
     try:
         make(db)
+        if version < VERSION:
+            db.execute("DROP TABLE evidence")
         return frozenset(db.execute(_PARTS))
     finally:
         db.close()

@@ -19,7 +19,7 @@ from redqueen.errors import InputError, RunError
 from redqueen.population.board import Meeting, Tally
 from redqueen.population.members import Role
 from redqueen.population.ratings import Result
-from redqueen.runs.columns import HINTS, TABLES, columns, decoder, insert
+from redqueen.runs.columns import HINTS, TABLES, decoder, insert, select
 from redqueen.runs.rows import AlarmRow, AttemptRow, EventRow, Metric, RejectionRow, StepRecord, TaskRow, Timing
 from redqueen.runs.schema import check, make
 from redqueen.runs.sqlite import connect, damaged, readable
@@ -58,7 +58,7 @@ class Store:
         with readable(path):
             db = connect(f"file:{quote(str(path.absolute()))}?mode=rw")
             try:
-                check(db, path)
+                check(db, path, writable=True)
                 db.execute("PRAGMA journal_mode = WAL")
                 db.execute("PRAGMA synchronous = FULL")
             except BaseException:
@@ -129,6 +129,7 @@ class Store:
                 record.matches,
                 record.tasks,
                 record.rejections,
+                [each.evidence for each in record.rejections if each.evidence is not None],
                 record.attempts,
                 record.events,
                 record.alarms,
@@ -390,10 +391,7 @@ class Store:
         index: str | None = None,
     ) -> Iterator[Row]:
         conditions, values = _where(where)
-        sql = f"SELECT {columns(row)} FROM {TABLES[row]}"
-        # Named, because without statistics the planner prefers the index of the primary key.
-        sql += f" INDEXED BY {index}" if index is not None else ""
-        sql += f" {conditions}"
+        sql = f"{select(row, index)} {conditions}"
         sql += f" ORDER BY {order}" if order is not None else ""
         sql += f" LIMIT {limit:d}" if limit is not None else ""
         for found in self._query(sql, HINTS[row], values):

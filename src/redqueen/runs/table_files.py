@@ -75,7 +75,7 @@ def _cell(value: Any) -> Any:
     if isinstance(value, str):
         # A model may write lone surrogates, which are not UTF-8.
         return value.encode("utf-8", "backslashreplace").decode()
-    return json.dumps(value) if isinstance(value, dict) else value
+    return json.dumps(value) if isinstance(value, dict | list | tuple) else value
 
 
 _WRITERS: dict[str, Callable[[Path, type[Row], Iterable[Row]], int]] = {".jsonl": _jsonl, ".parquet": _parquet}
