@@ -223,6 +223,20 @@ def test_the_filters_of_a_report_are_of_what_it_brings(report):
     filtered(report, {})
 
 
+@pytest.mark.parametrize(
+    ("reason", "ran"), [("raises", "when validated, f(1): exc:ValueError in each run"), ("syntax", "not run")]
+)
+def test_a_rejection_opens_with_its_program_and_what_each_run_gave(either, reason, ran):
+    filtered(either, {"rejected": "1", "reason": reason})
+    either.page.get_by_role("button", name=places(either)[0], exact=True).click()
+    expect(either.page.locator("#detail-body h3")).to_have_text(["program", "runs", "proposal"])
+    program, runs, proposal = either.page.locator("#detail-body pre").all_inner_texts()
+    assert program.startswith("def f(") and program in proposal
+    assert runs == ran
+    either.page.keyboard.press("Escape")
+    filtered(either, {})
+
+
 def test_a_task_opens_with_its_program_and_all_attempts(either, recorded):
     place = places(either)[0]
     step, number = map(int, place.split(":"))

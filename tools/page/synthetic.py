@@ -107,8 +107,11 @@ def _step(race: Race, step: int, progress: float, count: int) -> StepRecord:
             reason = REASONS[place // 6 % len(REASONS)]
             text = numbers.choice(race.programs)
             rejections.append(
-                RejectionRow(step, place, match, teacher.member, kind, place // 4, reason, "", text, -1.0)
-            )
+                RejectionRow(
+                    step, place, match, teacher.member, kind, place // 4, reason, "", f"```python\n{text}\n```", -1.0,
+                    text, ("when validated, f(1): exc:ValueError in each run",) if reason == "raises" else (),
+                )
+            )  # fmt: skip
             continue
         row, tried = _task(race, step, place, match, teacher.member, student, kind, progress)
         tasks.append(row)

@@ -112,7 +112,8 @@ RQ.openTask = async (step, place) => {
   const row = found.task || found.rejection;
   const title = `${row.kind} of step ${row.step}, place ${row.place}, by ${RQ.visible(row.teacher)}`;
   if (found.rejection) {
-    open(title, RQ.el("p", {}, `rejected: ${row.reason}${row.detail ? `, ${RQ.visible(row.detail.slice(0, 500))}` : ""}; reward ${RQ.short(row.reward)}`), ...block("proposal", row.text, true));
+    open(title, RQ.el("p", {}, `rejected: ${row.reason}${row.detail ? `, ${RQ.visible(row.detail.slice(0, 500))}` : ""}; reward ${RQ.short(row.reward)}`),
+      ...block("program", row.program, true), ...block("runs", row.runs && (row.runs.length ? row.runs : "not run")), ...block("proposal", row.text, true));
     return;
   }
   const rate = row.attempts ? `solved ${row.solved} of ${row.attempts}` : "not attempted";
