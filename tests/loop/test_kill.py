@@ -4,12 +4,15 @@ import json
 import os
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from kill import Left, Trial
+from runs.making import record
 
 import redqueen
+from redqueen.runs.store import Store
 
 TOOL = Path(__file__).parents[2] / "tools" / "kill" / "kill.py"
 RANDOM, EVERY = 2, 16
@@ -47,6 +50,20 @@ def test_killed_at_a_flush_or_a_rename_it_ends_with_the_same_members_and_records
 
 def test_verdicts_are_not_kept_after_the_last_checkpoint(found):
     assert found["journal"] == 0
+
+
+def test_only_what_refused_programs_returned_may_differ(tmp_path):
+    """A program that is refused as nondeterministic need not return the same in the race that is done again."""
+    [row] = record(1).rejections
+    rows = [row, replace(row, runs=("f(1): ok:1 | ok:2",)), replace(row, program="other"), replace(row, detail="other")]
+    left = []
+    for number, each in enumerate(rows):
+        folder = tmp_path / str(number)
+        (folder / "checkpoints" / "step-000001").mkdir(parents=True)
+        with Store.create(folder) as store:
+            store.write(replace(record(1), rejections=[each]))
+        left.append(Left.of(folder))
+    assert [left[0].differences(each) for each in left] == [[], [], ["evidence"], ["rejections"]]
 
 
 def test_what_differs_is_found():

@@ -61,6 +61,8 @@ every = 3
 lr = 1e-3
 """
 """Every table of the records gets rows, and a checkpoint is pruned."""
+FREE = {("evidence", "runs")}
+"""Columns in which equal races may differ: a refused program that is not deterministic returns something else again."""
 CALLS = ("fsync", "rename", "replace")
 MOST_KILLS = 3
 """Of one race: it must end some day."""
@@ -75,7 +77,7 @@ class Left:
     weights: dict[str, str]
     """Every file of the last checkpoint but its own checksums: the members, the optimiser, the state."""
     tables: dict[str, str]
-    """All of the records but `timings`."""
+    """All of the records but `timings` and what is `FREE`."""
     journal: int
     """Entries of the journal, which a finished race has none of."""
 
@@ -108,9 +110,9 @@ class Trial:
 
 
 def _rows(db: sqlite3.Connection, table: str) -> bytes:
-    columns = len(db.execute(f"SELECT * FROM {table} LIMIT 0").description)
-    order = ", ".join(str(place) for place in range(1, columns + 1))
-    return "\n".join(map(repr, db.execute(f"SELECT * FROM {table} ORDER BY {order}"))).encode()
+    names = [each[0] for each in db.execute(f"SELECT * FROM {table} LIMIT 0").description]
+    columns = ", ".join(f'"{name}"' for name in names if (table, name) not in FREE)
+    return "\n".join(map(repr, db.execute(f"SELECT {columns} FROM {table} ORDER BY {columns}"))).encode()
 
 
 def _sum(data: bytes) -> str:
