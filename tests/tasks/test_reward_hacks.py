@@ -207,7 +207,7 @@ def test_a_table_of_the_shown_pairs_fails_on_the_hidden_ones(verifier, triple):
 TASK_HACKS = {
     "hash order": ("def f(x):\n    return ''.join({'red', 'queen', 'race', 'run', str(x)})", Reason.NONDETERMINISTIC),
     "hash": ("def f(x):\n    return hash(str(x))", Reason.FORBIDDEN_NAME),
-    "hash by a method": ("def f(x):\n    return str(x).__hash__()", Reason.NONDETERMINISTIC),
+    "hash by a method": ("def f(x):\n    return str(x).__hash__() % 2", Reason.FORBIDDEN_NAME),
     "address in a repr": ("def f(x):\n    return repr(object())", Reason.NONDETERMINISTIC),
     "counter": ("calls = [0]\n\ndef f(x):\n    calls[0] += 1\n    return calls[0]", Reason.NONDETERMINISTIC),
     "grows its default": ("def f(x, seen=[]):\n    seen.append(x)\n    return len(seen)", Reason.NONDETERMINISTIC),

@@ -240,8 +240,8 @@ def _model(name: str, folder: Path, **how: Any) -> PreTrainedModel:
         loaded: Any = AutoModelForCausalLM.from_pretrained(
             folder, local_files_only=True, trust_remote_code=False, output_loading_info=True, **how
         )
-    except torch.OutOfMemoryError:
-        raise InputError(f"{name} does not fit into the device's memory", "use a smaller base") from None
+    except (torch.OutOfMemoryError, MemoryError):
+        raise InputError(f"{name} does not fit into the memory", "free some, or use a smaller base") from None
     except _LOADING_ERRORS as error:
         raise InputError(f"{name} cannot be loaded: {one_line(error)}", "get or make its files anew") from None
     model, report = loaded
