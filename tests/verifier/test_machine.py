@@ -43,9 +43,9 @@ def children() -> list[int]:
 
 
 def _is_run(pid: int) -> bool:
-    """Runs have their CPU time limited, zygotes do not."""
+    """Runs may start no further process, zygotes do nothing else."""
     limits = Path(f"/proc/{pid}/limits").read_text()
-    return "unlimited" not in next(line for line in limits.splitlines() if line.startswith("Max cpu time"))
+    return next(line for line in limits.splitlines() if line.startswith("Max processes")).split()[2] == "0"
 
 
 @contextlib.contextmanager

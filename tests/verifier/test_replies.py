@@ -125,8 +125,7 @@ CORE_DUMPED = 0x80
         (signal.SIGABRT, Status.CRASH),
         (signal.SIGBUS, Status.CRASH),
         (signal.SIGVTALRM, Status.TIMEOUT),
-        (signal.SIGXCPU, Status.TIMEOUT),
-        (signal.SIGXCPU | CORE_DUMPED, Status.TIMEOUT),
+        (signal.SIGXCPU, Status.CRASH),
         (signal.SIGKILL, Status.FAULT),
         (wire.NOT_STARTED, Status.FAULT),
         (0 << 8 | 0x7F, Status.NO_RESULT),  # stopped
@@ -148,7 +147,7 @@ def test_the_exit_status_wins_over_a_perfect_reply(mode, wait_status, status):
         ({"spent": True}, Status.TIMEOUT),
         ({"stopped": Stopped.OVERDUE}, Status.FAULT),
     ],
-    ids=["blocks the timers' signals", "overdue"],
+    ids=["out of time", "overdue"],
 )
 def test_a_kill_is_the_machines_unless_we_know_what_it_was_for(how, status):
     job = JOBS[Mode.CALLS]
@@ -162,14 +161,15 @@ def test_where_nothing_contains_a_guest_a_kill_may_be_its_own_doing():
         assert {result.status for result in results} == {status}
 
 
-def test_only_an_end_for_time_in_the_kernel_is_doubted():
-    doubted = [number for number in signal.valid_signals() if ended(b"", number).doubtful]
-    assert doubted == [signal.SIGXCPU]
-    assert not ended(b"", 0).doubtful
+def test_only_an_end_by_the_wider_limit_is_doubted():
+    doubted = [number for number in signal.valid_signals() if ended(b"", number, spent=True).doubtful]
+    assert doubted == [signal.SIGKILL]
+    assert not ended(b"", signal.SIGKILL).doubtful
+    assert not ended(b"", 0, spent=True).doubtful
 
 
 @modes
-@pytest.mark.parametrize("wait_status", [0, signal.SIGKILL, signal.SIGSYS, signal.SIGVTALRM, signal.SIGXCPU])
+@pytest.mark.parametrize("wait_status", [0, signal.SIGKILL, signal.SIGSYS, signal.SIGVTALRM])
 def test_a_flood_is_too_long_wherever_it_was_noticed(mode, wait_status):
     flood = b"x" * (most_bytes(JOBS[mode]) + 1)
     assert statuses(JOBS[mode], ended(flood, wait_status, stopped=Stopped.FLOOD)) == {Status.TOO_LONG}

@@ -1,8 +1,8 @@
 """From an exit status and hostile bytes to results. The host's whole reading of what a guest says.
 
 A flood is a flood; then the exit status wins over the reply, the frame over its content, and a value counts only if
-it is canonical text. How a child died is told by the signal alone, never by how long anything took: each limit has a
-signal of its own, no guest can send itself one, and what no limit explains is the machine's doing (`fault`).
+it is canonical text. How a child died is told by its signal, never by how long anything took: the timers have
+different ones, no guest can send itself any, and a kill that no limit explains is the machine's doing (`fault`).
 """
 
 import os
@@ -20,7 +20,6 @@ _LINE_OVERHEAD = 120
 _DEATHS = frozenset({Status.TIMEOUT, Status.MEMORY, Status.CRASH, Status.VIOLATION, Status.NO_RESULT})
 _SIGNALS = {
     signal.SIGVTALRM: Status.TIMEOUT,
-    signal.SIGXCPU: Status.TIMEOUT,
     signal.SIGSYS: Status.VIOLATION,
     wire.NOT_STARTED: Status.FAULT,
 }
@@ -33,14 +32,14 @@ class Ending:
     wait_status: int
     data: bytes
     spent: bool = False
-    """It has had more CPU time than any timer allows, so it blocks their signals."""
+    """It has had all the CPU time that the second timer allows, which kills."""
     stopped: Stopped | None = None
     """Why the host asked for its end, if it did."""
 
     @property
     def doubtful(self) -> bool:
         """Whether it used up its time in the kernel, where the machine's load has its part in it."""
-        return os.WIFSIGNALED(self.wait_status) and os.WTERMSIG(self.wait_status) == signal.SIGXCPU
+        return os.WIFSIGNALED(self.wait_status) and self._killed and self.spent
 
     @property
     def _killed(self) -> bool:

@@ -4,7 +4,6 @@ A ticket is one job; a run is one child process. A run knows how to write its jo
 """
 
 import marshal
-import math
 import re
 import struct
 from collections.abc import Sequence
@@ -116,11 +115,6 @@ class Run:
         return self.patience * (2.0 * self.ticket.job.limits.cpu_s + 1.0)
 
     @property
-    def most_s(self) -> int:
-        """The kernel's last word, where the guest blocks the signals of the other two."""
-        return math.ceil(self.all_s) + 1
-
-    @property
     def backwards(self) -> bool:
         return self.order % 2 == 1
 
@@ -140,7 +134,6 @@ class Run:
         shut_in = wire.Limits(
             own_limit=_timer(self.own_s),
             all_limit=_timer(self.all_s),
-            seconds=self.most_s,
             memory_bytes=limits.memory_mb << 20,
         )
         asked = wire.Job(

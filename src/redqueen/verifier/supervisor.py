@@ -320,7 +320,10 @@ class Supervisor(threading.Thread):
         """Judge a run whose child is dead: all that it wrote is here, or in its pipe."""
         assert run.channel is not None and run.ended is not None
         run.channel.drain()
-        ending = Ending(run.ended.wait_status, bytes(run.channel.received), run.ended.cpu_s >= run.all_s, run.stopped)
+        # The kernel's own account, to the microsecond, on the clock of the timer that would have killed it.
+        ending = Ending(
+            run.ended.wait_status, bytes(run.channel.received), run.ended.cpu_s > 0.99 * run.all_s, run.stopped
+        )
         results = judge(run.ticket.job, run.token, ending, contained=self.tier is not Tier.NONE)
         self._forget(run)
         self._places = min(self._places + 1, self._most_places)

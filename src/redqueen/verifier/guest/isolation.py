@@ -65,14 +65,14 @@ def die_with_parent():
 def confinement(machine, seccomp):
     """A function that a child calls to shut itself in: False where the machine refused a step.
 
-    Each timer has a signal of its own, so that the exit status says which it was; RLIMIT_CPU, in whole seconds and with
-    SIGKILL, is for a guest that blocks signals. Everything that it needs is made here and bound as a local, because the
-    price of a child is the number of pages that it touches.
+    Each timer has a signal of its own, so that the exit status says which it was, and that of the wider one cannot be
+    blocked. Everything that it needs is made here and bound as a local, because the price of a child is the number of
+    pages that it touches.
     """
     lib = ctypes.PyDLL(None)
     prctl, syscall = lib.prctl, lib.syscall
     create, settime = filters.number("timer_create", machine), filters.number("timer_settime", machine)
-    own_event, all_event = ((ctypes.c_int * 16)(0, 0, number) for number in (signal.SIGVTALRM, signal.SIGXCPU))
+    own_event, all_event = ((ctypes.c_int * 16)(0, 0, number) for number in (signal.SIGVTALRM, signal.SIGKILL))
     own_event_at, all_event_at = ctypes.byref(own_event), ctypes.byref(all_event)
     own_timer, all_timer = ctypes.c_int(), ctypes.c_int()
     own_timer_at, all_timer_at = ctypes.byref(own_timer), ctypes.byref(all_timer)
@@ -81,13 +81,12 @@ def confinement(machine, seccomp):
     no_processes = (0, 0)
 
     def confine(limits, base_memory):
-        own_limit, all_limit, seconds, memory_bytes = limits
+        own_limit, all_limit, memory_bytes = limits
         memory_bytes += base_memory
         setsid()
         refused = prctl(_PR_SET_PDEATHSIG, 9, 0, 0, 0)
         setrlimit(resource.RLIMIT_NPROC, no_processes)
         setrlimit(resource.RLIMIT_AS, (memory_bytes, memory_bytes))
-        setrlimit(resource.RLIMIT_CPU, (seconds, seconds))
         refused |= syscall(create, CLOCK_OWN, own_event_at, own_timer_at)
         refused |= syscall(settime, own_timer, 0, own_limit, None)
         refused |= syscall(create, CLOCK_ALL, all_event_at, all_timer_at)

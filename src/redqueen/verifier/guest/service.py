@@ -174,7 +174,7 @@ def _wake_on_child():
     for fd, place in zip(os.pipe(), (_AWAKE_FD, _WAKE_FD), strict=True):
         os.dup2(fd, place)
         os.set_blocking(place, False)
-    for number in (signal.SIGVTALRM, signal.SIGXCPU, wire.NOT_STARTED):
+    for number in (signal.SIGVTALRM, wire.NOT_STARTED):
         signal.signal(number, signal.SIG_DFL)  # what our host ignores we would ignore
     signal.pthread_sigmask(signal.SIG_SETMASK, [])
     signal.signal(signal.SIGCHLD, lambda *_: None)

@@ -42,8 +42,6 @@ class Limits(NamedTuple):
     """User time, as an itimerspec."""
     all_limit: bytes
     """User and kernel time."""
-    seconds: int
-    """The same once more, rounded up, for a guest that blocks the timers' signals."""
     memory_bytes: int
 
 
