@@ -229,7 +229,7 @@ def test_verify_calls_f_and_prints_one_json_line(redqueen, program):
     assert out.endswith("\n")
     assert out.count("\n") == 1
     answer = json.loads(out)
-    assert list(answer) == ["verdict", "value", "tier", "cpu_ms"]
+    assert list(answer) == ["verdict", "value", "tier", "cpu_ms", "runs"]
     assert (answer["verdict"], answer["value"]) == ("ok:42", "42")
     assert answer["tier"] in ("full", "seccomp")
     assert answer["cpu_ms"] > 0

@@ -106,6 +106,7 @@ class Verify(Configured):
                     "value": result.value,
                     "tier": outcome.tier,
                     "cpu_ms": round(outcome.cpu_ms, 3),
+                    "runs": [run[0].verdict for run in outcome.runs],
                 }
             )
         else:

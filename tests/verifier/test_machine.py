@@ -152,6 +152,17 @@ def test_a_program_that_barely_misses_its_limit_once_gets_its_value(any_verifier
     assert outcome.results[0].verdict == f"ok:{BURNT}"
 
 
+def test_nobody_is_timed_out_before_the_time_is_over_by_the_exact_clock(any_verifier, monkeypatch) -> None:
+    """Ticks that charge a program with others' time: the timer fires far too early, time and again."""
+    from redqueen.verifier.runs import Run
+
+    monkeypatch.setattr(Run, "own_s", property(lambda run: 0.01 * run.patience))
+    burn, loop = any_verifier.run_sync([Job.calls(BURN, ["1_000_000"], limits=LONG), Job.calls(LOOP, ["1"])])
+    assert burn.results[0].verdict == f"ok:{sum(at % 7 for at in range(1_000_000))}"
+    assert loop.results[0].verdict == "timeout"
+    assert loop.cpu_ms >= 2 * 300
+
+
 def test_time_in_the_kernel_ends_a_run_too(any_verifier, monkeypatch) -> None:
     """With no limit of user time to speak of, the wider one is what ends a loop."""
     from redqueen.verifier.runs import Run

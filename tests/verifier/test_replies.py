@@ -73,12 +73,12 @@ ends = st.none() | st.sampled_from(Stopped)
 
 
 @settings(unhurried, max_examples=400)
-@given(st.sampled_from(list(JOBS.values())), replies, wait_statuses, st.booleans(), ends, st.booleans())
-@example(JOBS[Mode.CALLS], f"{TOKEN}\nend\n".encode(), 0, False, None, True)  # head and tail share a newline
-@example(JOBS[Mode.PROGRAM], f"{TOKEN}\n\nend\n".encode(), 0, False, None, True)
-@example(JOBS[Mode.PROGRAM], f"{TOKEN}\nok {'[' * 500}\nend\n".encode(), 0, False, None, True)
-def test_any_ending_comes_to_one_result_per_call(job, data, wait_status, spent, stopped, contained):
-    results = judge(job, TOKEN, Ending(wait_status, data, spent, stopped), contained)
+@given(st.sampled_from(list(JOBS.values())), replies, wait_statuses, st.booleans(), st.booleans(), ends, st.booleans())
+@example(JOBS[Mode.CALLS], f"{TOKEN}\nend\n".encode(), 0, False, False, None, True)  # head and tail share a newline
+@example(JOBS[Mode.PROGRAM], f"{TOKEN}\n\nend\n".encode(), 0, False, False, None, True)
+@example(JOBS[Mode.PROGRAM], f"{TOKEN}\nok {'[' * 500}\nend\n".encode(), 0, False, False, None, True)
+def test_any_ending_comes_to_one_result_per_call(job, data, wait_status, spent, early, stopped, contained):
+    results = judge(job, TOKEN, Ending(wait_status, data, spent, early, stopped), contained)
     assert len(results) == results_wanted(job)
     for result in results:
         assert (result.value is not None) == (result.status is Status.OK)
@@ -165,7 +165,14 @@ def test_only_an_end_by_the_wider_limit_is_doubted():
     doubted = [number for number in signal.valid_signals() if ended(b"", number, spent=True).doubtful]
     assert doubted == [signal.SIGKILL]
     assert not ended(b"", signal.SIGKILL).doubtful
-    assert not ended(b"", 0, spent=True).doubtful
+    assert not ended(b"", 0, spent=True, early=True).doubtful
+
+
+def test_a_timer_that_fires_before_the_time_is_over_is_not_believed():
+    too_soon = [number for number in signal.valid_signals() if ended(b"", number, early=True).too_soon]
+    assert too_soon == [signal.SIGVTALRM]
+    assert ended(b"", signal.SIGVTALRM, early=True).doubtful
+    assert not ended(b"", signal.SIGVTALRM).doubtful
 
 
 @modes

@@ -33,13 +33,24 @@ class Ending:
     data: bytes
     spent: bool = False
     """It has had all the CPU time that the second timer allows, which kills."""
+    early: bool = False
+    """It has not had its limit of CPU time yet, by the exact count: ticks find whoever runs when they come, and may
+    charge a program with what others did in between."""
     stopped: Stopped | None = None
     """Why the host asked for its end, if it did."""
 
     @property
     def doubtful(self) -> bool:
-        """Whether it used up its time in the kernel, where the machine's load has its part in it."""
-        return os.WIFSIGNALED(self.wait_status) and self._killed and self.spent
+        """Whether the machine's load may have a part in it: the time was spent in the kernel, or ticks alone say that
+        it was spent."""
+        if not os.WIFSIGNALED(self.wait_status):
+            return False
+        return (self._killed and self.spent) or self.too_soon
+
+    @property
+    def too_soon(self) -> bool:
+        """Whether the first timer ended it before its time."""
+        return self.early and os.WTERMSIG(self.wait_status) == signal.SIGVTALRM
 
     @property
     def _killed(self) -> bool:

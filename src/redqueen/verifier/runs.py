@@ -20,6 +20,7 @@ from redqueen.verifier.replies import agree, lone_deaths
 from redqueen.verifier.zygotes import Ended, Flavour, Zygote
 
 _READ_HERE_CHARS = 2000
+_TICKS_OFF = 1.1
 _FOR_THE_CHILD = re.compile(r"[{]|set\(\)|inf|nan")
 
 
@@ -106,8 +107,8 @@ class Run:
 
     @property
     def own_s(self) -> float:
-        """Its limit of user time."""
-        return self.patience * self.ticket.job.limits.cpu_s
+        """Its limit of user time, as ticks count it: they may be a few off."""
+        return self.patience * _TICKS_OFF * self.ticket.job.limits.cpu_s
 
     @property
     def all_s(self) -> float:

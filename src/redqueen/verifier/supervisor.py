@@ -41,8 +41,6 @@ elsewhere, is stuck somewhere in the machine."""
 _GRACE_S = 3.0
 """How long a zygote may take to end a run."""
 _CLOSED = "the verifier was closed"
-_DOUBTED = 2
-"""How many times its time limits a run gets when its end is doubted."""
 
 
 class Supervisor(threading.Thread):
@@ -320,18 +318,17 @@ class Supervisor(threading.Thread):
         """Judge a run whose child is dead: all that it wrote is here, or in its pipe."""
         assert run.channel is not None and run.ended is not None
         run.channel.drain()
-        # The kernel's own account, to the microsecond, on the clock of the timer that would have killed it.
-        ending = Ending(
-            run.ended.wait_status, bytes(run.channel.received), run.ended.cpu_s > 0.99 * run.all_s, run.stopped
-        )
+        # The kernel's own account, to the microsecond, on the clock of the timer that kills.
+        spent, early = run.ended.cpu_s > 0.99 * run.all_s, run.ended.cpu_s < run.ticket.job.limits.cpu_s
+        ending = Ending(run.ended.wait_status, bytes(run.channel.received), spent, early, run.stopped)
         results = judge(run.ticket.job, run.token, ending, contained=self.tier is not Tier.NONE)
         self._forget(run)
         self._places = min(self._places + 1, self._most_places)
         fault = run.fault(results)
         if fault is not None:
             self._try_again(run, fault)
-        elif ending.doubtful and run.patience == 1:
-            self._look_again(run.ticket, run.order)
+        elif ending.too_soon or (ending.doubtful and run.patience == 1):
+            self._look_again(run.ticket, run.order, run.patience)
         else:
             run.ticket.cpu_s += run.ended.cpu_s
             run.ticket.own_s += run.ended.own_s
@@ -341,10 +338,10 @@ class Supervisor(threading.Thread):
         for order in run.ticket.take(run.order, results, self.tier):
             self._look_again(run.ticket, order)
 
-    def _look_again(self, ticket: Ticket, order: int) -> None:
-        """Run it once more with longer limits: its end may be the machine's doing in part."""
+    def _look_again(self, ticket: Ticket, order: int, patience: int = 1) -> None:
+        """Run it once more, with limits twice as long: its end may be the machine's doing in part."""
         ticket.doubt(order)
-        self._wait(Run(ticket, Flavour(jobs.HASH_SEEDS[order], modules_for(ticket.job)), order, _DOUBTED))
+        self._wait(Run(ticket, Flavour(jobs.HASH_SEEDS[order], modules_for(ticket.job)), order, 2 * patience))
 
     def _forget(self, run: Run) -> None:
         self._running.pop(run.number, None)
