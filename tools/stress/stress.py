@@ -11,6 +11,7 @@ PYTHONPATH=CHECKOUT/src the same script measures another version of it. Exit sta
 import argparse
 import json
 import platform
+import signal
 import subprocess
 import sys
 from collections.abc import Callable
@@ -94,6 +95,7 @@ def _parser() -> argparse.ArgumentParser:
 
 def main(words: list[str]) -> int:
     asked = _parser().parse_args(words)
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # which a shell has its background jobs ignore
     try:
         return asked.run(asked)
     except UserError as error:
