@@ -21,8 +21,8 @@ from redqueen.verifier.zygotes import Ended, Flavour, Zygote
 
 _READ_HERE_CHARS = 2000
 _TICKS_OFF, _TICKS_OFF_S = 1.15, 0.035
-"""How far ticks may be ahead of the exact clock: they find whoever runs when they come, and short programs beside a long
-one often do not. Where they are further ahead, the run is made again, which costs more than this."""
+"""How far ticks may be ahead of the exact clock: they find whoever runs when they come, which short programs beside a
+long one seldom do. Where they are further ahead, the run is made again, which costs more than this."""
 _FOR_THE_CHILD = re.compile(r"[{]|set\(\)|inf|nan")
 
 
