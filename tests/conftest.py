@@ -43,7 +43,7 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
 @pytest.fixture
 def redqueen(capsys: pytest.CaptureFixture[str]) -> Callable[..., tuple[int, str, str]]:
     """The command line in this process: its exit status, and what it wrote to both streams."""
-    from redqueen.cli import main
+    from redqueen.commands.main import main
 
     def run(*words: object) -> tuple[int, str, str]:
         status = main([*map(str, words)])

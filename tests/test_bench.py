@@ -9,7 +9,7 @@ import pytest
 
 from redqueen.bench import soak, verifier
 from redqueen.bench.programs import PROGRAMS
-from redqueen.cli import main
+from redqueen.commands.main import main
 from redqueen.errors import Fault
 from redqueen.settings import Config
 from redqueen.verifier import Job, LocalVerifier

@@ -15,10 +15,10 @@ from hypothesis import strategies as st
 from learn import run
 from pretrain import Document, make_tokenizer, propose, solve, train
 
-from redqueen.cli import main
-from redqueen.config import load as load_settings
+from redqueen.commands.main import main
 from redqueen.engine import LocalEngine, load
 from redqueen.engine.pull import EMBEDDED
+from redqueen.settings import load as load_settings
 from redqueen.tasks.code import CodeTask
 from redqueen.tasks.library import read_seeds
 from redqueen.tasks.protocol import Attempt, Rejection

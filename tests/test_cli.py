@@ -15,9 +15,11 @@ from pathlib import Path
 import pytest
 
 from redqueen import __version__
-from redqueen.cli import COMMANDS, main, printable
-from redqueen.command import Configured
-from redqueen.config import keys
+from redqueen.commands.command import Configured
+from redqueen.commands.index import COMMANDS
+from redqueen.commands.main import main
+from redqueen.console import printable
+from redqueen.settings import keys
 
 REDQUEEN = [sys.executable, "-m", "redqueen"]
 
@@ -83,7 +85,7 @@ def test_help_lists_every_command(redqueen):
 def test_help_comes_without_torch_or_the_verifier():
     code = """
 import sys
-from redqueen.cli import main
+from redqueen.commands.main import main
 main(["--help"])
 print([name for name in ("torch", "redqueen.verifier") if name in sys.modules])
 """

@@ -10,15 +10,15 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from redqueen.config import dump, load, open_engine, place, presets
 from redqueen.engine.shapes import random_base
 from redqueen.errors import ConfigError
 from redqueen.evolution.fitness import FITNESS
 from redqueen.evolution.selection import SELECTION
 from redqueen.population.matchmaking import MATCHMAKERS
 from redqueen.population.results import Rule
-from redqueen.settings import (
-    Config,
+from redqueen.resources import open_engine, place
+from redqueen.settings import Config, dump, load, presets
+from redqueen.settings.models import (
     EngineConfig,
     EvolutionConfig,
     MatchConfig,
@@ -26,7 +26,7 @@ from redqueen.settings import (
     RlConfig,
     VerifierConfig,
 )
-from redqueen.toml import to_toml
+from redqueen.settings.toml import to_toml
 
 
 def written(folder: Path, text: str) -> str:

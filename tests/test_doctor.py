@@ -12,11 +12,11 @@ import torch
 from rich.console import Console
 from transformers import Gemma3TextConfig, LlamaConfig, PreTrainedConfig, Qwen2MoeConfig
 
-from redqueen.cli import main
-from redqueen.doctor import FIT_MEMBERS, FIT_RANKS, Checkup, Device, Machine, Missing, check, check_base
+from redqueen.commands.main import main
 from redqueen.engine import memory, shapes
 from redqueen.engine.local import LocalEngine
-from redqueen.settings import EngineConfig, VerifierConfig
+from redqueen.settings.models import EngineConfig, VerifierConfig
+from redqueen.training.doctor import FIT_MEMBERS, FIT_RANKS, Checkup, Device, Machine, Missing, check, check_base
 from redqueen.verifier import Examination, LocalVerifier, Refusal, Tier
 
 

@@ -21,7 +21,6 @@ from hypothesis import strategies as st
 from loop.making import race_to_the_end, settings
 from rich.console import Console
 
-from redqueen.config import dump, load
 from redqueen.engine import LocalEngine, Sample, SampleRequest, Stop
 from redqueen.engine.pull import EMBEDDED, Embedded
 from redqueen.errors import InputError
@@ -29,7 +28,7 @@ from redqueen.exam.exam import Answers, examine
 from redqueen.exam.figures import Figures, Interval, figures, gain, parts, pass_at, scores
 from redqueen.exam.named import exam_file, usual_exam
 from redqueen.exam.sitting import sit
-from redqueen.settings import Config
+from redqueen.settings import Config, dump, load
 from redqueen.tasks.code import CodeTask
 from redqueen.tasks.library import ExamTask, read_exam, read_held_out, validated_exam
 from redqueen.tasks.protocol import Form

@@ -6,14 +6,13 @@ from random import Random
 
 import pytest
 
-from redqueen import simulate
-from redqueen.cli import main
-from redqueen.config import load
+from redqueen.commands.main import main
 from redqueen.errors import ConfigError, InputError
 from redqueen.evolution.replacement import Event
 from redqueen.population.members import Member, Role
-from redqueen.settings import Config
-from redqueen.simulate import kendall
+from redqueen.settings import Config, load
+from redqueen.training import simulate
+from redqueen.training.simulate import kendall
 
 
 @pytest.fixture(scope="module")

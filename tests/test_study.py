@@ -28,17 +28,17 @@ from study.races import Heard, Progress
 from study.sitting import Examinee, Sitting, chosen, exam_figures
 from study.sweep import Swept, best, sweep
 
-from redqueen.cli import main as redqueen
-from redqueen.config import dump, load, open_engine
+from redqueen.analysis.intervals import student_t
+from redqueen.analysis.quarters import Series
+from redqueen.analysis.resampling import Interval
+from redqueen.commands.main import main as redqueen
 from redqueen.errors import InputError
 from redqueen.exam.exam import Answers
-from redqueen.measure.resampling import Interval
+from redqueen.phases.view import Quiet
+from redqueen.resources import open_engine
 from redqueen.runs import checkpoints
-from redqueen.runs.intervals import student_t
-from redqueen.runs.quarters import Series
-from redqueen.runs.run import CHECKPOINTS
-from redqueen.runs.summary import REPORT
-from redqueen.terminal import Quiet
+from redqueen.runs.run import CHECKPOINTS, REPORT
+from redqueen.settings import dump, load
 from redqueen.training import train as training
 
 TABLES = ("matches", "tasks", "rejections", "attempts", "events")

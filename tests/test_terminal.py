@@ -11,20 +11,9 @@ from hypothesis import strategies as st
 from rich.cells import cell_len
 from rich.console import Console
 
-from redqueen.terminal import (
-    HardTask,
-    Live,
-    MemberLine,
-    Pace,
-    Plain,
-    Quiet,
-    StepSummary,
-    View,
-    cut,
-    open_view,
-    span_text,
-    step_line,
-)
+from redqueen.console import cut, span_text
+from redqueen.phases.view import HardTask, MemberLine, Quiet, StepSummary, View
+from redqueen.ui.live import Live, Pace, Plain, open_view, step_line
 
 CSI = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
 HOSTILE = "\x1b]0;owned\x07\x1b[2J\x9b31m[red]x[/red] :skull: \u202eabc\r\x08\u2028[link=file:///etc]y[/link]"

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from redqueen.errors import ConfigError
-from redqueen.trackers import TRACKERS, close_trackers, log_to, open_trackers
+from redqueen.ui.trackers import TRACKERS, close_trackers, log_to, open_trackers
 
 CONFIG = {"engine": {"base": "tiny", "rank": 4}}
 
@@ -212,7 +212,7 @@ def test_a_tracker_that_cannot_be_opened_is_one_line_and_closes_the_others(run, 
 
     monkeypatch.setitem(TRACKERS, "trackio", lambda *_: sound)
     monkeypatch.setitem(TRACKERS, "wandb", fail)
-    monkeypatch.setattr("redqueen.trackers._import", lambda name: None)
+    monkeypatch.setattr("redqueen.ui.trackers._import", lambda name: None)
     with pytest.raises(ConfigError, match="wandb cannot be opened: no such project; mend it"):
         open_trackers(["trackio", "wandb"], run, "tests", "r", CONFIG)
     assert sound.closed == 1

@@ -25,13 +25,13 @@ from study.sitting import BARE, Sitting, exam_figures
 from study.sweep import FIRST_SEED, sweep
 
 from redqueen.bench.workload import device_name, machine_name
-from redqueen.config import load, place
+from redqueen.console import span_text
 from redqueen.errors import InputError, UserError
 from redqueen.exam.exam import Answers
 from redqueen.exam.named import usual_exam
-from redqueen.runs.whole import write_text
-from redqueen.settings import Config
-from redqueen.terminal import span_text
+from redqueen.resources import place
+from redqueen.runs.atomic import write_text
+from redqueen.settings import Config, load
 from redqueen.training import arms
 
 ARMS = (POPULATION, "1t1s", "single", "single-wide", "no-evolution", "random-matching", "frozen-teachers")

@@ -2,6 +2,6 @@
 
 import sys
 
-from redqueen.cli import main
+from redqueen.commands.main import main
 
 sys.exit(main())

@@ -20,12 +20,12 @@ from redqueen.phases.propose import propose, verify
 from redqueen.phases.race import Race
 from redqueen.phases.solve import grade, solve
 from redqueen.phases.state import State
+from redqueen.phases.view import View
 from redqueen.population.matchmaking import schedule
 from redqueen.population.play import play
 from redqueen.runs.rows import StepRecord
 from redqueen.runs.run import Run
-from redqueen.terminal import View
-from redqueen.trackers import Tracker, log_to
+from redqueen.ui.trackers import Tracker, log_to
 
 
 class Stopped(Exception):

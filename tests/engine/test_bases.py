@@ -34,7 +34,7 @@ from transformers import (
     T5Config,
 )
 
-from redqueen.cli import main
+from redqueen.commands.main import main
 from redqueen.engine import pull as pulling
 from redqueen.engine.base import Base, load
 from redqueen.engine.pull import KNOWN, Known, pull
@@ -654,7 +654,7 @@ def test_a_server_that_knows_no_ranges_sends_all_again(tiny, index):
 
 PULL = """
 import json, sys
-from redqueen.cli import main
+from redqueen.commands.main import main
 from redqueen.engine import pull
 from redqueen.engine.pull import KNOWN, Known
 pull.TIMEOUT_S = 600  # the server stalls until it is told to go on
@@ -794,7 +794,7 @@ def test_the_list_says_what_is_here(tiny, capsys):
 
 
 def test_the_list_comes_without_torch():
-    code = "import sys; from redqueen.cli import main; main(['base', 'list']); print('torch' in sys.modules)"
+    code = "import sys; from redqueen.commands.main import main; main(['base', 'list']); print('torch' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stdout.endswith("False\n")
 
 

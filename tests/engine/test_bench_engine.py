@@ -8,10 +8,11 @@ import torch
 
 from redqueen.bench import engine as bench
 from redqueen.bench import engine_peers, members, workload
-from redqueen.cli import main
-from redqueen.config import load, open_engine
+from redqueen.commands.main import main
 from redqueen.engine import memory
-from redqueen.settings import EngineConfig
+from redqueen.resources import open_engine
+from redqueen.settings import load
+from redqueen.settings.models import EngineConfig
 
 CPU = torch.device("cpu")
 ON_CPU = EngineConfig(device="cpu")

@@ -7,10 +7,10 @@ import math
 import numpy as np
 import pytest
 
+from redqueen.analysis.resampling import DRAWS, Interval, between, paired, pass_at, resamples
 from redqueen.errors import InputError
 from redqueen.evals.answers import GREEDY, SETTINGS, Answer, Kept, settle
 from redqueen.evals.figures import Sheet, majority, score, sheet
-from redqueen.measure.resampling import DRAWS, Interval, between, paired, pass_at, resamples
 from redqueen.runs import benchmarks
 from redqueen.runs.benchmarks import Result
 

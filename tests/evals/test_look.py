@@ -4,12 +4,12 @@ import pytest
 import torch
 from loop.making import race_to_the_end, settings
 
-from redqueen.cli import main
-from redqueen.config import dump
+from redqueen.commands.main import main
 from redqueen.errors import InputError
 from redqueen.runs import checkpoints
 from redqueen.runs.run import CHECKPOINTS
 from redqueen.runs.store import Store
+from redqueen.settings import dump
 from redqueen.training.train import read_rules
 
 STEPS = 2

@@ -9,6 +9,7 @@ import pytest
 import torch
 from rich.console import Console
 
+from redqueen.console import Progress
 from redqueen.engine.protocol import MemberState
 from redqueen.errors import InputError
 from redqueen.evals.benchmarks import BENCHMARKS
@@ -18,7 +19,6 @@ from redqueen.evals.protocol import Item
 from redqueen.evals.report import BARE, SPARE, Report, measured, rival
 from redqueen.evals.sitting import fingerprint
 from redqueen.exam.examinees import Examinees, Group
-from redqueen.fitting import Progress
 from redqueen.population.members import Role
 
 STATE = MemberState(4, 8.0, {"q": (torch.ones(4, 3), torch.ones(3, 4))})

@@ -17,7 +17,7 @@ from redqueen.evolution.variation import OPERATORS, Kind, Operator, child
 from redqueen.population.board import Board, Meeting
 from redqueen.population.members import Birth, Member, Population, Role, founders
 from redqueen.population.ratings import Result
-from redqueen.settings import EvolutionConfig
+from redqueen.settings.models import EvolutionConfig
 
 
 def an_event(dead: str, child: str, operator: str, *parents: str, seed: int = 7) -> Event:

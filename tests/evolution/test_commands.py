@@ -8,7 +8,7 @@ import pytest
 import torch
 from engine import tiny
 
-from redqueen.cli import main
+from redqueen.commands.main import main
 from redqueen.engine import peft
 from redqueen.evolution.variation import OPERATORS, child, find
 

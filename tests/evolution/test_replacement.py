@@ -13,7 +13,7 @@ from redqueen.evolution.replacement import FRESH, Event, apply, due, plan
 from redqueen.population.board import Board
 from redqueen.population.members import Birth, Member, Population, Role, founders
 from redqueen.population.ratings import PRIOR, SIGMA, Rating
-from redqueen.settings import EvolutionConfig
+from redqueen.settings.models import EvolutionConfig
 
 
 @dataclass(frozen=True)

@@ -91,7 +91,7 @@ def test_children_learn_on(found):
 def test_the_report_is_plain_json_and_renders(found, capsys):
     import json
 
-    from redqueen.command import show
+    from redqueen.console import show
 
     show(found, as_json=True)
     answer = json.loads(capsys.readouterr().out)

@@ -14,18 +14,18 @@ from tokenizers import Tokenizer, decoders, models, pre_tokenizers
 from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
 from transformers.utils import logging
 
-from redqueen.config import open_engine
 from redqueen.engine.local import LocalEngine
 from redqueen.engine.protocol import MemberState, SampleRequest, Trajectory
 from redqueen.evolution import variation
 from redqueen.loop import Clock
 from redqueen.phases.race import Race
 from redqueen.phases.state import State
+from redqueen.phases.view import Quiet
+from redqueen.resources import open_engine
 from redqueen.runs import checkpoints
 from redqueen.runs.run import CHECKPOINTS
 from redqueen.runs.store import RECORDS
 from redqueen.settings import Config
-from redqueen.terminal import Quiet
 from redqueen.training.train import adapters, new_state, open_guards, open_race, open_seeds, train
 from redqueen.verifier import Verifier
 

@@ -7,6 +7,8 @@ from typing import Any
 import torch
 
 from loop.making import Shelf
+from redqueen.analysis.coverage import Coverage
+from redqueen.analysis.watch import Watch
 from redqueen.engine.protocol import (
     Done,
     MemberState,
@@ -19,8 +21,6 @@ from redqueen.engine.protocol import (
     Trajectory,
     UpdateStats,
 )
-from redqueen.measure.coverage import Coverage
-from redqueen.measure.watch import Watch
 from redqueen.phases.journal import Journal
 from redqueen.phases.race import Posed, Proposal, Race, Try
 from redqueen.phases.state import Health, State

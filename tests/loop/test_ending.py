@@ -10,13 +10,13 @@ from pathlib import Path
 import pytest
 
 from loop.making import settings
-from redqueen import arguments
-from redqueen.cli import COMMANDS, main
-from redqueen.config import dump, load
-from redqueen.runs.summary import REPORT
-from redqueen.settings import Config
+from redqueen.commands import arguments
+from redqueen.commands.index import COMMANDS
+from redqueen.commands.main import main
+from redqueen.commands.train import advice, program
+from redqueen.runs.run import REPORT
+from redqueen.settings import Config, dump, load
 from redqueen.training import arms
-from redqueen.training.commands import advice, program
 from redqueen.training.train import Reached
 
 TITLES = ("Members, by their last quarter (step 2)", "First quarter -> last quarter")

@@ -8,8 +8,8 @@ import pytest
 from loop.scripted import Script, race, riddle, state, tries
 from redqueen.phases.judge import score
 from redqueen.phases.learn import Learned, entropy, learn, lessons
-from redqueen.phases.race import SOLO
 from redqueen.phases.state import Health
+from redqueen.population.members import SOLO
 from redqueen.rl.batch import MIN_ROWS
 
 

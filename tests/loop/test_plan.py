@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from kill import SETTINGS, Left
 
-from redqueen.cli import main
+from redqueen.commands.main import main
 from redqueen.evolution.retention import CONTROLS
 from redqueen.population.members import restore
 from redqueen.runs import checkpoints

@@ -27,18 +27,17 @@ from loop.making import (
     settings,
     untouched,
 )
+from redqueen.analysis.watch import EFFECTIVE_SIZE, Watch
 from redqueen.engine.local import LocalEngine
 from redqueen.engine.protocol import ScoreRequest
 from redqueen.loop import one_step
-from redqueen.measure.watch import EFFECTIVE_SIZE, Watch
 from redqueen.phases import evolve as evolving
-from redqueen.phases.race import SOLO
-from redqueen.population.members import Role
+from redqueen.population.members import SOLO, Role
 from redqueen.rl.rewards import STUDENT
 from redqueen.runs import checkpoints
 from redqueen.runs.run import CHECKPOINTS
 from redqueen.runs.store import RECORDS, Store
-from redqueen.settings import MIN_ROWS
+from redqueen.settings.models import MIN_ROWS
 from redqueen.tasks.code import CodeDraft
 from redqueen.tasks.guards import Guards, read_patterns, set_aside
 from redqueen.tasks.protocol import VOID_ATTEMPT

@@ -5,11 +5,11 @@ import asyncio
 import torch
 
 from loop.making import at_the_start, clock, settings
-from redqueen.config import open_engine
 from redqueen.engine.corner import Corner
 from redqueen.evolution import variation
 from redqueen.loop import one_step
 from redqueen.phases.journal import Forgetful
+from redqueen.resources import open_engine
 from redqueen.training.train import adapters, new_state, open_guards, open_race, open_seeds
 
 SEEDS = (1, 2)

@@ -11,11 +11,11 @@ from pathlib import Path
 import pytest
 from kill import SETTINGS, Left
 
-from redqueen.cli import main
+from redqueen.commands.main import main
+from redqueen.phases.view import Quiet
 from redqueen.runs import checkpoints
 from redqueen.runs.run import CHECKPOINTS, Run
 from redqueen.runs.store import Store
-from redqueen.terminal import Quiet
 from redqueen.training.train import heeding_signals
 
 
@@ -41,8 +41,8 @@ def go_on(file: Path, folder: Path, *more: str) -> Left:
 
 HELD = """
 import sys
-from redqueen.cli import main
-from redqueen.terminal import Plain
+from redqueen.commands.main import main
+from redqueen.ui.live import Plain
 
 shown = Plain.step_done
 
@@ -93,7 +93,7 @@ def test_a_signal_saves_the_last_whole_step_and_the_race_goes_on_from_there(
 TWICE = """
 import signal
 from rich.console import Console
-from redqueen.terminal import Plain
+from redqueen.ui.live import Plain
 from redqueen.training.train import heeding_signals
 
 with heeding_signals(Plain(Console())) as stopping:

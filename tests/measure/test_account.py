@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from hypothesis import given
 from hypothesis import strategies as st
 
-from redqueen.measure.account import Counted, Usage
+from redqueen.analysis.account import Counted, Usage
 from redqueen.verifier import Job, Outcome
 
 usages = st.builds(Usage, *[st.integers(0, 10**12)] * 3)

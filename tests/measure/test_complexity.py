@@ -18,8 +18,8 @@ from radon.complexity import add_inner_blocks
 from radon.raw import analyze
 from radon.visitors import Class, ComplexityVisitor
 
+from redqueen.analysis.complexity import Complexity, complexity, cyclomatic, depth, of_task, variables
 from redqueen.errors import Fault
-from redqueen.measure.complexity import Complexity, complexity, cyclomatic, depth, of_task, variables
 from redqueen.tasks.code.examples import PROPOSALS
 from redqueen.tasks.code.pairs import parse_pair
 from redqueen.tasks.code.program import MAX_PROGRAM_CHARS, parse_source

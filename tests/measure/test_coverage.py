@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from redqueen.measure.complexity import Complexity, of_task
-from redqueen.measure.coverage import CELLS_PER_LABEL, Coverage, cell, place
+from redqueen.analysis.complexity import Complexity, of_task
+from redqueen.analysis.coverage import CELLS_PER_LABEL, Coverage, cell, place
 from redqueen.tasks.code.descriptor import _COMMON, _CONTROL, _RARE
 from redqueen.tasks.code.seeds import SEEDS
 from redqueen.tasks.protocol import Task

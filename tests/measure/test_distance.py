@@ -10,10 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import Tensor
 
-from redqueen.engine.local import LocalEngine
-from redqueen.engine.protocol import MemberState, ScoreRequest
-from redqueen.errors import InputError
-from redqueen.measure.distance import (
+from redqueen.analysis.distance import (
     Probe,
     effective_size,
     function_distances,
@@ -23,6 +20,9 @@ from redqueen.measure.distance import (
     weight_cosines,
     weight_distances,
 )
+from redqueen.engine.local import LocalEngine
+from redqueen.engine.protocol import MemberState, ScoreRequest
+from redqueen.errors import InputError
 
 SHAPES = {"q": (5, 7), "down": (9, 4)}
 seeds = st.integers(0, 10_000)

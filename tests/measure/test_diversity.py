@@ -9,7 +9,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from redqueen.measure.diversity import ENOUGH_TASKS, Spread, entropy, take, variety
+from redqueen.analysis.diversity import ENOUGH_TASKS, Spread, entropy, take, variety
 from redqueen.population.members import Role, founders
 from redqueen.tasks.code import SEEDS, CodeTask
 

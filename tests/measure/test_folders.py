@@ -12,13 +12,13 @@ from engine.test_bases import TEMPLATE, TOKENS, tokenizer
 from rich.console import Console
 from transformers import LlamaConfig, LlamaForCausalLM
 
-from redqueen.cli import main
+from redqueen.analysis.folders import Comparison, compare
+from redqueen.commands.main import main
 from redqueen.engine.base import load as load_base
 from redqueen.engine.local import LocalEngine
 from redqueen.engine.peft import save
 from redqueen.engine.protocol import MemberState
-from redqueen.measure.folders import Comparison, compare
-from redqueen.settings import EngineConfig
+from redqueen.settings.models import EngineConfig
 
 CPU = EngineConfig(device="cpu", rows=8)
 

@@ -5,8 +5,8 @@ import math
 
 import pytest
 
-from redqueen.measure.diversity import ENOUGH_TASKS, Diversity, Spread, Variety
-from redqueen.measure.watch import Alarm, Watch, collapsed, restore
+from redqueen.analysis.diversity import ENOUGH_TASKS, Diversity, Spread, Variety
+from redqueen.analysis.watch import Alarm, Watch, collapsed, restore
 from redqueen.population.members import Role
 
 VARIED = Variety(100, math.log2(3), 3.0)

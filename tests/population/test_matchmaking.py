@@ -20,7 +20,8 @@ from redqueen.population.members import Population, founders
 from redqueen.population.play import KindOutcome, Outcome, play
 from redqueen.population.ratings import Rating, expected
 from redqueen.population.results import TaskScore
-from redqueen.settings import Config, MatchConfig, PopulationConfig
+from redqueen.settings import Config
+from redqueen.settings.models import MatchConfig, PopulationConfig
 
 SHAPES = list(product(range(1, 10), repeat=2))
 

@@ -14,9 +14,9 @@ from look import watching
 from playwright.sync_api import Browser, expect
 from synthetic import make, records
 
-from redqueen.cli import main
+from redqueen.commands.main import main
 from redqueen.runs.store import Store
-from redqueen.terminal import MEMBER_HEADS
+from redqueen.ui.live import MEMBER_HEADS
 from report.conftest import MEMBERS, STEPS, TASKS
 
 pytestmark = pytest.mark.usefixtures("browser")
@@ -468,7 +468,8 @@ def test_reports_need_a_name_and_a_run(recorded, tmp_path, capsys):
     command = [
         sys.executable,
         "-c",
-        "import sys; sys.modules['plotly'] = None\nfrom redqueen.cli import main\nsys.exit(main(sys.argv[1:]))",
+        "import sys; sys.modules['plotly'] = None\n"
+        "from redqueen.commands.main import main\nsys.exit(main(sys.argv[1:]))",
     ]
     said = subprocess.run([*command, "report", str(recorded)], capture_output=True, text=True)
     assert said.returncode == 2

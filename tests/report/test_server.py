@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 from starlette.testclient import TestClient
 
-from redqueen.cli import main
-from redqueen.report.server import Address, application
+from redqueen.commands.main import main
 from redqueen.runs.store import Store
+from redqueen.ui.page.server import Address, application
 
 QUESTIONS = (
     "",

@@ -6,12 +6,12 @@ from pathlib import Path
 import pytest
 from synthetic import make, records
 
+from redqueen.analysis.browse import Filters
+from redqueen.analysis.intervals import estimate
 from redqueen.errors import InputError
 from redqueen.population.board import Board
-from redqueen.report import views
-from redqueen.runs.browse import Filters
-from redqueen.runs.intervals import estimate
 from redqueen.runs.store import Store
+from redqueen.ui.page import views
 from report.conftest import STEPS, TASKS
 
 

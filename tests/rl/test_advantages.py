@@ -17,7 +17,7 @@ from redqueen.errors import Fault
 from redqueen.rl.advantages import ESTIMATORS, Rewarded
 from redqueen.rl.advantages.groups import FLOOR
 from redqueen.rl.advantages.reinforce_pp import CLIP
-from redqueen.settings import RlConfig
+from redqueen.settings.models import RlConfig
 
 EVERY = sorted(ESTIMATORS)
 PER_PROMPT = [name for name in EVERY if ESTIMATORS[name].per_prompt]

@@ -13,20 +13,22 @@ import torch
 from engine import tiny
 from transformers import AutoModelForCausalLM
 
-from redqueen import arguments
-from redqueen.command import Command
-from redqueen.config import dump, load
+from redqueen.analysis.compare import arm_names
+from redqueen.analysis.intervals import half_width, student_t
+from redqueen.commands import arguments
+from redqueen.commands.command import Command
+from redqueen.commands.compare import Compare
+from redqueen.commands.export import Export
+from redqueen.commands.tasks import Tasks
 from redqueen.engine import peft
 from redqueen.errors import RedQueenError, UserError
 from redqueen.population.board import Meeting
 from redqueen.population.members import Birth, Member, Population, Role
 from redqueen.population.ratings import Rating, Result
 from redqueen.runs import checkpoints
-from redqueen.runs.commands import Compare, Export, Tasks
-from redqueen.runs.compare import arm_names
-from redqueen.runs.intervals import half_width, student_t
 from redqueen.runs.rows import AttemptRow, Metric, RejectionRow, StepRecord
 from redqueen.runs.store import Store
+from redqueen.settings import dump, load
 from runs.making import record, task
 
 POPULATION = Population(
@@ -234,7 +236,7 @@ def test_both_file_formats_hold_the_same_rows_oldest_first(words, run, tmp_path,
 
 def test_more_rows_than_a_group_are_written(run, tmp_path, capsys, monkeypatch):
     parquet = pytest.importorskip("pyarrow.parquet", reason="pyarrow is not installed (the parquet extra)")
-    monkeypatch.setattr("redqueen.runs.table_files.AT_ONCE", 4)
+    monkeypatch.setattr("redqueen.analysis.table_files.AT_ONCE", 4)
     assert answer(capsys, "tasks", run, "--to", tmp_path / "out.parquet")["rows"] == 31
     file = parquet.ParquetFile(tmp_path / "out.parquet")
     assert (file.metadata.num_rows, file.metadata.num_row_groups) == (31, 8)

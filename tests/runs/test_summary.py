@@ -11,16 +11,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.cells import cell_len
 
-from redqueen.config import load
+from redqueen.analysis.quarters import Series, quarters
+from redqueen.analysis.summary import MOST_MEMBERS, Summary, summarise, write_report
 from redqueen.errors import RunError
 from redqueen.population.board import Meeting
 from redqueen.population.members import Birth, Member, Population, Role, founders
 from redqueen.population.ratings import Rating, Result
-from redqueen.runs.quarters import Series, quarters
+from redqueen.runs.atomic import leftover
 from redqueen.runs.rows import EventRow, Metric, StepRecord
+from redqueen.runs.run import REPORT
 from redqueen.runs.store import Store
-from redqueen.runs.summary import MOST_MEMBERS, REPORT, Summary, summarise, write_report
-from redqueen.runs.whole import leftover
+from redqueen.settings import load
 from runs.making import task
 
 STEPS = 8

@@ -14,8 +14,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from redqueen.analysis.complexity import of_task
 from redqueen.errors import ConfigError
-from redqueen.measure.complexity import of_task
 from redqueen.tasks import Reason, Rejection, Task, all_kinds
 from redqueen.tasks.archive import Archive, Entry, Trivial
 from redqueen.tasks.code import SEEDS, CodeTask

@@ -24,18 +24,18 @@ import torch
 from chains import level
 from evaluate import Result, examine, uniform_tasks
 
-from redqueen.config import load, open_engine, open_verifier
+from redqueen.analysis.intervals import half_width
 from redqueen.engine.local import LocalEngine
 from redqueen.engine.protocol import MemberState
 from redqueen.errors import InputError
+from redqueen.phases.view import Quiet
 from redqueen.population.members import Role, founders
+from redqueen.resources import open_engine, open_verifier
 from redqueen.runs.checkpoints import load as load_checkpoint
 from redqueen.runs.checkpoints import newest
-from redqueen.runs.intervals import half_width
 from redqueen.runs.rows import TaskRow
 from redqueen.runs.store import Store
-from redqueen.settings import Config
-from redqueen.terminal import Quiet
+from redqueen.settings import Config, load
 from redqueen.training import arms
 from redqueen.training.train import train
 from redqueen.verifier import Verifier

@@ -150,7 +150,7 @@ class Races:
             os.dup2(out, 2)
             _tell_phases(log)
             prepare()
-            from redqueen.cli import main
+            from redqueen.commands.main import main
 
             status = main(self.command(folder)) or 0
         except SystemExit as end:
@@ -193,7 +193,7 @@ class Races:
 
 def _tell_phases(log: Path) -> None:
     """Have the view write down every phase as it begins."""
-    from redqueen.terminal import Quiet
+    from redqueen.phases.view import Quiet
 
     file = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
     Quiet.phase = lambda self, step, phase: os.write(file, f"{step} {phase}\n".encode()) and None  # type: ignore

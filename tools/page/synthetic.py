@@ -10,11 +10,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from redqueen.config import dump, load
 from redqueen.population.board import Meeting
 from redqueen.population.ratings import Result
 from redqueen.runs.rows import AlarmRow, AttemptRow, EventRow, Metric, RejectionRow, StepRecord, TaskRow
 from redqueen.runs.store import Store
+from redqueen.settings import dump, load
 
 KINDS = ("code_o", "code_i", "code_f")
 REASONS = ("duplicate", "syntax", "raises", "timeout", "not_literal")

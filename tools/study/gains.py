@@ -3,9 +3,9 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from redqueen.analysis.resampling import Interval
 from redqueen.exam.exam import Answers
 from redqueen.exam.figures import Figures, Gain, figures, gain, scores
-from redqueen.measure.resampling import Interval
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,10 +9,10 @@ from pathlib import Path
 from study.races import Entry
 from study.sitting import MAIN_NAME, exam_figures
 
+from redqueen.analysis import quarters
+from redqueen.analysis.intervals import Estimate, estimate
+from redqueen.analysis.quarters import COMPLEXITY, Series, series, shown
 from redqueen.exam.exam import Answers
-from redqueen.runs import quarters
-from redqueen.runs.intervals import Estimate, estimate
-from redqueen.runs.quarters import COMPLEXITY, Series, series, shown
 from redqueen.runs.store import Store
 from redqueen.settings import Config
 

@@ -10,9 +10,9 @@ from study.outcomes import Outcome, curves
 from study.races import Entry
 from study.sitting import MAIN_NAME
 
+from redqueen.analysis.intervals import band as spread
+from redqueen.analysis.quarters import Series
 from redqueen.errors import InputError
-from redqueen.runs.intervals import band as spread
-from redqueen.runs.quarters import Series
 
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
 """Okabe and Ito's, which can be told apart by everybody; with the lines below also in print."""

@@ -22,18 +22,18 @@ from pathlib import Path
 import torch
 from study.sitting import BARE, Answered, Examinee, Sitting
 
-from redqueen.config import open_engine, open_verifier
+from redqueen.console import span_text
 from redqueen.engine.bank import Bank
 from redqueen.engine.corner import Corner
 from redqueen.engine.local import LocalEngine
 from redqueen.engine.protocol import MemberId, MemberState
 from redqueen.errors import InputError, UserError
 from redqueen.loop import run_race
-from redqueen.phases.race import SOLO
-from redqueen.population.members import Population
+from redqueen.phases.view import Quiet, StepSummary
+from redqueen.population.members import SOLO, Population
 from redqueen.population.members import restore as restore_population
+from redqueen.resources import open_engine, open_verifier
 from redqueen.settings import Config
-from redqueen.terminal import Quiet, StepSummary, span_text
 from redqueen.training.train import adapters, enter, finished, heeding_signals, open_run, reached, read_rules
 from redqueen.verifier.zygotes import available_cores
 

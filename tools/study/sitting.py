@@ -12,12 +12,12 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from redqueen.config import place
 from redqueen.engine.local import LocalEngine
 from redqueen.errors import InputError
 from redqueen.exam.exam import Answers, examine
 from redqueen.exam.figures import figures, scores
-from redqueen.runs.whole import write_text
+from redqueen.resources import place
+from redqueen.runs.atomic import write_text
 from redqueen.settings import Config
 from redqueen.tasks.library import ExamTask, read_exam, validated_exam
 from redqueen.tasks.protocol import Form

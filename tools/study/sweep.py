@@ -9,7 +9,7 @@ from pathlib import Path
 from study.races import Entry, hold
 from study.sitting import MAIN_NAME, Sitting, exam_figures
 
-from redqueen.runs.whole import write_text
+from redqueen.runs.atomic import write_text
 from redqueen.settings import Config
 
 FIRST_SEED = 1000

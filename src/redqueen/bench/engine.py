@@ -15,10 +15,10 @@ import torch
 
 from redqueen.bench import engine_peers, workload
 from redqueen.bench.workload import Options, Span, Work
-from redqueen.config import place
 from redqueen.engine.local import LocalEngine
 from redqueen.engine.protocol import Recipe, SampleRequest, Trajectory
-from redqueen.settings import EngineConfig
+from redqueen.resources import place
+from redqueen.settings.models import EngineConfig
 
 if TYPE_CHECKING:
     from rich.console import Console

@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from redqueen.bench import workload
-from redqueen.config import place
 from redqueen.engine import memory
 from redqueen.engine.local import LocalEngine
 from redqueen.errors import InputError
-from redqueen.settings import EngineConfig
+from redqueen.resources import place
+from redqueen.settings.models import EngineConfig
 
 if TYPE_CHECKING:
     from rich.console import Console

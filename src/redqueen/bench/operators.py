@@ -21,7 +21,6 @@ from typing import IO, TYPE_CHECKING, Any, TypeVar
 import torch
 
 from redqueen.bench import workload
-from redqueen.config import place
 from redqueen.engine import memory, shapes
 from redqueen.engine.body import adaptable
 from redqueen.engine.protocol import MemberState, OptimiserState
@@ -29,7 +28,8 @@ from redqueen.errors import InputError
 from redqueen.evolution import variation
 from redqueen.evolution.variation import Draws, Operator
 from redqueen.evolution.variation.adapter import stacked, unstacked
-from redqueen.settings import EngineConfig
+from redqueen.resources import place
+from redqueen.settings.models import EngineConfig
 
 if TYPE_CHECKING:
     from rich.console import Console

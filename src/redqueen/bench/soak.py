@@ -8,8 +8,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from redqueen.config import open_verifier
 from redqueen.errors import Fault
+from redqueen.resources import open_verifier
 from redqueen.settings import Config
 from redqueen.verifier import Job, Limits, LocalVerifier
 

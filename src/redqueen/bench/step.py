@@ -11,7 +11,6 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
 from redqueen.bench import workload
-from redqueen.config import open_engine, open_verifier
 from redqueen.engine.corner import Corner
 from redqueen.engine.local import LocalEngine
 from redqueen.errors import InputError
@@ -20,8 +19,9 @@ from redqueen.loop import Clock, one_step
 from redqueen.phases.journal import Forgetful
 from redqueen.phases.race import Race
 from redqueen.phases.state import State
+from redqueen.phases.view import Quiet
+from redqueen.resources import open_engine, open_verifier
 from redqueen.settings import Config
-from redqueen.terminal import Quiet
 from redqueen.training import arms
 from redqueen.training.train import adapters, new_state, open_guards, open_race, open_seeds, own_seeds
 from redqueen.verifier import LocalVerifier

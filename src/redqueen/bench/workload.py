@@ -20,7 +20,7 @@ from redqueen.engine.base import Base
 from redqueen.engine.local import LocalEngine
 from redqueen.engine.protocol import MemberState, SampleRequest, Trajectory
 from redqueen.errors import InputError
-from redqueen.settings import EngineConfig
+from redqueen.settings.models import EngineConfig
 
 RESAMPLES = 2000
 B_STD = 0.02

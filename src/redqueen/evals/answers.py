@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from redqueen.errors import InputError
-from redqueen.runs.whole import write_text
+from redqueen.runs.atomic import write_text
 
 GREEDY = -1
 """The number of the attempt at temperature 0."""

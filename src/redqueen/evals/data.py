@@ -18,7 +18,7 @@ from typing import Any
 from redqueen.engine.pull import cache, one_line, say, writing
 from redqueen.errors import InputError
 from redqueen.evals.protocol import Benchmark, Hub, Item, Row, SaysHow
-from redqueen.runs.whole import put_in_place
+from redqueen.runs.atomic import put_in_place
 
 FOLDER = "REDQUEEN_BENCH"
 """The environment's name for a folder of benchmarks."""

@@ -19,7 +19,7 @@ from redqueen.engine.pull import cache
 from redqueen.evals.code import Oracle, Tests, judge, reference
 from redqueen.evals.extraction import fenced
 from redqueen.evals.protocol import Grade, Hub, Item, Row, Suite
-from redqueen.runs.whole import put_in_place
+from redqueen.runs.atomic import put_in_place
 from redqueen.verifier import Job, Limits, Status, Verifier
 from redqueen.verifier.guest import literals
 

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from redqueen.analysis.resampling import Interval, paired, pass_at
 from redqueen.evals.answers import GREEDY, Answer
-from redqueen.measure.resampling import Interval, paired, pass_at
 
 Vector = NDArray[np.float64]
 """One number for each task: scores_N."""

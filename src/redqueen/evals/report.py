@@ -7,13 +7,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from redqueen.command import printable
+from redqueen.analysis.resampling import DRAWS
+from redqueen.console import Columns, print_table, printable
 from redqueen.errors import InputError
 from redqueen.evals.data import Loaded
 from redqueen.evals.figures import Score, Sheet, Vector, majority, score
 from redqueen.exam.examinees import Examinees, Group
-from redqueen.fitting import Columns, show
-from redqueen.measure.resampling import DRAWS
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -142,7 +141,7 @@ class Report:
         members = any(line.mean is not None for each in self.benchmarks for line in each.lines)
         voted = any(line.vote is not None for each in self.benchmarks for line in each.lines)
         names, figures = self._columns(members, voted)
-        left_out = show(console, names, figures, SPARE)
+        left_out = print_table(console, names, figures, SPARE)
         if left_out:
             console.print(Text(f"no room here for {', '.join(left_out)}: results.json has all"), soft_wrap=True)
         for text in (*self._below("vote" in figures, "95 %" in figures), *self.notes):

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from redqueen import __version__
-from redqueen.config import open_verifier
+from redqueen.console import Progress, say
 from redqueen.engine.local import LocalEngine
 from redqueen.engine.protocol import MemberId, MemberState
 from redqueen.errors import InputError
@@ -19,10 +19,10 @@ from redqueen.evals.figures import sheet
 from redqueen.evals.protocol import Prompts
 from redqueen.evals.report import BARE, Measured, Report, measured, rival
 from redqueen.exam.examinees import Asked, Examinees, find, seated
-from redqueen.fitting import Progress, say
+from redqueen.resources import open_verifier
 from redqueen.runs import benchmarks
+from redqueen.runs.atomic import write_text
 from redqueen.runs.store import RECORDS
-from redqueen.runs.whole import write_text
 from redqueen.settings import Config
 from redqueen.verifier import LocalVerifier
 

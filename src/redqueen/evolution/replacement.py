@@ -18,7 +18,7 @@ from redqueen.keys import key, numbers
 from redqueen.population.board import Board
 from redqueen.population.members import Birth, Member, MemberId, Population, Role
 from redqueen.population.ratings import PRIOR, SIGMA, Rating
-from redqueen.settings import EvolutionConfig
+from redqueen.settings.models import EvolutionConfig
 
 FRESH = "fresh"
 """The operator of an event that puts in a fresh member."""

@@ -10,20 +10,20 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from redqueen.config import load, open_engine
+from redqueen.analysis import export
+from redqueen.analysis.distance import difference
 from redqueen.engine import peft
 from redqueen.engine.base import config as base_config
 from redqueen.engine.protocol import MemberState
 from redqueen.engine.pull import EMBEDDED, KNOWN
 from redqueen.errors import InputError
-from redqueen.measure.distance import difference
-from redqueen.phases.race import SOLO
-from redqueen.population.members import Role
-from redqueen.runs import checkpoints, export
+from redqueen.population.members import SOLO, Role
+from redqueen.resources import open_engine
+from redqueen.runs import checkpoints
 from redqueen.runs.run import CONFIG
 from redqueen.runs.store import RECORDS
-from redqueen.settings import Config
-from redqueen.toml import shown
+from redqueen.settings import Config, load
+from redqueen.settings.toml import shown
 
 if TYPE_CHECKING:
     from redqueen.engine.local import LocalEngine

@@ -11,8 +11,8 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from redqueen.analysis.resampling import Interval, between, paired, pass_at, resamples
 from redqueen.exam.exam import Answers
-from redqueen.measure.resampling import Interval, between, paired, pass_at, resamples
 from redqueen.tasks.library import ExamTask
 
 Scores: TypeAlias = NDArray[np.float64]

@@ -4,12 +4,11 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
-from redqueen.command import printable
+from redqueen.analysis.resampling import DRAWS, Interval
+from redqueen.console import print_table, printable
 from redqueen.exam.exam import Answers
 from redqueen.exam.examinees import Examinees, Group
 from redqueen.exam.figures import Figures, Gain, Part, figures, gain, parts, scores
-from redqueen.fitting import show
-from redqueen.measure.resampling import DRAWS, Interval
 from redqueen.tasks.library import ExamTask
 
 if TYPE_CHECKING:
@@ -76,7 +75,7 @@ class Report:
         lines = [line for row in self.rows for line in _lines(row, [*kinds, *bands])]
         figures = {head: [cells[at] for _, cells in lines] for at, head in enumerate(heads)}
         spare = [*map(self._title, reversed(bands)), "tokens", "well formed", *map(self._title, reversed(kinds))]
-        left_out = show(console, {"%": [name for name, _ in lines]}, figures, spare)
+        left_out = print_table(console, {"%": [name for name, _ in lines]}, figures, spare)
         if left_out:
             console.print(Text(f"no room here for {', '.join(left_out)}: --to FILE.json has all"), soft_wrap=True)
         for line in (*self._below(), *self.notes):

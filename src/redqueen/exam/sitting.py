@@ -8,7 +8,7 @@ import asyncio
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from redqueen.config import open_verifier
+from redqueen.console import Progress, say
 from redqueen.engine.pull import EMBEDDED
 from redqueen.errors import InputError
 from redqueen.exam.exam import examine
@@ -16,7 +16,7 @@ from redqueen.exam.examinees import Asked, agreed, find, seated
 from redqueen.exam.figures import in_order
 from redqueen.exam.named import exam_file, usual_exam
 from redqueen.exam.report import Report, report
-from redqueen.fitting import Progress, say
+from redqueen.resources import open_verifier
 from redqueen.settings import Config
 from redqueen.tasks.library import ExamTask, read_exam, read_held_out, validated_exam
 from redqueen.tasks.protocol import Form

@@ -9,12 +9,12 @@ from itertools import combinations
 
 from torch import Tensor
 
+from redqueen.analysis.distance import weight_cosines, weight_distances
+from redqueen.analysis.diversity import Diversity, entropy, take
+from redqueen.analysis.watch import DESCRIPTORS_FLOOR, Alarm, Watch, collapsed
 from redqueen.engine.protocol import MemberId
 from redqueen.evolution.breeding import breed
 from redqueen.evolution.replacement import Event, apply, due, plan
-from redqueen.measure.distance import weight_cosines, weight_distances
-from redqueen.measure.diversity import Diversity, entropy, take
-from redqueen.measure.watch import DESCRIPTORS_FLOOR, Alarm, Watch, collapsed
 from redqueen.phases.race import Race
 from redqueen.phases.state import State
 from redqueen.population.board import Board

@@ -18,7 +18,7 @@ from redqueen.rl.advantages import ESTIMATORS, Rewarded
 from redqueen.rl.batch import weigh
 from redqueen.rl.kl import penalised
 from redqueen.rl.rewards import shuffled, student_reward
-from redqueen.settings import MIN_ROWS
+from redqueen.settings.models import MIN_ROWS
 from redqueen.tasks.protocol import Task
 
 NOTHING_TO_LEARN = "rows"

@@ -4,10 +4,10 @@ import asyncio
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from redqueen.measure.account import Counted
-from redqueen.measure.complexity import Complexity, of_task
-from redqueen.measure.coverage import Coverage, cell
-from redqueen.measure.semantics import behaviours, embeddings, semantic_distance
+from redqueen.analysis.account import Counted
+from redqueen.analysis.complexity import Complexity, of_task
+from redqueen.analysis.coverage import Coverage, cell
+from redqueen.analysis.semantics import behaviours, embeddings, semantic_distance
 from redqueen.phases.judge import Scored
 from redqueen.phases.race import Race
 from redqueen.phases.state import State

@@ -10,10 +10,10 @@ from dataclasses import dataclass
 from random import Random
 from typing import Any
 
+from redqueen.analysis.account import Counted
 from redqueen.engine.flow import Checked, sample_and_check
 from redqueen.engine.protocol import Sample, SampleRequest, Stop
 from redqueen.errors import ConfigError
-from redqueen.measure.account import Counted
 from redqueen.phases.race import Posed, Proposal, Race
 from redqueen.phases.state import State
 from redqueen.population.matchmaking import Match

@@ -13,7 +13,7 @@ from redqueen.evals.asking import Slices
 from redqueen.evolution.variation import Operator
 from redqueen.keys import Part, key, numbers
 from redqueen.phases.journal import Journal
-from redqueen.population.members import Role
+from redqueen.population.members import SOLO, Role
 from redqueen.settings import Config
 from redqueen.tasks.guards import Guards
 from redqueen.tasks.protocol import Kind, Prompt, Rejection, Task, Verdict
@@ -21,8 +21,6 @@ from redqueen.verifier import Verifier
 
 KNOWN = 1024
 """Encoded prompts that are kept: those of one step, with room."""
-SOLO = "solo"
-"""The one adapter of a race with `population.single`."""
 
 
 @dataclass(frozen=True)

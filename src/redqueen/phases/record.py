@@ -5,9 +5,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import fmean
 
+from redqueen.analysis.account import Usage
+from redqueen.analysis.complexity import Complexity
 from redqueen.engine.protocol import MemberId
-from redqueen.measure.account import Usage
-from redqueen.measure.complexity import Complexity
 from redqueen.phases.evolve import Evolved
 from redqueen.phases.judge import Scored
 from redqueen.phases.learn import NOTHING_TO_LEARN, Learned, Lesson, entropy, sound
@@ -15,12 +15,12 @@ from redqueen.phases.look import Looked
 from redqueen.phases.measure import Measured
 from redqueen.phases.race import Race, Try
 from redqueen.phases.state import State
+from redqueen.phases.view import HardTask, MemberLine, StepSummary
 from redqueen.population.board import Meeting
 from redqueen.population.members import Population, Role
 from redqueen.rl.rewards import student_reward
 from redqueen.runs.rows import AlarmRow, AttemptRow, EventRow, Metric, RejectionRow, StepRecord, TaskRow
 from redqueen.tasks.protocol import Reason, Rejection
-from redqueen.terminal import HardTask, MemberLine, StepSummary
 
 LOOKED = "benchmark"
 """The metric of right answers to a slice of a benchmark, whose name stands in the place of the kind."""

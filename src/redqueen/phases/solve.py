@@ -3,9 +3,9 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from redqueen.analysis.account import Counted
 from redqueen.engine.flow import Checked, sample_and_check
 from redqueen.engine.protocol import MemberId, Sample, SampleRequest, Stop
-from redqueen.measure.account import Counted
 from redqueen.phases.race import Posed, Race, Try
 from redqueen.population.matchmaking import Match
 from redqueen.tasks.protocol import Attempt, Task, Verdict

@@ -8,11 +8,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from redqueen.analysis import watch
+from redqueen.analysis.coverage import Coverage
+from redqueen.analysis.watch import Watch
 from redqueen.engine.protocol import MemberId
 from redqueen.errors import RunError
-from redqueen.measure import watch
-from redqueen.measure.coverage import Coverage
-from redqueen.measure.watch import Watch
 from redqueen.population import members
 from redqueen.population.board import Board
 from redqueen.population.members import Population

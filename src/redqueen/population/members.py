@@ -13,6 +13,8 @@ from redqueen.errors import InputError, RunError
 from redqueen.population.ratings import PRIOR, Rating
 
 MemberId = str
+SOLO: MemberId = "solo"
+"""The one adapter of a race with `population.single`."""
 
 
 class Role(StrEnum):

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from redqueen.errors import Fault
 from redqueen.rl.advantages import Method, Rewarded
-from redqueen.settings import MIN_ROWS
+from redqueen.settings.models import MIN_ROWS
 
 
 @dataclass(frozen=True, slots=True)

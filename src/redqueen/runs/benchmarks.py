@@ -6,7 +6,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from redqueen.errors import InputError
-from redqueen.runs.whole import write_text
+from redqueen.runs.atomic import write_text
 
 FILE = "benchmarks.json"
 TEMPERATURE = 0.6

@@ -27,7 +27,7 @@ from redqueen.engine import peft
 from redqueen.engine.protocol import MemberId, MemberState, OptimiserState
 from redqueen.errors import Fault, InputError, RunError
 from redqueen.population.members import Population, restore
-from redqueen.runs.whole import beside, clear_away, clear_leftovers, flush_entry, put_in_place
+from redqueen.runs.atomic import beside, clear_away, clear_leftovers, flush_entry, put_in_place
 
 MEMBERS = "members"
 OPTIMISER = "optimiser.safetensors"

@@ -19,11 +19,11 @@ from redqueen.errors import InputError, RunError
 from redqueen.population.board import Meeting, Tally
 from redqueen.population.members import Role
 from redqueen.population.ratings import Result
+from redqueen.runs.atomic import put_in_place
 from redqueen.runs.columns import HINTS, TABLES, decoder, insert, select
 from redqueen.runs.rows import AlarmRow, AttemptRow, EventRow, Metric, RejectionRow, StepRecord, TaskRow, Timing
 from redqueen.runs.schema import check, make
 from redqueen.runs.sqlite import connect, damaged, readable
-from redqueen.runs.whole import put_in_place
 
 RECORDS = "records.sqlite"
 _SAVED = "saved"

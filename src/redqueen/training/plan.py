@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
-from redqueen.config import open_engine, open_verifier
+from redqueen.console import span_text
 from redqueen.engine.memory import GIB
 from redqueen.errors import Fault
 from redqueen.evolution import variation
@@ -14,9 +14,10 @@ from redqueen.loop import Clock, one_step
 from redqueen.phases.journal import Forgetful
 from redqueen.phases.race import Race
 from redqueen.phases.state import State
+from redqueen.phases.view import Quiet
+from redqueen.resources import open_engine, open_verifier
 from redqueen.runs.rows import StepRecord
 from redqueen.settings import Config
-from redqueen.terminal import Quiet, span_text
 from redqueen.training.train import adapters, can_breed, describe, new_state, open_guards, open_race, open_seeds
 
 if TYPE_CHECKING:

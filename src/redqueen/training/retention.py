@@ -10,7 +10,6 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from statistics import fmean
 
-from redqueen.config import load, open_engine, open_verifier
 from redqueen.engine.protocol import MemberId
 from redqueen.errors import InputError
 from redqueen.evolution import variation
@@ -24,10 +23,12 @@ from redqueen.phases.solve import grade, solve
 from redqueen.phases.state import State
 from redqueen.population.matchmaking import Match
 from redqueen.population.members import Member, Role
+from redqueen.resources import open_engine, open_verifier
 from redqueen.runs.checkpoints import load as load_checkpoint
 from redqueen.runs.checkpoints import newest
 from redqueen.runs.run import CHECKPOINTS, CONFIG
 from redqueen.runs.store import Store
+from redqueen.settings import load
 from redqueen.training.train import adapters, old_state, open_guards, open_race, open_seeds
 
 

@@ -15,7 +15,10 @@ from typing import Any
 import torch
 
 from redqueen import __version__
-from redqueen.config import dump, load, open_engine, open_verifier
+from redqueen.analysis.complexity import Complexity, of_task
+from redqueen.analysis.coverage import Coverage, place
+from redqueen.analysis.summary import Summary, summarise, write_report
+from redqueen.analysis.watch import Watch
 from redqueen.engine.base import Base
 from redqueen.engine.local import LocalEngine
 from redqueen.engine.protocol import Engine, MemberId
@@ -31,24 +34,23 @@ from redqueen.evolution import variation
 from redqueen.evolution.breeding import scatter
 from redqueen.exam.named import FUNCTIONS, exam_file
 from redqueen.loop import run_race
-from redqueen.measure.complexity import Complexity, of_task
-from redqueen.measure.coverage import Coverage, place
-from redqueen.measure.watch import Watch
 from redqueen.phases.journal import Journal, Shelf
 from redqueen.phases.look import BASE
-from redqueen.phases.race import SOLO, Race
+from redqueen.phases.race import Race
 from redqueen.phases.record import LOOKED
 from redqueen.phases.state import State, restored
+from redqueen.phases.view import View
 from redqueen.population.board import Board
-from redqueen.population.members import Population, founders
+from redqueen.population.members import SOLO, Population, founders
 from redqueen.population.members import restore as restore_population
+from redqueen.resources import open_engine, open_verifier
 from redqueen.runs.checkpoints import Loaded
 from redqueen.runs.rows import TaskRow
 from redqueen.runs.run import CONFIG, FORKED_FROM, Run, fork, origin_of
 from redqueen.runs.sqlite import damaged
 from redqueen.runs.store import RECORDS, Store
-from redqueen.runs.summary import Summary, summarise, write_report
-from redqueen.settings import Config
+from redqueen.settings import Config, dump, load
+from redqueen.settings.toml import shown
 from redqueen.tasks import FAMILIES
 from redqueen.tasks import restore as restore_task
 from redqueen.tasks.archive import CAPACITY, Archive, Entry, Trivial
@@ -57,9 +59,7 @@ from redqueen.tasks.code.code_o import CodeO
 from redqueen.tasks.guards import Caps, Guards, read_patterns
 from redqueen.tasks.library import Seed, read_held_out, read_seeds, validated_seeds
 from redqueen.tasks.protocol import Form, Kind, Task
-from redqueen.terminal import View
-from redqueen.toml import shown
-from redqueen.trackers import close_trackers, open_trackers
+from redqueen.ui.trackers import close_trackers, open_trackers
 from redqueen.verifier import LocalVerifier, Verifier
 
 FREE = ("run.steps", "run.checkpoint_every", "run.keep_last", "run.keep_every", "verifier.workers", "track", "evals")

@@ -1,0 +1,90 @@
+"""What an exported member says about itself: a model card with what its run's records know, and nothing else."""
+
+import json
+from pathlib import Path
+
+from redqueen.analysis.quarters import COMPUTE, series
+from redqueen.console import printable
+from redqueen.population.members import SOLO, Member, Role
+from redqueen.runs.checkpoints import population
+from redqueen.runs.run import CONFIG
+from redqueen.runs.store import Store
+from redqueen.settings import Config, load
+
+_DOES = {
+    Role.TEACHER: "write tasks that students sometimes solve",
+    Role.STUDENT: "solve tasks that teachers write",
+}
+_KINDS = {
+    "code_o": "predict a program's output",
+    "code_i": "find an input that gives an output",
+    "code_f": "write a function from examples",
+}
+
+
+def card(run: Path, checkpoint: Path, step: int, id: str, base: str, loaded: str) -> str:
+    """Markdown, with the head that model hubs read; `loaded` is what loads the base."""
+    settings = load(str(run / CONFIG))
+    member = None if id == SOLO else population(checkpoint).member(id)
+    kinds = "; ".join(_KINDS.get(kind, kind) for kind in settings.tasks.kinds)
+    form, length, heat = settings.tasks.form, settings.tasks.attempt_tokens, settings.rl.temperature
+    head = ["---", f"base_model: {json.dumps(base)}", "library_name: peft", "tags:", "- lora", "- red-queen", "---"]
+    lines = [
+        f"# {id}: {_who(settings, member)}",
+        f"A LoRA adapter (rank {settings.engine.rank}) of {printable(base)}, as it was after step {step} of a race "
+        f"with seed {settings.run.seed}. {_does(settings, member)} Kinds of task: {kinds}.",
+        "## Use",
+        "```python\nfrom peft import PeftModel\nfrom transformers import AutoModelForCausalLM\n\n"
+        f"base = AutoModelForCausalLM.from_pretrained({loaded!r})\n"
+        'model = PeftModel.from_pretrained(base, "FOLDER")  # this one\n```',
+        "It was asked with Red Queen's own prompts. These ask it so again, beside its base, and on benchmarks:",
+        f"```\nredqueen exam FOLDER --tasks.form {form} --tasks.attempt-tokens {length} --rl.temperature {heat:g}\n"
+        "redqueen eval FOLDER --suite code\n```",
+        "## Training",
+        f"{_rewards(settings)} ({settings.rl.estimator}, learning rate {settings.rl.lr:g}, temperature {heat:g}); no "
+        f"text was imitated. All members of the race together, up to that step: {_used(run, step)}. These are the "
+        "settings at the end: a race that was forked or resumed may have begun with others.",
+        "## Limits",
+        "Its tasks were small Python functions, and nothing was measured for this card. What it writes is a model's "
+        "text: run its programs in a sandbox. The licence of the base applies.",
+    ]
+    return "\n".join(head) + "\n" + "\n\n".join(lines) + "\n"
+
+
+def _who(settings: Config, member: Member | None) -> str:
+    if member is None:
+        return "one adapter, teacher and student at once"
+    counts = {"teacher": settings.population.teachers, "student": settings.population.students}
+    others = " and ".join(f"{count} {role}{'' if count == 1 else 's'}" for role, count in counts.items())
+    return f"a {member.role} of a race of {others}"
+
+
+def _does(settings: Config, member: Member | None) -> str:
+    if member is None:
+        return f"It was trained to {_DOES[Role.TEACHER]} and to {_DOES[Role.STUDENT]}, both being itself."
+    stood_still = settings.rl.update == "none" or settings.rl.frozen == f"{member.role}s"
+    did = "It was not trained, as a control;" if stood_still else "It was trained to"
+    job = f"its job was to {_DOES[member.role]}." if stood_still else f"{_DOES[member.role]}."
+    rating = f"Within its race its rating is {member.rating.mu:.1f} ± {member.rating.sigma:.1f}."
+    return f"{did} {job} {_origin(member)} {rating}"
+
+
+def _origin(member: Member) -> str:
+    birth = member.birth
+    if birth.operator is None:
+        return f"It was put in fresh at step {birth.step}." if birth.step else "It was there from the start."
+    return f"It was made at step {birth.step} by `{birth.operator}` of {' and '.join(birth.parents)}."
+
+
+def _rewards(settings: Config) -> str:
+    if settings.rl.update == "none":
+        return "No reinforcement learning, as a control: evolution alone"
+    if settings.rl.shuffle:
+        return "Reinforcement learning with rewards dealt out at random, as a control"
+    return "Reinforcement learning alone, with rewards from running programs"
+
+
+def _used(run: Path, step: int) -> str:
+    with Store.read(run) as store:
+        totals = {name: series(store, name, "race").total(range(step + 1)) for name in COMPUTE}
+    return ", ".join(f"{total:,.0f} {name.replace('_', ' ')}" for name, total in totals.items() if total is not None)

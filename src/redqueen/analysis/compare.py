@@ -1,0 +1,368 @@
+"""`redqueen compare`: arms side by side.
+
+Runs that differ in their seed alone, or in what does not change a race, are one arm. No mean stands without its
+interval or a word on why there is none, and none without what it cost.
+"""
+
+import math
+import os
+import re
+import statistics
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from redqueen.analysis import quarters
+from redqueen.analysis.intervals import Estimate, estimate
+from redqueen.analysis.quarters import COMPLEXITY, COMPUTE, Figure, Series, series
+from redqueen.console import printable
+from redqueen.errors import InputError
+from redqueen.runs import benchmarks
+from redqueen.runs.store import Store
+from redqueen.settings import Config, load
+from redqueen.settings.toml import value_text
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+UNEQUAL = 0.05
+"""Arms whose compute differs by more are not compared at equal cost."""
+OWN_TASKS = (
+    "solve rates are at the tasks of each run's own teachers and say little of how good students are: "
+    "`redqueen exam RUN RUN` asks all the same"
+)
+SECONDS = "seconds"
+_SAME_RACE = (
+    "run.seed",
+    "run.checkpoint_every",
+    "run.keep_last",
+    "run.keep_every",
+    "verifier.workers",
+    "track.to",
+    "track.project",
+    "evals.every",
+    "evals.suite",
+    "evals.items",
+    "evals.prompts",
+    "evals.max_tokens",
+    "evals.data",
+)
+"""Settings that runs of one arm may differ in."""
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """One run in figures."""
+
+    folder: str
+    seed: int
+    steps: int
+    wanted: int
+    """Steps that its settings ask for."""
+    adapters: int
+    settings: Mapping[str, Any]
+    """By dotted key."""
+    figures: Mapping[str, Figure]
+    compute: Mapping[str, float]
+
+
+@dataclass(frozen=True, slots=True)
+class Arm:
+    """Runs of one configuration."""
+
+    name: str
+    runs: tuple[str, ...]
+    seeds: tuple[int, ...]
+    steps: tuple[int, ...]
+    adapters: int
+    measures: Mapping[str, Estimate]
+    compute: Mapping[str, float]
+    """Of a run, in total: the mean over the seeds."""
+
+    @property
+    def compute_per_adapter(self) -> dict[str, float]:
+        return {name: value / self.adapters for name, value in self.compute.items()}
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """An arm less the first arm, seed by seed."""
+
+    arm: str
+    against: str
+    seeds: tuple[int, ...]
+    measures: Mapping[str, Estimate]
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """What `redqueen compare` found."""
+
+    arms: tuple[Arm, ...]
+    differences: tuple[Difference, ...]
+    settings: Mapping[str, tuple[Any, ...]]
+    """Those that the arms differ in, by dotted key, one value for each arm."""
+    notes: tuple[str, ...]
+
+    def as_json(self) -> dict[str, Any]:
+        arms = [asdict(arm) | {"compute_per_adapter": arm.compute_per_adapter} for arm in self.arms]
+        differences = [asdict(difference) for difference in self.differences]
+        return {"arms": arms, "differences": differences, "settings": dict(self.settings), "notes": list(self.notes)}
+
+    def render(self, console: "Console") -> None:
+        from rich.text import Text
+
+        columns = [(arm.name, arm.measures) for arm in self.arms]
+        head = [
+            ("seeds", [", ".join(map(str, arm.seeds)) for arm in self.arms]),
+            ("steps", [_range(arm.steps) for arm in self.arms]),
+            ("adapters", [str(arm.adapters) for arm in self.arms]),
+        ]
+        costs = []
+        for about, by_arm in (
+            ("", [arm.compute for arm in self.arms]),
+            (" an adapter", [arm.compute_per_adapter for arm in self.arms]),
+        ):
+            for name in (*COMPUTE, SECONDS):
+                cells = [f"{cost[name]:,.0f}" if name in cost else "-" for cost in by_arm]
+                costs.append((name.replace("_", " ") + about, cells))
+        _table(console, "", columns, head, costs)
+        if self.differences:
+            console.print()
+            title = f"Less {self.differences[0].against}, seed by seed"
+            seeds = [("seeds", [", ".join(map(str, each.seeds)) for each in self.differences])]
+            _table(console, title, [(each.arm, each.measures) for each in self.differences], seeds, [])
+        console.print()
+        for key, values in self.settings.items():
+            shown = " | ".join("left out" if value is None else value_text(value) for value in values)
+            console.print(Text(printable(f"{key}: {shown}")), soft_wrap=True)
+        for note in self.notes:
+            console.print(Text(printable(note)), soft_wrap=True)
+
+
+def compare(folders: Sequence[Path]) -> Comparison:
+    """These runs, as arms in the order in which they are named first."""
+    groups: dict[str, list[Measured]] = defaultdict(list)
+    for folder in folders:
+        run = measure(folder)
+        groups[_race_key(run.settings)].append(run)
+    arms_runs = list(groups.values())
+    for runs in arms_runs:
+        no_race_twice((run.seed, run.folder) for run in runs)
+    names = arm_names([[run.folder for run in runs] for runs in arms_runs])
+    arms = [_arm(name, runs) for name, runs in zip(names, arms_runs, strict=True)]
+    differences = [
+        _difference(arm, names[0], runs, arms_runs[0])
+        for arm, runs in zip(names[1:], arms_runs[1:], strict=True)
+        if {run.seed for run in runs} & {run.seed for run in arms_runs[0]}
+    ]
+    keys = dict.fromkeys(key for runs in arms_runs for key in _race(runs[0].settings))
+    values = {key: tuple(runs[0].settings.get(key) for runs in arms_runs) for key in keys}
+    differing = {key: each for key, each in values.items() if any(value != each[0] for value in each)}
+    notes = [
+        *_unfinished(run for runs in arms_runs for run in runs),
+        *_about_intervals(arms),
+        OWN_TASKS,
+        *_unequal(arms),
+    ]
+    return Comparison(tuple(arms), tuple(differences), differing, tuple(notes))
+
+
+def no_race_twice(runs: Iterable[tuple[int, str]]) -> None:
+    """Seeds and folders of one arm, each seed once."""
+    by_seed: dict[int, str] = {}
+    for seed, folder in runs:
+        if seed in by_seed:
+            raise InputError(
+                f"{by_seed[seed]} and {folder} have the same settings and the same seed, {seed}",
+                "leave one of them out: a second look at one race is no second race",
+            )
+        by_seed[seed] = folder
+
+
+def measure(folder: Path) -> Measured:
+    """The figures of one run. Values that are not finite, as of a step that broke down, are left out."""
+    with Store.read(folder) as store:
+        settings = load(str(folder / "config.toml"))
+        steps = store.last_step()
+        if steps == 0:
+            raise InputError(f"{folder} has no step yet", "wait for its first one, or leave it out")
+        compute = quarters.compute(store)
+        seconds = quarters.seconds(store)
+        if seconds:
+            compute[SECONDS] = math.fsum(seconds.values())
+        figures = _figures(store, settings, steps) | _benchmarks(folder)
+    adapters = 1 if settings.population.single else settings.population.teachers + settings.population.students
+    flat = dict(_flat(settings.model_dump()))
+    return Measured(str(folder), settings.run.seed, steps, settings.run.steps, adapters, flat, figures, compute)
+
+
+def _figures(store: Store, settings: Config, steps: int) -> dict[str, Figure]:
+    first, last = quarters.quarters(steps)
+    found: dict[str, Figure | None] = {}
+    solved = quarters.solve_rates(store)
+    for kind in settings.tasks.kinds:
+        found[f"solve rate {kind}"] = solved.get(kind, Series({})).over(last)
+    found["valid proposals"] = series(store, "valid", "teacher").over(last)
+    for name in COMPLEXITY:
+        measured = series(store, name, "race")
+        early = measured.mean(first)
+        found[f"{name}, first quarter"] = None if early is None else Figure(early)
+        found[f"{name}, last quarter"] = measured.over(last)
+    for name in ("coverage", "behaviours"):
+        reached = series(store, name, "race").at(steps)
+        found[name] = None if reached is None else Figure(reached)
+    for role in ("teacher", "student"):
+        found[f"entropy of {role}s"] = series(store, "entropy", role).over(last)
+    ratings: dict[str, list[float]] = defaultdict(list)
+    for each in store.metrics("mu", kind=""):
+        if each.step == steps and math.isfinite(each.value):
+            # A member's id begins with its seat's, and that with its role's initial.
+            ratings[each.subject[:1]].append(each.value)
+    for role in ("teacher", "student"):
+        values = ratings[role[:1]]
+        found[f"rating spread of {role}s"] = Figure(statistics.pstdev(values)) if len(values) > 1 else None
+    for each in store.metrics("benchmark", "student"):
+        found[f"slice of {each.kind}, students, at the last look"] = Figure(each.value)
+    return {name: figure for name, figure in found.items() if figure is not None}
+
+
+def _benchmarks(folder: Path) -> dict[str, Figure]:
+    """What `redqueen eval` found of a run."""
+    return {each.name: Figure(each.value) for each in benchmarks.read(folder)}
+
+
+def _arm(name: str, runs: Sequence[Measured]) -> Arm:
+    runs = sorted(runs, key=lambda run: run.seed)
+    measures = {}
+    for each in dict.fromkeys(each for run in runs for each in run.figures):
+        figures = [run.figures[each] for run in runs if each in run.figures]
+        # An arm of several seeds of which one alone has a figure: then one is all that there is.
+        measures[each] = estimate([figure.value for figure in figures], figures[0].blocks)
+    costs = dict.fromkeys(each for run in runs for each in run.compute)
+    compute = {each: statistics.fmean(run.compute[each] for run in runs if each in run.compute) for each in costs}
+    return Arm(
+        name,
+        tuple(run.folder for run in runs),
+        tuple(run.seed for run in runs),
+        tuple(run.steps for run in runs),
+        runs[0].adapters,
+        measures,
+        compute,
+    )
+
+
+def _difference(arm: str, against: str, runs: Sequence[Measured], first: Sequence[Measured]) -> Difference:
+    theirs = {run.seed: run for run in first}
+    pairs = sorted(((run, theirs[run.seed]) for run in runs if run.seed in theirs), key=lambda pair: pair[0].seed)
+    measures = {}
+    for each in dict.fromkeys(each for run, _ in pairs for each in run.figures):
+        values = [
+            mine.figures[each].value - other.figures[each].value
+            for mine, other in pairs
+            if each in mine.figures and each in other.figures
+        ]
+        if (found := estimate(values)) is not None:
+            measures[each] = found
+    return Difference(arm, against, tuple(run.seed for run, _ in pairs), measures)
+
+
+def arm_names(groups: Sequence[Sequence[str]]) -> list[str]:
+    """What the names of an arm's folders have in common, or the first of them where that tells nothing."""
+    firsts = [Path(os.path.abspath(group[0])).name for group in groups]
+    names = []
+    for group, first in zip(groups, firsts, strict=True):
+        folder_names = [Path(os.path.abspath(folder)).name for folder in group]
+        common = os.path.commonprefix(folder_names)  # noqa: RUF071 (letter by letter is what is wanted)
+        names.append(re.sub(r"(?:[-_. ]+s?|[-_. ]*seed)[-_. ]*\d*$", "", common) if len(group) > 1 else first)
+    for way in (firsts, [group[0] for group in groups]):
+        names = [name if name and names.count(name) == 1 else other for name, other in zip(names, way, strict=True)]
+    return names
+
+
+def race_of(settings: Config) -> str:
+    """The same for all runs of one arm."""
+    return _race_key(dict(_flat(settings.model_dump())))
+
+
+def _race_key(settings: Mapping[str, Any]) -> str:
+    return repr(sorted(_race(settings).items()))
+
+
+def _race(settings: Mapping[str, Any]) -> dict[str, Any]:
+    """The settings without those that runs of one arm may differ in."""
+    return {key: value for key, value in settings.items() if key not in _SAME_RACE}
+
+
+def _flat(table: Mapping[str, Any], prefix: str = "") -> Iterable[tuple[str, Any]]:
+    for key, value in table.items():
+        if isinstance(value, Mapping):
+            yield from _flat(value, f"{prefix}{key}.")
+        else:
+            yield f"{prefix}{key}", value
+
+
+# What is said under the tables
+
+
+def _unfinished(runs: Iterable[Measured]) -> list[str]:
+    return [f"{run.folder} is at step {run.steps} of {run.wanted}" for run in runs if run.steps < run.wanted]
+
+
+def _about_intervals(arms: Sequence[Arm]) -> list[str]:
+    notes = []
+    alone = [arm.name for arm in arms if len(arm.seeds) == 1]
+    if any(len(arm.seeds) > 1 for arm in arms):
+        notes.append("± is half of the 95 % interval over seeds (Student's t)")
+    if alone:
+        kind = "~ is over blocks of its last steps and says nothing of other seeds"
+        given = any(each.over == "blocks" for arm in arms for each in arm.measures.values())
+        notes.append(f"one seed only: {', '.join(alone)}; {kind if given else 'too few steps for an interval'}")
+    return notes
+
+
+def _unequal(arms: Sequence[Arm]) -> list[str]:
+    """Not by the seconds, which depend on the machine."""
+    notes = []
+    for name in COMPUTE:
+        costs = {arm.name: arm.compute[name] for arm in arms if name in arm.compute}
+        if len(costs) < 2:
+            continue
+        least, most = min(costs, key=lambda arm: costs[arm]), max(costs, key=lambda arm: costs[arm])
+        if costs[most] > (1 + UNEQUAL) * costs[least]:
+            times = f"{costs[most] / costs[least]:.2f} times" if costs[least] else "all"
+            notes.append(
+                f"not at equal compute: {most} has {times} the {name.replace('_', ' ')} of {least} "
+                f"({costs[most]:,.0f} and {costs[least]:,.0f})"
+            )
+    return notes
+
+
+def _table(
+    console: "Console",
+    title: str,
+    columns: Sequence[tuple[str, Mapping[str, Estimate]]],
+    above: Sequence[tuple[str, Sequence[str]]],
+    below: Sequence[tuple[str, Sequence[str]]],
+) -> None:
+    from rich import box
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False, padding=(0, 1))
+    table.add_column(Text(title), no_wrap=False)
+    for name, _ in columns:
+        table.add_column(Text(printable(name)), justify="right")
+    for name, cells in above:
+        table.add_row(name, *(Text(cell) for cell in cells))
+    for name in dict.fromkeys(name for _, measures in columns for name in measures):
+        table.add_row(Text(printable(name)), *(Text(quarters.shown(measures.get(name))) for _, measures in columns))
+    for name, cells in below:
+        table.add_row(name, *(Text(cell) for cell in cells))
+    console.print(table)
+
+
+def _range(steps: Sequence[int]) -> str:
+    return str(steps[0]) if len(set(steps)) == 1 else f"{min(steps)}-{max(steps)}"

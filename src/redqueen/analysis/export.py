@@ -1,0 +1,117 @@
+"""A member out of a run: as the PEFT folder that its checkpoint holds, or merged into its base."""
+
+from pathlib import Path
+from typing import Any
+
+import torch
+from safetensors import SafetensorError
+from transformers.utils import logging as transformers_logging
+
+from redqueen.analysis.card import card
+from redqueen.engine import peft
+from redqueen.engine.base import config as base_config
+from redqueen.engine.base import load as load_base
+from redqueen.engine.protocol import MemberState
+from redqueen.engine.pull import EMBEDDED, KNOWN
+from redqueen.errors import InputError, RunError, UserError
+from redqueen.population.members import SOLO, Role
+from redqueen.runs import checkpoints
+from redqueen.runs.atomic import put_in_place
+from redqueen.runs.store import Store
+from redqueen.settings import load as load_settings
+
+
+def find(run: Path, step: int | None) -> tuple[Path, list[str]]:
+    """The checkpoint of a step, or the newest whole one; and what should be said about the others."""
+    Store.read(run).close()
+    folder = run / "checkpoints"
+    if step is not None:
+        path = folder / checkpoints.name(step)
+        if not path.is_dir():
+            there = ", ".join(str(each) for each in checkpoints.steps(folder)) or "none yet"
+            raise InputError(f"{run} has no checkpoint of step {step}", f"its checkpoints are of steps {there}")
+        if why := checkpoints.damage(path):
+            raise RunError(f"the checkpoint of step {step} is damaged: {why}", "use another step")
+        return path, []
+    found, passed_over = checkpoints.newest(folder)
+    notes = [f"{path.name} is damaged ({why}) and was passed over" for path, why in passed_over]
+    if found is None:
+        if notes:
+            raise RunError(f"{run} has no whole checkpoint: {notes[0]}", "restore one from a copy")
+        raise RunError(f"{run} has no checkpoint yet", "it gets one every run.checkpoint_every steps")
+    return found, notes
+
+
+def step_of(checkpoint: Path) -> int:
+    return int(checkpoint.name.rpartition("-")[2])
+
+
+def named(checkpoint: Path, asked: str) -> str:
+    """A member's id; `student` and `teacher` stand for the best ones."""
+    if asked not in tuple(Role):
+        return asked
+    if (checkpoint / checkpoints.MEMBERS / SOLO).is_dir():
+        return SOLO
+    return checkpoints.population(checkpoint).best(Role(asked)).id
+
+
+def adapter(
+    run: Path, checkpoint: Path, member: str, to: Path, *, base_name: str | None, dtype: torch.dtype | None
+) -> list[str]:
+    """Write a member as a PEFT folder of its own, with a card that says what it is; what should be said about it."""
+    folder = member_folder(checkpoint, member)
+    base = base_name or peft.base_of(folder)
+    known = {**EMBEDDED, **KNOWN}
+    # Nobody else knows our own names for bases: PEFT would look for them on the hub.
+    loaded = str(known[base].folder) if base in known else base
+    notes, told = [], None
+    try:
+        told = card(run, checkpoint, step_of(checkpoint), member, base, loaded)
+    except UserError as error:
+        notes.append(f"without a card, since the run's settings cannot be read: {error}")
+    peft.save_like(peft.load(folder), to, folder, base_name=loaded, dtype=dtype, card=told)
+    if base in known:
+        notes.append(f"it names its base as {loaded}, which is on this machine alone; --base gives it another name")
+    return notes
+
+
+def merged(run: Path, checkpoint: Path, member: str, to: Path) -> None:
+    """Write the run's base with a member added to its weights, in the base's own dtype."""
+    state = peft.load(member_folder(checkpoint, member))
+    if to.exists():
+        raise InputError(f"{to} is there already", "name another folder, or remove it")
+    name = load_settings(str(run / "config.toml")).engine.base
+    # What the run computed in may be more than the base has, or less.
+    own = getattr(base_config(name), "dtype", None)
+    base = load_base(name, device=torch.device("cpu"), dtype=own if isinstance(own, torch.dtype) else torch.float32)
+    merge(base.model, state)
+    try:
+        to.absolute().parent.mkdir(parents=True, exist_ok=True)
+        with put_in_place(to.absolute()) as aside:
+            # Its bar would stand in the way of our one line.
+            transformers_logging.disable_progress_bar()
+            base.model.save_pretrained(aside)
+            if base.tokenizer is not None:
+                base.tokenizer.save_pretrained(aside)
+    except (OSError, SafetensorError) as error:
+        why = error.strerror if isinstance(error, OSError) and error.strerror else str(error).splitlines()[0]
+        raise InputError(f"{to} cannot be written: {why}", "mend it, or name another folder") from None
+
+
+@torch.no_grad()
+def merge(model: torch.nn.Module, state: MemberState) -> None:
+    """Add a member to a model's weights, in place: in float32, then rounded once."""
+    for module, (a_R_I, b_O_R) in state.factors.items():
+        weight_O_I: Any = model.get_submodule(module).weight
+        update_O_I = state.alpha / state.rank * (b_O_R.float() @ a_R_I.float())
+        weight_O_I.copy_(weight_O_I.float() + update_O_I.to(weight_O_I.device))
+
+
+def member_folder(checkpoint: Path, member: str) -> Path:
+    there = sorted(each.name for each in (checkpoint / checkpoints.MEMBERS).iterdir() if each.is_dir())
+    if member not in there:
+        raise InputError(
+            f"there is no member {member} at step {step_of(checkpoint)}",
+            f"the members are {', '.join(there)}; student and teacher are the best ones",
+        )
+    return checkpoint / checkpoints.MEMBERS / member

@@ -1,0 +1,123 @@
+"""What a race was like at its beginning and at its end: every measure step by step, and its mean over a quarter.
+
+`redqueen compare` and the summary of a run are both made of these, so that a figure is the same wherever it stands.
+"""
+
+import math
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from itertools import pairwise
+
+from redqueen.analysis.intervals import Estimate, estimate
+from redqueen.runs.store import Store
+
+BLOCKS = 5
+"""That a quarter of a single run is cut into."""
+BLOCK_STEPS = 2
+"""A block of fewer would be a step, whose neighbours tell the same."""
+COMPLEXITY = ("depth", "cyclomatic", "lines", "variables")
+COMPUTE = ("sampled_tokens", "trained_tokens", "verifier_runs")
+
+
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """One measure of one run."""
+
+    value: float
+    blocks: tuple[float, ...] = ()
+    """The same over blocks of its steps; empty where it has none."""
+
+    @property
+    def estimate(self) -> Estimate:
+        found = estimate([self.value], self.blocks)
+        assert found is not None
+        return found
+
+
+@dataclass(frozen=True, slots=True)
+class Series:
+    """One measure, step by step."""
+
+    steps: Mapping[int, tuple[float, float]]
+    """By step, a sum and what it is divided by; steps without anything to measure are left out."""
+
+    def mean(self, steps: Iterable[int]) -> float | None:
+        """Over those of the steps that have it."""
+        found = [self.steps[step] for step in steps if step in self.steps]
+        whole = math.fsum(each[1] for each in found)
+        return math.fsum(each[0] for each in found) / whole if whole else None
+
+    def over(self, steps: range) -> Figure | None:
+        """The mean over these steps, and over blocks of them where there are enough."""
+        value = self.mean(steps)
+        if value is None:
+            return None
+        if len(steps) < BLOCKS * BLOCK_STEPS:
+            return Figure(value)
+        bounds = [steps.start + len(steps) * number // BLOCKS for number in range(BLOCKS + 1)]
+        blocks = (self.mean(range(start, end)) for start, end in pairwise(bounds))
+        return Figure(value, tuple(each for each in blocks if each is not None))
+
+    def total(self, steps: range | None = None) -> float | None:
+        found = [value for step, (value, _) in self.steps.items() if steps is None or step in steps]
+        return math.fsum(found) if found else None
+
+    def at(self, step: int) -> float | None:
+        """What a measure that only grows has come to by then."""
+        known = max((each for each in self.steps if each <= step), default=None)
+        return None if known is None else self.steps[known][0]
+
+
+def quarters(steps: int) -> tuple[range, range]:
+    """The first quarter of so many steps and the last; of a very short race its first step and its last."""
+    quarter = max(steps // 4, 1)
+    return range(1, quarter + 1), range(steps - quarter + 1, steps + 1)
+
+
+def series(store: Store, name: str, subject: str) -> Series:
+    """A metric over all kinds. Values that are not finite, as of a step that broke down, are left out."""
+    values = {each.step: each.value for each in store.metrics(name, subject, "")}
+    return Series({step: (value, 1) for step, value in values.items() if math.isfinite(value)})
+
+
+def by_subject(store: Store, name: str) -> dict[str, Series]:
+    """The same of everybody who has it, read at once."""
+    values: dict[str, dict[int, tuple[float, float]]] = defaultdict(dict)
+    for each in store.metrics(name, kind=""):
+        if math.isfinite(each.value):
+            values[each.subject][each.step] = each.value, 1
+    return {subject: Series(steps) for subject, steps in values.items()}
+
+
+def solve_rates(store: Store) -> dict[str, Series]:
+    """By kind, over all attempts of a step; under "" that of all kinds."""
+    counts: dict[str, dict[int, tuple[int, int]]] = defaultdict(dict)
+    for meeting in store.meetings():
+        for kind in ("", meeting.kind):
+            solved, attempts = counts[kind].get(meeting.step, (0, 0))
+            counts[kind][meeting.step] = solved + meeting.solved, attempts + meeting.attempts
+    return {kind: Series(steps) for kind, steps in counts.items()}
+
+
+def compute(store: Store) -> dict[str, float]:
+    """What the race used up, in units that do not depend on the machine."""
+    totals = {name: series(store, name, "race").total() for name in COMPUTE}
+    return {name: total for name, total in totals.items() if total is not None}
+
+
+def seconds(store: Store) -> dict[str, float]:
+    """By phase, the longest first."""
+    phases: dict[str, list[float]] = defaultdict(list)
+    for timing in store.timings():
+        phases[timing.phase].append(timing.seconds)
+    return dict(sorted(((phase, math.fsum(each)) for phase, each in phases.items()), key=lambda each: -each[1]))
+
+
+def shown(found: Estimate | None) -> str:
+    """`0.405 ±0.064` over seeds, `0.420 ~0.020` over blocks, or the mean alone."""
+    if found is None:
+        return "-"
+    digits = 3 if abs(found.mean) < 10 else 1
+    mean = f"{found.mean:,.{digits}f}"
+    return mean if found.half is None else f"{mean} {'±' if found.over == 'seeds' else '~'}{found.half:,.{digits}f}"

@@ -1,0 +1,226 @@
+"""What a finished run came to, from its records: a summary for the terminal, and the same as a file in its folder.
+
+Both are written from the same tables. One run is one seed, so nothing here says what another race would come to.
+"""
+
+import os
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from redqueen.analysis.quarters import (
+    COMPLEXITY,
+    COMPUTE,
+    Series,
+    by_subject,
+    compute,
+    quarters,
+    seconds,
+    series,
+    shown,
+    solve_rates,
+)
+from redqueen.console import columns, cut, printable, span_text
+from redqueen.errors import RunError
+from redqueen.evolution.lineage import everybody, generations
+from redqueen.population.members import Birth, Population, Role
+from redqueen.runs.atomic import write_text
+from redqueen.runs.rows import TaskRow
+from redqueen.runs.run import REPORT
+from redqueen.runs.store import Store
+from redqueen.settings import Config, dump
+
+PHASES = 3
+"""Named in the totals: where most of the time went."""
+MOST_MEMBERS = 8
+"""Of a role, on a terminal: the best ones."""
+_LEAST_RATE = 1e-9
+"""Of a task that somebody solved."""
+_MARKDOWN = re.compile(r"[\\`*<|\[\]]")
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """Cells as they are shown."""
+
+    title: str
+    head: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+    left: tuple[int, ...] = (0,)
+    """Columns of words; all others are figures."""
+
+    def lines(self, width: int) -> list[str]:
+        return [cut(self.title, width), *columns(self.head, self.rows, self.left, width)]
+
+    def markdown(self) -> list[str]:
+        rule = (":--" if place in self.left else "--:" for place in range(len(self.head)))
+        rows = (map(_escaped, row) for row in (self.head, *self.rows))
+        head, *body = (f"| {' | '.join(row)} |" for row in rows)
+        return [f"## {_escaped(self.title)}", "", head, f"| {' | '.join(rule)} |", *body]
+
+
+@dataclass(frozen=True, slots=True)
+class Summary:
+    """A run that is done."""
+
+    steps: int
+    members: Table
+    quarters: Table
+    note: str
+    """What the figures of the quarters can bear."""
+    totals: str
+    usage: Table
+    """What each adapter that ever was used up."""
+    phases: Table
+    facts: Mapping[str, str]
+    settings: str
+    """As TOML."""
+    hardest: TaskRow | None
+    """Of the tasks of the last quarter that somebody solved."""
+
+    def lines(self, width: int) -> list[str]:
+        """For a terminal of so many columns."""
+        best = _best(self.members)
+        left_out = len(self.members.rows) - len(best.rows)
+        more = [f"{left_out} more in {REPORT}"] if left_out else []
+        return ["", *best.lines(width), *more, "", *self.quarters.lines(width), self.note, "", self.totals]
+
+    def markdown(self, name: str) -> str:
+        """All there is to say about the run of this name."""
+        facts = Table("Environment", ("", ""), tuple(self.facts.items()), (0, 1))
+        blocks = [
+            [f"# {_escaped(name)}", "", self.totals],
+            self.members.markdown(),
+            [*self.quarters.markdown(), "", self.note],
+            self.usage.markdown(),
+            self.phases.markdown(),
+            facts.markdown(),
+            ["## Settings", "", "```toml", self.settings.rstrip("\n"), "```"],
+        ]
+        return "\n\n".join("\n".join(block) for block in blocks) + "\n"
+
+
+def summarise(store: Store, settings: Config, population: Population) -> Summary:
+    """`population` as it is after the last step of the records."""
+    steps = store.last_step()
+    first, last = quarters(steps)
+    phases = seconds(store)
+    table, note = _quarters(store, settings, first, last)
+    return Summary(
+        steps=steps,
+        members=_members(store, settings, population, last),
+        quarters=table,
+        note=note,
+        totals=_totals(store, phases),
+        usage=_usage(store, population),
+        phases=Table("Seconds", ("phase", "seconds"), tuple((name, f"{each:,.1f}") for name, each in phases.items())),
+        facts=store.facts(),
+        settings=dump(settings),
+        hardest=_hardest(store, last),
+    )
+
+
+def write_report(folder: Path, summary: Summary) -> Path:
+    """Into the folder of the run, over the report of a shorter one."""
+    path = folder / REPORT
+    try:
+        write_text(path, summary.markdown(Path(os.path.abspath(folder)).name))
+    except OSError as error:
+        what = f"{path} cannot be written: {error.strerror or error}"
+        raise RunError(what, "the run is whole; mend that, and the same command writes it again") from None
+    return path
+
+
+def _members(store: Store, settings: Config, population: Population, last: range) -> Table:
+    figures = [by_subject(store, name) for name in ("reward", "valid", "solve_rate")]
+    ages = generations({id: member.birth.parents for id, member in everybody(population).items()})
+    rows = []
+    for member in (each for role in Role for each in sorted(population.of(role), key=lambda one: -one.rating.lower)):
+        rating = "-" if settings.population.single else f"{member.rating.mu:.1f} ±{member.rating.sigma:.1f}"
+        means = (_two(each.get(member.id, Series({})).mean(last)) for each in figures)
+        rows.append((member.id, str(member.role), rating, *means, origin(member.birth, ages[member.id])))
+    head = ("member", "role", "rating", "reward", "valid", "solved", "from")
+    return Table(f"Members, by their last quarter ({_span(last)})", head, tuple(rows), (0, 1, 6))
+
+
+def _best(members: Table) -> Table:
+    rows = [[row for row in members.rows if row[1] == role][:MOST_MEMBERS] for role in Role]
+    return replace(members, rows=tuple(row for some in rows for row in some))
+
+
+def origin(born: Birth, generation: int) -> str:
+    """Where a member comes from, in a few words."""
+    if born.operator is not None:
+        return f"{born.operator} of {', '.join(born.parents)}; generation {generation}, step {born.step}"
+    return f"fresh, step {born.step}" if born.step else "founder"
+
+
+def _quarters(store: Store, settings: Config, first: range, last: range) -> tuple[Table, str]:
+    """And what its figures can bear."""
+    solved = solve_rates(store)
+    kinds = {kind: f"solve rate {kind}" for kind in settings.tasks.kinds}
+    if len(kinds) > 1:
+        kinds[""] = "solve rate, all kinds"
+    means = {name: solved.get(kind, Series({})) for kind, name in kinds.items()}
+    means["valid proposals"] = series(store, "valid", "teacher")
+    means |= {name: series(store, name, "race") for name in COMPLEXITY}
+    means["tokens of an attempt"] = series(store, "length", "student")
+    figures = {name: (each.over(first), each.over(last)) for name, each in means.items()}
+    rows = [
+        (name, *(shown(None if figure is None else figure.estimate) for figure in both))
+        for name, both in figures.items()
+    ]
+    cells, new = series(store, "coverage", "race"), series(store, "new_cells", "race")
+    rows.append(("structural cells, by then", *(_count(cells.at(quarter[-1])) for quarter in (first, last))))
+    rows.append(("structural cells, new", *(_count(new.total(quarter)) for quarter in (first, last))))
+    blocks = any(figure is not None and figure.blocks for both in figures.values() for figure in both)
+    bears = "~ is over blocks of steps and says nothing of other seeds" if blocks else "too few steps for an interval"
+    return Table("First quarter -> last quarter", ("", _span(first), _span(last)), tuple(rows)), (
+        f"one seed: {bears}; tasks are the teachers' own and change, so solve rates say little of how good students are"
+    )
+
+
+def _totals(store: Store, phases: Mapping[str, float]) -> str:
+    counts, used = store.counts(), compute(store)
+    made = [_many(counts["steps"], "step"), _many(counts["events"], "replacement"), _many(counts["tasks"], "task")]
+    costs = [f"{_count(used.get(name))} {name.replace('_', ' ')}" for name in COMPUTE]
+    most = ", ".join(f"{name} {span_text(each)}" for name, each in list(phases.items())[:PHASES])
+    return f"{', '.join([*made, *costs])}; {span_text(sum(phases.values()))} ({most})"
+
+
+def _usage(store: Store, population: Population) -> Table:
+    used = [by_subject(store, name) for name in COMPUTE]
+    found = {subject for each in used for subject in each}
+    known = [id for id in everybody(population) if id in found]
+    # The race's own comes last, as the sum of all: it also has what was measured on nobody's account.
+    order = [*known, *sorted(found - {*known, "race"}), *({"race"} & found)]
+    rows = tuple((subject, *(_count(each.get(subject, Series({})).total()) for each in used)) for subject in order)
+    return Table("Compute", ("", *(name.replace("_", " ") for name in COMPUTE)), rows)
+
+
+def _hardest(store: Store, last: range) -> TaskRow | None:
+    """The newest of those that are equally hard."""
+    solved = store.tasks(since=last[0], min_rate=_LEAST_RATE, trivial=False, newest_first=True)
+    return min(solved, key=lambda row: row.solved / row.attempts, default=None)
+
+
+def _span(steps: range) -> str:
+    return f"step {steps[0]}" if len(steps) == 1 else f"steps {steps[0]}-{steps[-1]}"
+
+
+def _two(value: float | None) -> str:
+    return "-" if value is None else f"{value:.2f}"
+
+
+def _count(value: float | None) -> str:
+    return "-" if value is None else f"{value:,.0f}"
+
+
+def _many(count: int, noun: str) -> str:
+    return f"{count:,} {noun}{'' if count == 1 else 's'}"
+
+
+def _escaped(text: str) -> str:
+    """As it is, in a cell or a title of Markdown."""
+    return _MARKDOWN.sub(r"\\\g<0>", printable(text))

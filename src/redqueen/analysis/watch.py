@@ -1,0 +1,104 @@
+"""The guard against collapse: what was reached, and an alarm when a population or a teacher has lost most of it.
+
+All members start equal, so that a role below its floor is no news until it has been above. A teacher is judged at once,
+since nothing keeps a varied one from writing varied tasks from the start.
+An alarm rings at every snapshot until it has passed, so that whoever acts on it needs no memory of it.
+"""
+
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from redqueen.analysis.diversity import ENOUGH_TASKS, Diversity, Variety
+from redqueen.population.members import MemberId, Role
+
+KEPT = 0.2
+"""Of what an effective size can gain over 1: below it eight members amount to fewer than 2.4, as they do when most are
+children of one. Members that learn the same lesson grow alike too, but not that far."""
+EFFECTIVE_SIZE = "effective_size"
+WEIGHT_DISTANCE = "weight_distance"
+DISTANCE_FLOOR = 0.25
+"""Of the mean distance between weights: a cosine of 0.75."""
+_WATCHED = {EFFECTIVE_SIZE: "the effective size", WEIGHT_DISTANCE: "the mean distance between weights"}
+"""Not the distance between functions, which has no scale of its own."""
+KINDS_SHARE = 1 / 3
+"""Of the entropy that equally frequent kinds would have: with three kinds 0.53 bits, as when one makes up 91 %."""
+DESCRIPTORS_FLOOR = 1.0
+"""Bits: as many as two equally frequent types of problem have. The solutions of HumanEval and MBPP have about four."""
+
+
+@dataclass(frozen=True, slots=True)
+class Alarm:
+    """Something that was varied is not any more."""
+
+    step: int
+    subject: str
+    """A role, or a teacher's id."""
+    measure: str
+    """The field of `Spread` or `Variety` that it is about."""
+    value: float
+    floor: float
+    """What the value is below."""
+    says: str
+    """One sentence for people."""
+
+    def as_record(self) -> dict[str, Any]:
+        return asdict(self)
+
+
+@dataclass(frozen=True, slots=True)
+class Watch:
+    """What every role has reached so far."""
+
+    kinds: int
+    """How many kinds teachers are asked for: of a single one nobody can write a variety."""
+    highest: Mapping[Role, Mapping[str, float]] = field(default_factory=dict)
+
+    def see(self, snapshot: Diversity) -> tuple["Watch", list[Alarm]]:
+        """The watch after this snapshot, and what rang."""
+        highest = {role: dict(reached) for role, reached in self.highest.items()}
+        alarms: list[Alarm] = []
+        for role, spread in snapshot.roles.items():
+            reached = highest.setdefault(role, {})
+            floors = {EFFECTIVE_SIZE: 1 + KEPT * (spread.members - 1), WEIGHT_DISTANCE: DISTANCE_FLOOR}
+            for measure, name in _WATCHED.items():
+                value: float = getattr(spread, measure)
+                reached[measure] = top = max(value, reached.get(measure, value))
+                if value < floors[measure] <= top:
+                    says = f"{name} of the {role}s is {value:.2f}, below {floors[measure]:.2f}, and was {top:.2f}"
+                    alarms.append(Alarm(snapshot.step, str(role), measure, value, floors[measure], says))
+        for teacher, variety in snapshot.teachers.items():
+            alarms += self._teacher(snapshot.step, teacher, variety)
+        return Watch(self.kinds, highest), alarms
+
+    def as_record(self) -> dict[str, Any]:
+        """Plain values that JSON keeps as they are."""
+        return {"kinds": self.kinds, "highest": {str(role): dict(top) for role, top in self.highest.items()}}
+
+    def _teacher(self, step: int, teacher: MemberId, variety: Variety) -> list[Alarm]:
+        if variety.tasks < ENOUGH_TASKS:
+            return []
+        floors = (
+            ("kinds_bits", "kinds", variety.kinds_bits, KINDS_SHARE * math.log2(self.kinds)),
+            ("descriptors_bits", "types of problem", variety.descriptors_bits, DESCRIPTORS_FLOOR),
+        )
+        return [
+            Alarm(step, teacher, measure, bits, floor, _narrow(teacher, variety.tasks, what, bits, floor))
+            for measure, what, bits, floor in floors
+            if bits < floor
+        ]
+
+
+def _narrow(teacher: MemberId, tasks: int, what: str, bits: float, floor: float) -> str:
+    return f"the last {tasks} tasks of {teacher} have {bits:.2f} bits of {what}, less than {floor:.2f}"
+
+
+def restore(record: Mapping[str, Any]) -> Watch:
+    """The watch that `Watch.as_record` wrote down."""
+    return Watch(record["kinds"], {Role(role): dict(top) for role, top in record["highest"].items()})
+
+
+def collapsed(alarms: Iterable[Alarm]) -> frozenset[Role]:
+    """The roles whose effective size has fallen: those that need new blood."""
+    return frozenset(Role(alarm.subject) for alarm in alarms if alarm.measure == EFFECTIVE_SIZE)

@@ -1,0 +1,177 @@
+"""Reading the command line: the command, its options, and dotted overrides of the settings.
+
+A command is a frozen dataclass; tyro writes its help and converts its values. The words themselves are matched
+here first, because a mistake must come back as one line with the nearest known word, and because the value of
+an option may begin with a dash (`--input -5`).
+"""
+
+import contextlib
+import dataclasses
+import difflib
+import io
+import re
+from collections.abc import Collection, Sequence
+from itertools import groupby
+from typing import Annotated, Any, TypeVar, get_args, get_origin, get_type_hints
+
+import tyro
+from pydantic import create_model
+
+from redqueen.commands.command import Configured
+from redqueen.errors import InputError
+from redqueen.settings import Config, Overrides, Section, keys
+
+C = TypeVar("C")
+
+_MARKERS = (
+    tyro.conf.PositionalRequiredArgs,
+    tyro.conf.FlagCreatePairsOff,
+    # Without it `--config None` would mean that there is no settings file.
+    tyro.conf.DisallowNone,
+)
+_COLOUR = re.compile(r"\x1b\[[0-9;]*m")
+
+
+def parse(command: type[C], name: str, words: Sequence[str]) -> tuple[C, Overrides]:
+    """The command that `words` spell, and the overrides among them. `--help` prints and raises SystemExit(0)."""
+    plain, overrides = _split(command, name, words)
+    read = _with_used_settings(command) if plain in (["-h"], ["--help"]) else command
+    complaint = io.StringIO()
+    try:
+        with contextlib.redirect_stderr(complaint):
+            return tyro.cli(read, prog=f"redqueen {name}", args=plain, config=_MARKERS), overrides
+    except SystemExit as stop:
+        if not stop.code:
+            raise
+        raise InputError(_one_line(complaint.getvalue()), _see(name)) from None
+
+
+def _split(command: type, name: str, words: Sequence[str]) -> tuple[list[str], list[tuple[str, str]]]:
+    """Arguments for tyro, each option joined to its value, apart from the dotted overrides."""
+    options, shorts = _options(command), _shorts(command)
+    positional: list[str] = []
+    plain: list[str] = []
+    overrides: list[tuple[str, str]] = []
+    left = list(words)
+    while left:
+        word = left.pop(0)
+        if word in ("-h", "--help"):
+            return [word], []
+        if word == "--":
+            positional += left
+            break
+        if not word.startswith("-") or word == "-":
+            positional.append(word)
+            continue
+        option, attached, value = word.partition("=")
+        option = shorts.get(option, option)
+        dotted = option.startswith("--") and "." in option
+        takes_value = dotted or options.get(option)
+        if takes_value is None:
+            close = difflib.get_close_matches(option, options, 1)
+            raise InputError(f"unknown option {option}", f"did you mean {close[0]}?" if close else _see(name))
+        if not takes_value:
+            if attached:
+                raise InputError(f"{option} takes no value", f"leave out ={value}")
+            plain.append(option)
+            continue
+        if not attached:
+            if not left:
+                raise InputError(f"{option} needs a value", _see(name))
+            value = left.pop(0)
+        if dotted:
+            _check_used(command, name, option)
+            overrides.append((option.removeprefix("--"), value))
+        else:
+            plain.append(f"{option}={value}")
+    _count(command, name, positional)
+    return [*plain, "--", *positional], overrides
+
+
+def _check_used(command: type, name: str, option: str) -> None:
+    """A setting that changes nothing is a mistake. One that nobody knows is refused where settings are read."""
+    if not issubclass(command, Configured):
+        raise InputError(f"{name} has no settings, and so no {option}", _see(name))
+    key = option.removeprefix("--").replace("-", "_")
+    section, _, _ = key.partition(".")
+    if command.uses is not None and key in keys() and not {section, key} & set(command.uses):
+        raise InputError(f"{name} does not use {option}", f"leave it out, or {_see(name)}")
+
+
+def _with_used_settings(command: type[C]) -> type[C]:
+    """The command as its help shows it."""
+    if not issubclass(command, Configured) or command.uses is None:
+        return command
+    used: Any = _part(Config, command.uses)
+    kind = Annotated[tyro.conf.FlagConversionOff[used], tyro.conf.arg(name="")]
+    fields = [("settings", kind, used())]
+    shown = dataclasses.make_dataclass(command.__name__, fields, bases=(command,), frozen=True, kw_only=True)
+    shown.__doc__ = command.__doc__
+    return shown
+
+
+def _part(model: type[Section], uses: Collection[str], prefix: str = "") -> type[Section]:
+    """A model of these settings alone."""
+    fields: dict[str, Any] = {}
+    kinds = get_type_hints(model, include_extras=True)
+    for name, field in model.model_fields.items():
+        kind = kinds[name]
+        if prefix + name in uses:
+            fields[name] = (kind, field)
+        elif any(each.startswith(f"{prefix}{name}.") for each in uses):
+            part = _part(kind, uses, f"{prefix}{name}.")
+            fields[name] = (part, part())
+    return create_model(model.__name__, __base__=Section, __doc__=model.__doc__, **fields)
+
+
+def _count(command: type, name: str, positional: Sequence[str]) -> None:
+    needed = [field for field in dataclasses.fields(command) if field.default is dataclasses.MISSING]
+    least = sum(field.metadata.get("least", 1) for field in needed)
+    if len(positional) < least:
+        raise InputError(f"{name} needs {needed[len(positional)].name.upper()}", _see(name))
+    most = sum(field.metadata.get("most", float("inf") if _takes_rest(field) else 1) for field in needed)
+    if len(positional) > most:
+        raise InputError(f"unexpected argument {positional[int(most)]}", _see(name))
+
+
+def _takes_rest(field: dataclasses.Field[Any]) -> bool:
+    """Whether an argument takes several words: `tuple[Path, ...]`. Only the last one of a command may. Their least and
+    most numbers stand in the field's metadata, 1 and no end otherwise."""
+    hint = get_args(field.type)[0] if get_origin(field.type) is Annotated else field.type
+    return get_origin(hint) is tuple
+
+
+def _options(command: type) -> dict[str, bool]:
+    """The options of a command, and whether each takes a value. A field without a default is positional."""
+    return {
+        f"--{_option_name(field)}": field.type is not bool
+        for field in dataclasses.fields(command)
+        if field.default is not dataclasses.MISSING and not isinstance(field.default, Config)
+    }
+
+
+def _shorts(command: type) -> dict[str, str]:
+    """Further spellings of options (`-o`), as tyro's help has them."""
+    return {
+        short: f"--{_option_name(field)}"
+        for field in dataclasses.fields(command)
+        for each in getattr(field.type, "__metadata__", ())
+        for short in getattr(each, "aliases", None) or ()
+    }
+
+
+def _option_name(field: dataclasses.Field[Any]) -> str:
+    """As tyro calls it: by its own name, or by the one that it is given there."""
+    given = [getattr(each, "name", None) for each in getattr(field.type, "__metadata__", ())]
+    return next((name for name in given if name), field.name.replace("_", "-"))
+
+
+def _one_line(box: str) -> str:
+    """What stands in tyro's boxed complaint below its title and above the first rule, as one line."""
+    lines = [_COLOUR.sub("", line).strip("│╭╮╰╯ ") for line in box.splitlines()[1:]]
+    parts = [" ".join(part) for is_text, part in groupby(lines, lambda line: bool(line.strip("─-"))) if is_text]
+    return " ".join(parts[0].split()).rstrip(".") if parts else "these arguments cannot be used"
+
+
+def _see(name: str) -> str:
+    return f"try `redqueen {name} --help`"

@@ -1,0 +1,59 @@
+"""`redqueen export`: a member out of a run."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Literal
+
+import tyro
+
+from redqueen.commands.command import Command
+from redqueen.console import printable
+from redqueen.errors import InputError
+
+
+@dataclass(frozen=True, kw_only=True)
+class Export(Command):
+    """Take a member out of a run: as a PEFT folder, or merged into a copy of its base."""
+
+    folder: Annotated[Path, tyro.conf.arg(metavar="RUN")]
+    """The run, finished or under way."""
+    member: Annotated[str | None, tyro.conf.arg(metavar="ID|student|teacher")] = None
+    """Which one, such as s0.2; `student` and `teacher` are those whose ratings are surely good (the mean less three
+    deviations, so hardly ever a newborn)."""
+    to: Annotated[Path | None, tyro.conf.arg(metavar="FOLDER")] = None
+    """Where it goes; the folder must not be there yet."""
+    dtype: Literal["float32", "bfloat16"] = "float32"
+    """Of a PEFT folder's weights: bfloat16 takes half the room."""
+    base: Annotated[str | None, tyro.conf.arg(metavar="NAME")] = None
+    """What a PEFT folder calls its base, such as a hub id; what the run calls it when left out."""
+    step: Annotated[int | None, tyro.conf.arg(metavar="N")] = None
+    """As it was after this step, of which there must be a checkpoint; the newest whole one when left out."""
+    merged: bool = False
+    """Write the whole base with the member added to its weights, a model that needs no PEFT."""
+
+    def run(self) -> None:
+        if self.member is None:
+            raise InputError("export needs to know which member", "add --member ID, or student or teacher")
+        if self.to is None:
+            raise InputError("export needs to know where the member goes", "add --to FOLDER")
+        if self.base == "":
+            raise InputError("--base is empty", "give a name, or leave it out")
+        if self.merged and (self.base is not None or self.dtype != "float32"):
+            option = "--dtype" if self.base is None else "--base"
+            raise InputError(f"{option} is for PEFT folders, and a merged model is none", "leave one of the two out")
+        import torch
+
+        from redqueen.analysis import export
+
+        checkpoint, notes = export.find(self.folder, self.step)
+        for note in notes:
+            print(printable(note))
+        member = export.named(checkpoint, self.member)
+        if self.merged:
+            export.merged(self.folder, checkpoint, member, self.to)
+        else:
+            dtype = torch.bfloat16 if self.dtype == "bfloat16" else None
+            for note in export.adapter(self.folder, checkpoint, member, self.to, base_name=self.base, dtype=dtype):
+                print(printable(note))
+        what = "merged into its base, " if self.merged else ""
+        print(printable(f"{member}, {what}as it was after step {export.step_of(checkpoint)}, is in {self.to}"))

@@ -1,0 +1,45 @@
+"""`redqueen report`: the page of one run or several as one file."""
+
+import importlib.util
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated
+
+import tyro
+
+from redqueen.commands.command import Command
+from redqueen.console import printable
+from redqueen.errors import InputError
+
+
+@dataclass(frozen=True, kw_only=True)
+class Report(Command):
+    """The same views as one file that needs no network: charts, matches, lineage, tasks, settings, compute."""
+
+    folders: Annotated[tuple[Path, ...], tyro.conf.arg(metavar="RUN...", help_behavior_hint="")]
+    """The runs, under way or finished; of several also the arms, laid over each other."""
+    to: Annotated[Path | None, tyro.conf.arg(name="output", aliases=["-o"], metavar="FILE.html")] = None
+    """Where the report goes; report.html in the folder of a single run when left out."""
+
+    def run(self) -> None:
+        needs("plotly")
+        first, *others = self.folders
+        if self.to is None and others:
+            raise InputError("a report of several runs needs a name", "add -o FILE.html")
+        from redqueen.runs.atomic import write_text
+        from redqueen.ui.page.document import report
+
+        path = self.to or first / "report.html"
+        if path.is_dir():
+            raise InputError(f"{path} is a folder", "name a file, such as report.html")
+        text = report(self.folders)
+        try:
+            write_text(path, text)
+        except OSError as error:
+            raise InputError(f"{path} cannot be written: {error.strerror}", "name another file") from None
+        print(printable(f"{path}: {len(text.encode()) / 1e6:.1f} MB, opens in any browser"))
+
+
+def needs(*modules: str) -> None:
+    if missing := [name for name in modules if importlib.util.find_spec(name) is None]:
+        raise InputError(f"the page needs {', '.join(missing)}", "run `pip install redqueen[page]`")

@@ -1,0 +1,112 @@
+"""`redqueen tasks`: what teachers proposed, to browse, to look at or to write to a file."""
+
+import re
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import tyro
+
+from redqueen.commands.command import Command, positive
+from redqueen.console import print_json, printable, show
+from redqueen.errors import InputError
+
+if TYPE_CHECKING:
+    from redqueen.analysis.browse import Filters
+
+SHOWN = 20
+"""Rows of a listing, unless told otherwise."""
+_PLACE = re.compile("([0-9]{1,12}):([0-9]{1,12})", re.ASCII)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Tasks(Command):
+    """Browse a run's tasks, or write them to a file: the newest first, those that every filter fits."""
+
+    folder: Annotated[Path, tyro.conf.arg(metavar="RUN")]
+    """The run, finished or under way."""
+    kind: str | None = None
+    """Only tasks of this kind."""
+    teacher: Annotated[str | None, tyro.conf.arg(metavar="ID")] = None
+    """Only those of this member."""
+    since: Annotated[int | None, tyro.conf.arg(metavar="STEP")] = None
+    """From this step on."""
+    until: Annotated[int | None, tyro.conf.arg(metavar="STEP")] = None
+    """Up to this step."""
+    solved_min: Annotated[float | None, tyro.conf.arg(metavar="RATE")] = None
+    """Solved in at least this share of the attempts, 0 to 1."""
+    solved_max: Annotated[float | None, tyro.conf.arg(metavar="RATE")] = None
+    """Solved in at most this share of the attempts."""
+    oversight: bool = False
+    """Only those that were set aside for a person to look at."""
+    rejected: bool = False
+    """Instead: the proposals that were rejected, with the reasons."""
+    reason: str | None = None
+    """With --rejected: only those that were rejected for this one."""
+    limit: Annotated[int | None, tyro.conf.arg(metavar="N")] = None
+    """At most so many; 20 when left out, and with --to all."""
+    show: Annotated[str | None, tyro.conf.arg(metavar="STEP:PLACE")] = None
+    """Instead: one proposal whole, with all attempts and verdicts."""
+    to: Annotated[Path | None, tyro.conf.arg(metavar="FILE.jsonl|FILE.parquet")] = None
+    """Write them to this file, the oldest first."""
+    json: bool = False
+    """Print one line of JSON."""
+
+    def run(self) -> None:
+        from redqueen.analysis import browse
+        from redqueen.runs.store import Store
+
+        filters = self._filters()
+        limit = None if self.limit is None else positive("--limit", self.limit)
+        place = None if self.show is None else _place(self.show)
+        if place is not None and self.to is not None:
+            raise InputError("--show and --to exclude each other", "--show is for one proposal, --to for many")
+        with Store.read(self.folder) as store:
+            if place is not None:
+                show(browse.one(store, *place), as_json=self.json)
+            elif self.to is None:
+                show(browse.listing(store, filters, limit or SHOWN), as_json=self.json)
+            else:
+                from redqueen.analysis.table_files import write
+
+                rows = write(self.to, filters.row_type, browse.rows(store, filters, limit, newest_first=False))
+                if self.json:
+                    print_json({"file": str(self.to), "rows": rows})
+                else:
+                    print(printable(f"{rows:,} {'rejections' if self.rejected else 'tasks'} are in {self.to}"))
+
+    def _filters(self) -> "Filters":
+        from redqueen.analysis.browse import Filters
+        from redqueen.tasks.protocol import Reason
+
+        for option, rate in (("--solved-min", self.solved_min), ("--solved-max", self.solved_max)):
+            if rate is None:
+                continue
+            if not 0 <= rate <= 1:
+                raise InputError(f"{option} cannot be {rate}", "use a share from 0 to 1")
+            if self.rejected:
+                raise InputError(f"{option} is of no use with --rejected", "nobody attempts what was rejected")
+        if self.rejected and self.oversight:
+            raise InputError("--oversight is of no use with --rejected", "only tasks are set aside")
+        if self.reason is not None and not self.rejected:
+            raise InputError("--reason is of no use without --rejected", "only what was rejected has one")
+        if self.reason is not None and self.reason not in tuple(Reason):
+            raise InputError(f"nothing is rejected for {self.reason}", f"the reasons are {', '.join(Reason)}")
+        return Filters(
+            kind=self.kind,
+            teacher=self.teacher,
+            since=self.since,
+            until=self.until,
+            min_rate=self.solved_min,
+            max_rate=self.solved_max,
+            oversight=self.oversight,
+            rejected=self.rejected,
+            reason=self.reason,
+        )
+
+
+def _place(text: str) -> tuple[int, int]:
+    match = _PLACE.fullmatch(text)
+    if match is None:
+        raise InputError(f"--show cannot be {text}", "write STEP:PLACE as the listing does, such as 12:3")
+    return int(match[1]), int(match[2])

@@ -1,0 +1,100 @@
+"""What a race tells whoever watches it: a step in summary, and the protocol of a view. Screens are in `ui/live.py`."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MemberLine:
+    """One member after a step."""
+
+    id: str
+    role: str
+    mu: float | None
+    """None for one that is not rated."""
+    sigma: float | None
+    reward: float | None
+    """The mean of the step; None, as below, where there was nothing to measure."""
+    valid: float | None
+    solve_rate: float | None
+    """A student's own, a teacher's of its tasks."""
+    entropy: float | None
+    born: int
+    """The step."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HardTask:
+    """The latest task that was hard, as a person wants to see it."""
+
+    kind: str
+    teacher: str
+    solve_rate: float
+    program: str
+    asked: str
+    """What the student gets beside the program: an input, an output, a hint."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StepSummary:
+    """One step that is done."""
+
+    step: int
+    steps: int
+    seconds: float
+    phases: Mapping[str, float]
+    """Seconds of each, in their order."""
+    sampled_tokens: int
+    trained_tokens: int
+    members: Sequence[MemberLine]
+    solve_rates: Mapping[str, float | None]
+    """By kind."""
+    valid: float | None
+    proposals: int
+    tasks: int
+    hard_task: HardTask | None
+    alarms: Sequence[str]
+    events: Sequence[str]
+
+
+class View(Protocol):
+    """Whoever shows a race. Call `close` whatever happens: it gives the terminal back."""
+
+    def started(self, facts: Mapping[str, str], step: int, steps: int, notes: Sequence[str]) -> None:
+        """`step` is the last that is done, 0 at the beginning."""
+        ...
+
+    def phase(self, step: int, phase: str) -> None: ...
+
+    def step_done(self, summary: StepSummary) -> None: ...
+
+    def say(self, line: str) -> None:
+        """Something that must be read, whenever it happens."""
+        ...
+
+    def finished(self, lines: Sequence[str]) -> None: ...
+
+    def close(self) -> None: ...
+
+
+class Quiet:
+    """Nothing at all."""
+
+    def started(self, facts: Mapping[str, str], step: int, steps: int, notes: Sequence[str]) -> None:
+        return
+
+    def phase(self, step: int, phase: str) -> None:
+        return
+
+    def step_done(self, summary: StepSummary) -> None:
+        return
+
+    def say(self, line: str) -> None:
+        return
+
+    def finished(self, lines: Sequence[str]) -> None:
+        return
+
+    def close(self) -> None:
+        return

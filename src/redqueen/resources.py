@@ -1,0 +1,61 @@
+"""The engine and the verifier, opened as the settings ask for them."""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from redqueen.errors import ConfigError
+from redqueen.settings.models import EngineConfig, VerifierConfig
+
+if TYPE_CHECKING:
+    import torch
+
+    from redqueen.engine.local import LocalEngine
+    from redqueen.verifier import LocalVerifier
+
+
+def open_verifier(settings: VerifierConfig) -> "LocalVerifier":
+    """A running pool as the settings ask for it. Close it, or use it in a `with` statement."""
+    from redqueen.verifier import LocalVerifier, Tier
+
+    return LocalVerifier(
+        tier=None if settings.tier == "best" else Tier(settings.tier),
+        minimum=Tier(settings.minimum),
+        run_unprotected=settings.run_unprotected,
+        workers=settings.workers,
+    )
+
+
+def open_engine(settings: EngineConfig, members: Sequence[str], seed: int = 0, engines: int = 1) -> "LocalEngine":
+    """The base with these members, as the settings ask for it. Close it, or use it in a `with` statement. `seed` draws
+    the A factors that fresh members share; so many `engines` are to share the device's memory."""
+    from redqueen.engine import memory
+    from redqueen.engine.base import load as load_base
+    from redqueen.engine.local import LocalEngine
+
+    device, dtype = place(settings)
+    return LocalEngine(
+        load_base(settings.base, device=device, dtype=dtype),
+        memory_bytes=None if engines == 1 else memory.share(device, engines),
+        members=members,
+        rank=settings.rank,
+        alpha=settings.alpha,
+        target_modules=settings.target_modules,
+        rows=settings.rows,
+        seed=seed,
+    )
+
+
+def place(settings: EngineConfig) -> "tuple[torch.device, torch.dtype]":
+    """The device and the dtype that the settings come to on this machine."""
+    import torch
+
+    cuda = torch.cuda.is_available()
+    if settings.device == "cuda" and not cuda:
+        raise ConfigError(
+            'engine.device is "cuda", and torch finds no CUDA device here',
+            'set engine.device to "best" or "cpu"; `redqueen doctor` says what is missing',
+        )
+    device = torch.device("cuda" if cuda and settings.device != "cpu" else "cpu")
+    if settings.dtype != "best":
+        return device, torch.bfloat16 if settings.dtype == "bfloat16" else torch.float32
+    return device, torch.bfloat16 if device.type == "cuda" else torch.float32

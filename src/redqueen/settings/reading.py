@@ -1,0 +1,182 @@
+"""Settings from TOML and dotted overrides.
+
+Whatever is wrong with a file or an override becomes one `ConfigError` that says how to mend it, so no caller ever sees
+a validator's own report.
+"""
+
+import difflib
+import tomllib
+from collections.abc import Iterator, Mapping, Sequence
+from importlib.resources import files
+from importlib.resources.abc import Traversable
+from pathlib import Path
+from typing import Any, NoReturn, get_args, get_origin
+
+from pydantic import TypeAdapter, ValidationError
+from pydantic.fields import FieldInfo
+
+from redqueen.errors import ConfigError
+from redqueen.settings import Config, Section
+from redqueen.settings.toml import shown, to_toml, value_text
+
+Overrides = Mapping[str, str] | Sequence[tuple[str, str]]
+
+
+def presets() -> list[str]:
+    """The names of the settings files that come with the package."""
+    return sorted(p.name.removesuffix(".toml") for p in _preset_folder().iterdir() if p.name.endswith(".toml"))
+
+
+def load(source: str | None = None, overrides: Overrides = ()) -> Config:
+    """The settings from `source` (a preset's name or the path of a .toml file), with `overrides` on top.
+
+    An override is a dotted key and its value as text: `("verifier.minimum", "full")`.
+    """
+    data = {} if source is None else _read(source)
+    pairs = overrides.items() if isinstance(overrides, Mapping) else overrides
+    overridden = {_override(data, key, text) for key, text in pairs}
+    try:
+        return Config.model_validate(data, strict=True)
+    except ValidationError as error:
+        _refuse(error, source, overridden)
+
+
+def keys() -> frozenset[str]:
+    """The dotted names of all settings."""
+    return frozenset(key for key, field in _fields(Config) if _section(field) is None)
+
+
+def dump(config: Config) -> str:
+    """TOML text that `load` reads back as an equal `Config`."""
+    return to_toml(config.model_dump(exclude_none=True))
+
+
+def _preset_folder() -> Traversable:
+    return files("redqueen.settings") / "presets"
+
+
+def _read(source: str) -> dict[str, Any]:
+    place = _preset_folder() / f"{source}.toml" if source in presets() else Path(source)
+    name = shown(source)
+    try:
+        return tomllib.loads(place.read_text(encoding="utf-8"))
+    except (FileNotFoundError, NotADirectoryError):
+        raise ConfigError(
+            f"there is no settings file {name}",
+            f"give the path of a .toml file or one of the presets ({', '.join(presets())})",
+        ) from None
+    except UnicodeDecodeError:
+        raise ConfigError(f"{name} is not UTF-8 text", "give a .toml file") from None
+    except tomllib.TOMLDecodeError as error:
+        raise ConfigError(f"{name} is not TOML: {error}", "mend it there") from None
+    except RecursionError:
+        raise ConfigError(f"{name} is nested too deeply", "write plain sections and keys") from None
+    except (OSError, ValueError) as error:
+        reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
+        raise ConfigError(f"{name} cannot be read: {reason}", "give a readable .toml file") from None
+
+
+def _override(data: dict[str, Any], key: str, text: str) -> str:
+    """Put one override into `data`; its dotted key as the models spell it."""
+    key = key.replace("-", "_")
+    field = dict(_fields(Config)).get(key)
+    if field is None or _section(field) is not None:
+        raise ConfigError(f"unknown setting {shown(key)}", _nearest(key))
+    *path, last = key.split(".")
+    table = data
+    for part in path:
+        table = table.setdefault(part, {})
+        if not isinstance(table, dict):
+            # The file has a plain value where a section belongs: validation says so.
+            return key
+    table[last] = _from_text(field, text)
+    return key
+
+
+def _from_text(field: FieldInfo, text: str) -> Any:
+    """The value that `text` means for this field, or the text itself for validation to refuse."""
+    if text.lower() == "none" and field.default is None:
+        return None
+    if isinstance(field.json_schema_extra, dict) and field.json_schema_extra.get("whole"):
+        return [text] if text else []
+    if _is_list(field):
+        return [part.strip() for part in text.split(",")] if text.strip() else []
+    try:
+        kind: Any = field.annotation
+        return TypeAdapter(kind).validate_strings(text)
+    except ValidationError:
+        return text
+
+
+def _is_list(field: FieldInfo) -> bool:
+    return any(get_origin(kind) is tuple for kind in (field.annotation, *get_args(field.annotation)))
+
+
+def _section(field: FieldInfo) -> type[Section] | None:
+    kind = field.annotation
+    return kind if isinstance(kind, type) and issubclass(kind, Section) else None
+
+
+def _fields(model: type[Section], prefix: str = "") -> Iterator[tuple[str, FieldInfo]]:
+    for name, field in model.model_fields.items():
+        yield prefix + name, field
+        section = _section(field)
+        if section is not None:
+            yield from _fields(section, f"{prefix}{name}.")
+
+
+def _refuse(error: ValidationError, source: str | None, overridden: set[str]) -> NoReturn:
+    first = error.errors(include_url=False)[0]
+    key = ".".join(str(part) for part in first["loc"])
+    # What is wrong with an item of a list is wrong with the setting.
+    mine = any(key == name or key.startswith(f"{name}.") for name in overridden)
+    where = f"{shown(source)}: " if source is not None and not mine else ""
+    if first["type"] == "extra_forbidden":
+        raise ConfigError(f"{where}unknown setting {shown(key)}", _nearest(key)) from None
+    raise ConfigError(f"{where}{key} cannot be {shown(first['input'], quote=True)}", _remedy(first)) from None
+
+
+def _remedy(error: Mapping[str, Any]) -> str:
+    context = error.get("ctx", {})
+    match error["type"]:
+        case "literal_error":
+            return f"use {context['expected']}"
+        case "greater_than_equal":
+            return f"use {context['ge']} or more"
+        case "greater_than":
+            return f"use a number above {context['gt']:g}"
+        case "less_than_equal":
+            return f"use {context['le']} or less"
+        case "less_than":
+            return f"use a number below {context['lt']:g}"
+        case "float_type" | "float_parsing":
+            return "use a number"
+        case "tuple_type":
+            examples = dict(_fields(Config))[".".join(map(str, error["loc"]))].examples or [[]]
+            return f"write a list, such as {value_text(examples[0])}"
+        case "too_short":
+            return "name at least one, or leave it out"
+        case "int_type" | "int_parsing" | "int_from_float":
+            return "use a whole number"
+        case "string_type":
+            return "write it in quotes"
+        case "string_too_short":
+            return "write a name"
+        case "bool_type" | "bool_parsing":
+            return "use true or false"
+        case "model_type" | "model_attributes_type":
+            return f"write it as a section, [{'.'.join(map(str, error['loc']))}]"
+        case _:
+            return error["msg"][:1].lower() + error["msg"][1:]
+
+
+def _nearest(key: str) -> str:
+    """What to do about an unknown key: the known one that looks like it, or all there are."""
+    known = [name for name, _ in _fields(Config) if name != key]
+    by_last = {name.rpartition(".")[2]: name for name in known}
+    close = difflib.get_close_matches(key, known, 1) or [
+        by_last[last] for last in difflib.get_close_matches(key.rpartition(".")[2], by_last, 1)
+    ]
+    if close:
+        return f"did you mean {close[0]}?"
+    return f"the settings are {', '.join(name for name, field in _fields(Config) if _section(field) is None)}"

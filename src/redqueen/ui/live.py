@@ -1,0 +1,242 @@
+"""What a race shows of itself while it runs: a live view on a terminal, one line a step for pipes, or nothing.
+
+The loop says what happened and knows nothing of screens. Whatever a model wrote is shown with every control character
+escaped and is never read as markup, so no program can paint over our lines or reach the terminal behind them.
+"""
+
+import statistics
+import time
+from collections import deque
+from collections.abc import Mapping, Sequence
+
+from rich import box
+from rich.console import Console, Group, RenderableType
+from rich.live import Live as Screen
+from rich.table import Table
+from rich.text import Text
+
+from redqueen.console import cut, printable, span_text
+from redqueen.phases.view import HardTask, MemberLine, Quiet, StepSummary, View
+
+RECENT = 20
+"""Steps that the ETA goes by: its median forgets a slow one, and follows programs as they grow longer."""
+PROGRAM_LINES = 8
+LEAST_MEMBERS = 4
+"""Shown even where the terminal is too low for them."""
+FRAMES_PER_SECOND = 4
+MEMBER_HEADS = ("member", "role", "rating", "reward", "valid", "solved", "entropy", "born")
+"""The page has the same."""
+
+
+def open_view(quiet: bool, console: Console) -> View:
+    """The view that suits where the output goes."""
+    if quiet:
+        return Quiet()
+    # Not what rich calls a terminal alone: FORCE_COLOR makes one of every pipe.
+    return Live(console) if console.is_interactive and console.file.isatty() else Plain(console)
+
+
+class Plain:
+    """One line a step, and one for each alarm and each event."""
+
+    def __init__(self, console: Console) -> None:
+        self._console = console
+        self._pace = Pace()
+
+    def started(self, facts: Mapping[str, str], step: int, steps: int, notes: Sequence[str]) -> None:
+        for line in opening(facts, step, steps, notes):
+            self.say(line)
+
+    def phase(self, step: int, phase: str) -> None:
+        return
+
+    def step_done(self, summary: StepSummary) -> None:
+        self._pace.add(summary.seconds)
+        self.say(step_line(summary, self._pace.eta(summary.steps - summary.step)))
+        for line in happenings(summary):
+            self.say(line)
+
+    def say(self, line: str) -> None:
+        self._console.print(Text(printable(line)), soft_wrap=True)
+
+    def finished(self, lines: Sequence[str]) -> None:
+        for line in lines:
+            self.say(line)
+
+    def close(self) -> None:
+        return
+
+
+class Live:
+    """One view that is drawn again and again; notes, alarms and events scroll away above it."""
+
+    def __init__(self, console: Console) -> None:
+        self._console = console
+        self._pace = Pace()
+        self._summary: StepSummary | None = None
+        self._step, self._steps = 0, 0
+        self._phase: tuple[str, float] | None = None
+        self._hard: tuple[int, HardTask] | None = None
+        self._alarms: tuple[int, str] = (0, "")
+        """How many, and the last one."""
+        self._screen = Screen(console=console, get_renderable=self._draw, refresh_per_second=FRAMES_PER_SECOND)
+
+    def started(self, facts: Mapping[str, str], step: int, steps: int, notes: Sequence[str]) -> None:
+        for line in opening(facts, step, steps, notes):
+            self.say(line)
+        self._step, self._steps = step, steps
+        self._screen.start(refresh=True)
+
+    def phase(self, step: int, phase: str) -> None:
+        self._step, self._phase = step, (phase, time.monotonic())
+
+    def step_done(self, summary: StepSummary) -> None:
+        self._pace.add(summary.seconds)
+        self._step, self._steps, self._phase = summary.step, summary.steps, None
+        if summary.hard_task is not None:
+            self._hard = summary.step, summary.hard_task
+        if summary.alarms:
+            self._alarms = self._alarms[0] + len(summary.alarms), f"step {summary.step}: {summary.alarms[-1]}"
+        self._summary = summary
+        for line in happenings(summary):
+            self.say(line)
+
+    def say(self, line: str) -> None:
+        self._console.print(Text(printable(line)), soft_wrap=True)
+
+    def finished(self, lines: Sequence[str]) -> None:
+        self.close()
+        for line in lines:
+            self.say(line)
+
+    def close(self) -> None:
+        self._phase = None
+        self._screen.stop()
+
+    def _draw(self) -> RenderableType:
+        """From another thread, at any moment: it only reads values that are replaced whole."""
+        width, height = self._console.size
+        parts: list[RenderableType] = [self._head(width)]
+        below: list[RenderableType] = []
+        summary, hard, (alarms, last) = self._summary, self._hard, self._alarms
+        if summary is not None:
+            parts += [_line(counts_line(summary), width), _line(_split(summary.phases), width, "dim")]
+        if hard is not None:
+            below += _hard_task(*hard, width)
+        if alarms:
+            more = f"{alarms} alarms, the last: " if alarms > 1 else ""
+            below.append(_line(f"{more}{last}", width, "bold red"))
+        if summary is not None and summary.members:
+            # A view that is higher than the terminal would lose its end; two lines are the table's own.
+            room = max(height - len(parts) - len(below) - 3, LEAST_MEMBERS)
+            parts += _members(summary.members, room)
+        return Group(*parts, *below)
+
+    def _head(self, width: int) -> Text:
+        words = [f"step {self._step}/{self._steps}"]
+        if (phase := self._phase) is not None:
+            words.append(f"{phase[0]} {time.monotonic() - phase[1]:.0f} s")
+        if (summary := self._summary) is not None:
+            words += [f"{_rate(summary)} tok/s", f"{summary.seconds:.1f} s a step"]
+        if eta := self._pace.eta(self._steps - (summary.step if summary else self._step)):
+            words.append(f"eta {eta}")
+        return _line("  ".join(words), width, "bold")
+
+
+class Pace:
+    """How long the rest will take, by the median of the recent steps."""
+
+    def __init__(self) -> None:
+        self._seconds: deque[float] = deque(maxlen=RECENT)
+
+    def add(self, seconds: float) -> None:
+        self._seconds.append(seconds)
+
+    def eta(self, steps_left: int) -> str:
+        """Empty before the first step and after the last one."""
+        return span_text(steps_left * statistics.median(self._seconds)) if self._seconds and steps_left > 0 else ""
+
+
+def opening(facts: Mapping[str, str], step: int, steps: int, notes: Sequence[str]) -> list[str]:
+    """What is said before the first step."""
+    lines = [", ".join(f"{name} {value}" for name, value in facts.items())] if facts else []
+    if step:
+        lines.append(f"going on after step {step} of {steps}")
+    return [*lines, *notes]
+
+
+def counts_line(summary: StepSummary) -> str:
+    """`31 of 48 tasks  solved code_o 0.42 code_i 0.30  reward t -0.12 s 0.08`"""
+    words = [f"{summary.tasks} of {summary.proposals} tasks"]
+    if summary.solve_rates:
+        words.append("solved " + " ".join(f"{kind} {_two(rate)}" for kind, rate in summary.solve_rates.items()))
+    rewards: dict[str, list[float]] = {}
+    for member in summary.members:
+        if member.reward is not None:
+            rewards.setdefault(member.role, []).append(member.reward)
+    if rewards:
+        words.append("reward " + " ".join(f"{role[:1]} {_two(statistics.fmean(r))}" for role, r in rewards.items()))
+    return "  ".join(words)
+
+
+def step_line(summary: StepSummary, eta: str) -> str:
+    """A whole step in one line."""
+    words = [f"step {summary.step}/{summary.steps}", counts_line(summary), f"{_rate(summary)} tok/s"]
+    return "  ".join([*words, f"{summary.seconds:.1f} s", *([f"eta {eta}"] if eta else [])])
+
+
+def happenings(summary: StepSummary) -> list[str]:
+    """A line for each event and each alarm of a step."""
+    events = [f"step {summary.step}: {event}" for event in summary.events]
+    return [*events, *(f"step {summary.step}: alarm: {alarm}" for alarm in summary.alarms)]
+
+
+def _rate(summary: StepSummary) -> str:
+    return f"{summary.sampled_tokens / summary.seconds:,.0f}" if summary.seconds > 0 else "-"
+
+
+def _two(value: float | None) -> str:
+    return "-" if value is None else f"{value:.2f}"
+
+
+def _split(phases: Mapping[str, float]) -> str:
+    whole = sum(phases.values())
+    shares = ((name, seconds / whole) for name, seconds in phases.items()) if whole > 0 else ()
+    return "time " + "  ".join(f"{name} {share:.0%}" for name, share in shares if share >= 0.005)
+
+
+def _line(text: str, width: int, style: str = "") -> Text:
+    """One line that stays one, whatever is in it."""
+    return Text(cut(printable(text), width), style=style, no_wrap=True, overflow="crop")
+
+
+def _members(members: Sequence[MemberLine], room: int) -> list[RenderableType]:
+    """The ratings, best first; of more than fit, the best and the worst."""
+    ranked = sorted(members, key=lambda member: (member.mu is None, -(member.mu or 0.0), member.id))
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False, padding=(0, 1))
+    for name in MEMBER_HEADS:
+        table.add_column(name, justify="left" if name in ("member", "role") else "right", no_wrap=True)
+    left_out = 0 if len(ranked) <= room else len(ranked) - room + 1
+    split = len(ranked) - left_out - (len(ranked) - left_out) // 2
+    for place, member in enumerate(ranked):
+        if left_out and place == split:
+            table.add_row(f"{left_out} more", style="dim")
+        if split <= place < split + left_out:
+            continue
+        rating = "-" if member.mu is None else f"{member.mu:.1f} ±{member.sigma or 0.0:.1f}"
+        shares = (_two(value) for value in (member.reward, member.valid, member.solve_rate, member.entropy))
+        row = (cut(printable(member.id), 12), member.role, rating, *shares, str(member.born))
+        table.add_row(*(Text(cell) for cell in row))
+    return [table]
+
+
+def _hard_task(step: int, task: HardTask, width: int) -> list[RenderableType]:
+    lines = task.program.expandtabs(4).strip("\n").split("\n")
+    rate = f"solved {task.solve_rate:.2f}"
+    shown = [_line(f"hard task of step {step}: {task.kind} by {task.teacher}, {rate}", width, "bold")]
+    shown += [_line(f"  {line}", width) for line in lines[:PROGRAM_LINES]]
+    if len(lines) > PROGRAM_LINES:
+        shown.append(_line(f"  ... {len(lines) - PROGRAM_LINES} more lines", width, "dim"))
+    if task.asked:
+        shown.append(_line(f"  asked: {task.asked}", width))
+    return [*shown]

@@ -1,0 +1,250 @@
+"""What the page and the report show of a run, as plain JSON values read from its records.
+
+Figures are asked for by name, matches as sums, tasks a page at a time: nothing here reads the archive as a whole, and a
+run that grows is read from where the reader left off.
+"""
+
+import math
+import os
+import statistics
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from redqueen.analysis import quarters
+from redqueen.analysis.browse import CELL_CHARS, Filters, rows
+from redqueen.analysis.compare import arm_names, no_race_twice, race_of
+from redqueen.analysis.intervals import band
+from redqueen.analysis.summary import origin
+from redqueen.evolution.lineage import generations
+from redqueen.population.members import Birth, Role
+from redqueen.runs import benchmarks
+from redqueen.runs.rows import EventRow, RejectionRow, TaskRow
+from redqueen.runs.store import Store
+from redqueen.settings import Config, dump, load
+
+PAGE_ROWS = 50
+"""Tasks that are listed at once."""
+ALARMS = 50
+"""The newest."""
+DIGITS = 5
+"""Of a figure, which no chart shows more of."""
+RACE = ("solve_rate", *quarters.COMPLEXITY, "coverage", "behaviours", "new_cells", "duplicates", "sampled_tokens")
+"""Figures of the race, by kind where they have one."""
+ROLES = ("reward", "valid", "entropy", "length")
+"""Of both roles and of every member."""
+MEMBERS = ("mu", "sigma", "solve_rate")
+"""Of every member besides."""
+LOOKED = "benchmark"
+JSON = dict[str, Any]
+
+
+def run_view(folder: Path, since: int = 0) -> JSON:
+    """Everything but tasks. Series begin after the step `since`; whatever is short is there whole."""
+    with Store.read(folder) as store:
+        settings = load(str(folder / "config.toml"))
+        last = store.last_step()
+        since = min(since, last)
+        events = list(store.events())
+        return {
+            "name": name_of(folder),
+            "step": last,
+            "steps": settings.run.steps,
+            "since": since,
+            "seed": settings.run.seed,
+            "single": settings.population.single,
+            "kinds": list(settings.tasks.kinds),
+            "series": _series(store, since, last),
+            "phases": _phases(store, since, last),
+            "members": _members(store, events),
+            "matches": {"all": _matches(store, 1, last), "late": _matches(store, quarters.quarters(last)[1][0], last)},
+            "late": quarters.quarters(last)[1][0],
+            "alarms": [{"step": each.step, "says": each.says} for each in store.alarms(newest=ALARMS)],
+            "reasons": store.reasons(),
+            "counts": store.counts("tasks", "rejections", "events"),
+        }
+
+
+def about_view(folder: Path) -> JSON:
+    """What a run was told, ran on and used up."""
+    with Store.read(folder) as store:
+        settings = load(str(folder / "config.toml"))
+        used = {name: quarters.by_subject(store, name) for name in quarters.COMPUTE}
+        subjects = dict.fromkeys(subject for each in used.values() for subject in each)
+        compute = [
+            {"subject": subject} | {name: each[subject].total() for name, each in used.items() if subject in each}
+            for subject in sorted(subjects, key=lambda subject: (subject == "race", subject))
+        ]
+        return {
+            "settings": dump(settings),
+            "facts": store.facts(),
+            "compute": compute,
+            "seconds": quarters.seconds(store),
+            "benchmarks": [
+                {"name": each.name, "value": each.value, "error": each.error} for each in benchmarks.read(folder)
+            ],
+        }
+
+
+def arms_view(folders: Sequence[Path]) -> list[JSON]:
+    """Runs that differ in their seed alone are one arm: step by step the mean over its seeds, and half of the band
+    around it where there are several."""
+    groups: dict[str, dict[Path, int]] = {}
+    for folder in folders:
+        settings = _settings(folder)
+        groups.setdefault(race_of(settings), {})[folder] = settings.run.seed
+    for group in groups.values():
+        no_race_twice((seed, str(folder)) for folder, seed in group.items())
+    names = arm_names([[str(folder) for folder in group] for group in groups.values()])
+    return [_arm(name, group) for name, group in zip(names, groups.values(), strict=True)]
+
+
+def tasks_view(folder: Path, filters: Filters) -> JSON:
+    """The newest that fit, and whether there are others."""
+    with Store.read(folder) as store:
+        found = list(rows(store, filters, PAGE_ROWS + 1, newest_first=True))
+    return {"rows": [row_view(row) for row in found[:PAGE_ROWS]], "more": len(found) > PAGE_ROWS}
+
+
+def row_view(row: TaskRow | RejectionRow) -> JSON:
+    """A proposal in one line."""
+    known = {"step": row.step, "place": row.place, "kind": row.kind, "teacher": row.teacher}
+    if isinstance(row, RejectionRow):
+        return {**known, "reason": row.reason, "program": _one_line(row.detail or row.text)}
+    return {
+        **known,
+        "solved": row.solved,
+        "attempts": row.attempts,
+        "lines": row.lines,
+        "trivial": row.trivial,
+        "oversight": row.oversight,
+        "program": _one_line(str(row.record.get("program", row.text))),
+    }
+
+
+def name_of(folder: Path) -> str:
+    return Path(os.path.abspath(folder)).name
+
+
+def names_of(folders: Sequence[Path]) -> list[str]:
+    """Those of the folders, or their paths where names alone do not tell them apart."""
+    names = [name_of(folder) for folder in folders]
+    return [name if names.count(name) == 1 else str(folder) for name, folder in zip(names, folders, strict=True)]
+
+
+def _arm(name: str, seeds: Mapping[Path, int]) -> JSON:
+    curves: dict[str, list[dict[int, float]]] = {}
+    for folder in seeds:
+        for key, values in _curves(folder).items():
+            curves.setdefault(key, []).append(values)
+    return {
+        "name": name,
+        "runs": [name_of(folder) for folder in seeds],
+        "seeds": list(seeds.values()),
+        "series": {key: _band(each) for key, each in curves.items()},
+    }
+
+
+def _settings(folder: Path) -> Config:
+    with Store.read(folder):
+        return load(str(folder / "config.toml"))
+
+
+def _one_line(text: str) -> str:
+    return " ".join(text[: 20 * CELL_CHARS].split())[:CELL_CHARS]
+
+
+def _series(store: Store, since: int, last: int) -> dict[str, list[float | None]]:
+    """By `name/subject/kind`, a value for each step after `since`, None where there is none."""
+    found: dict[str, list[float | None]] = {}
+    for name, subject, kind, step, value in _wanted(store, since):
+        key = f"{name}/{subject}/{kind}"
+        if key not in found:
+            found[key] = [None] * (last - since)
+        if step <= last:
+            found[key][step - since - 1] = _short(value)
+    return found
+
+
+def _wanted(store: Store, since: int) -> Iterator[tuple[str, str, str, int, float | None]]:
+    for name in dict.fromkeys((*RACE, *ROLES, *MEMBERS, LOOKED)):
+        # By kind only what is the race's own: nobody looks at a member's entropy in code_i. Benchmarks stand for kinds.
+        by_kind = "student" if name == LOOKED else "race"
+        for subject, kind, step, value in store.figures(name, since, by_kind):
+            yield name, subject, kind, step, value
+
+
+def _short(value: float | None) -> float | None:
+    if value is None or not math.isfinite(value):
+        return None
+    return float(f"{value:.{DIGITS}g}")
+
+
+def _phases(store: Store, since: int, last: int) -> dict[str, list[float]]:
+    """Seconds of each phase."""
+    found: dict[str, list[float]] = {}
+    for timing in store.timings(since):
+        if timing.step <= last:
+            found.setdefault(timing.phase, [0.0] * (last - since))[timing.step - since - 1] = round(timing.seconds, 4)
+    return found
+
+
+def _members(store: Store, events: Sequence[EventRow]) -> list[JSON]:
+    """Founders as the matches know them, then everybody that was born."""
+    born = {event.child for event in events}
+    found = {id: (role, id, Birth()) for id, role in store.players().items() if id not in born}
+    for event in events:
+        found[event.child] = Role(event.role), event.seat, Birth(event.step, event.operator, event.parents)
+    deaths = {event.dead: event.step for event in events}
+    ages = generations({id: birth.parents for id, (_, _, birth) in found.items()})
+    return [
+        {
+            "id": id,
+            "role": str(role),
+            "seat": seat,
+            "born": birth.step,
+            "died": deaths.get(id),
+            "operator": birth.operator,
+            "parents": list(birth.parents),
+            "from": origin(birth, ages[id]),
+        }
+        for id, (role, seat, birth) in found.items()
+    ]
+
+
+def _matches(store: Store, since: int, until: int) -> list[JSON]:
+    return [
+        {
+            "teacher": teacher,
+            "student": student,
+            "matches": tally.matches,
+            "student_wins": tally.student_wins,
+            "draws": tally.draws,
+            "teacher_wins": tally.teacher_wins,
+            "tasks": tally.tasks,
+            "solve_rate": _short(tally.solve_rate),
+        }
+        for (teacher, student), tally in store.tallies(since, until).items()
+    ]
+
+
+def _curves(folder: Path) -> dict[str, dict[int, float]]:
+    """The figures of the race and of its roles, which all arms have."""
+    curves: dict[str, dict[int, float]] = {}
+    with Store.read(folder) as store:
+        for name, subject, kind, step, value in _wanted(store, 0):
+            if subject in ("race", "teacher", "student") and (short := _short(value)) is not None:
+                curves.setdefault(f"{name}/{subject}/{kind}", {})[step] = short
+    return curves
+
+
+def _band(curves: Sequence[Mapping[int, float]]) -> JSON:
+    """As far as all seeds have come: a mean over fewer would leap there, and say nothing of it."""
+    last = min(max(each) for each in curves)
+    means: list[float | None] = [None] * last
+    halves: list[float | None] = [None] * last
+    for step in range(1, last + 1):
+        if values := [each[step] for each in curves if step in each]:
+            means[step - 1] = _short(statistics.fmean(values))
+            halves[step - 1] = _short(band(values)) if len(values) > 1 else None
+    return {"mean": means, "half": halves if any(half is not None for half in halves) else None}
