@@ -97,7 +97,7 @@ print([name for name in ("torch", "redqueen.verifier") if name in sys.modules])
 def test_every_commands_help_shows_the_settings_that_it_uses_and_no_others(redqueen, name):
     status, out, err = redqueen(*name.split(), "--help")
     assert (status, err) == (0, "")
-    command = COMMANDS[name]
+    command = COMMANDS[name].load()
     configured = issubclass(command, Configured)
     uses = (command.uses if configured else ()) or ()
     assert all(any(key == each or key.startswith(f"{each}.") for key in keys()) for each in uses), "they are there"

@@ -50,7 +50,7 @@ def test_without_a_source_the_defaults_hold():
 
 def test_the_default_preset_spells_out_the_defaults_and_names_every_setting():
     assert load("default") == Config()
-    text = (files("redqueen") / "presets" / "default.toml").read_text()
+    text = (files("redqueen.settings") / "presets" / "default.toml").read_text()
     for section, field in Config.model_fields.items():
         [part] = [each for each in text.split("\n[") if each.startswith(f"{section}]")]
         assert all(f"{name} = " in part for name in getattr(field.annotation, "model_fields", {}))

@@ -32,7 +32,7 @@ from redqueen.settings import Config, dump, load
 from redqueen.tasks.code import CodeTask
 from redqueen.tasks.library import ExamTask, read_exam, read_held_out, validated_exam
 from redqueen.tasks.protocol import Form
-from redqueen.training.train import inputs, open_guards
+from redqueen.training.rules import hash_files, read_guards
 from redqueen.verifier import LocalVerifier
 
 ADD = "def f(n):\n    return n + 1"
@@ -531,9 +531,9 @@ def test_no_race_of_the_small_preset_may_have_a_program_of_the_exam():
     settings = load("small")
     [draft, *_] = read_exam(exam_file("functions"))
     task = CodeTask("code_o", draft.draft.program.replace("totals", "sums"), ("[]",), ("[]",))
-    guards, told = open_guards(settings)
+    guards, told = read_guards(settings)
     assert not told and not guards.held_out.isdisjoint(task.part_keys)
-    assert inputs(settings) == {}  # nothing of the user's own
+    assert hash_files(settings) == {}  # nothing of the user's own
 
 
 def test_a_bases_own_exam_is_the_default(redqueen, monkeypatch, exam):
@@ -545,7 +545,7 @@ def test_a_bases_own_exam_is_the_default(redqueen, monkeypatch, exam):
 def test_a_base_among_what_is_held_out_stands_for_its_exam(monkeypatch, exam):
     monkeypatch.setattr(Embedded, "exam", property(lambda self: exam))
     asked = Config.model_validate({"guard": {"held_out": ["chains"]}})
-    guards, told = open_guards(asked)
+    guards, told = read_guards(asked)
     assert guards.held_out == read_held_out([exam]).keys
     assert told == []
-    assert inputs(asked) == {}
+    assert hash_files(asked) == {}

@@ -10,7 +10,7 @@ from redqueen.runs import checkpoints
 from redqueen.runs.run import CHECKPOINTS
 from redqueen.runs.store import Store
 from redqueen.settings import dump
-from redqueen.training.train import read_rules
+from redqueen.training.rules import read_rules
 
 STEPS = 2
 

@@ -2,7 +2,7 @@
 
 import json
 import sqlite3
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -16,18 +16,16 @@ from transformers.utils import logging
 
 from redqueen.engine.local import LocalEngine
 from redqueen.engine.protocol import MemberState, SampleRequest, Trajectory
-from redqueen.evolution import variation
 from redqueen.loop import Clock
 from redqueen.phases.race import Race
 from redqueen.phases.state import State
 from redqueen.phases.view import Quiet
-from redqueen.resources import open_engine
 from redqueen.runs import checkpoints
 from redqueen.runs.run import CHECKPOINTS
 from redqueen.runs.store import RECORDS
 from redqueen.settings import Config
-from redqueen.training.train import adapters, new_state, open_guards, open_race, open_seeds, train
-from redqueen.verifier import Verifier
+from redqueen.training.setup import Start, open_races
+from redqueen.training.train import train
 
 END = "<end>"
 CHANGES = dict[str, dict[str, Any]]
@@ -162,16 +160,10 @@ class Shelf:
 
 
 @contextmanager
-def at_the_start(of: Config, verifier: Verifier) -> Iterator[tuple[Race, Callable[[], Any], LocalEngine]]:
-    """A race that is to be led by hand, a coroutine that gives its first state, and its engine."""
-    with open_engine(of.engine, adapters(of)) as engine:
-        operators = variation.resolve(of.evolution.operators)
-        race = open_race(of, engine, engine.base, verifier, open_guards(of)[0], operators, Shelf())
-
-        async def begin() -> State:
-            return new_state(race, await open_seeds(of, verifier))
-
-        yield race, begin, engine
+def at_the_start(of: Config) -> Iterator[tuple[Race, State, LocalEngine]]:
+    """A race that is to be led by hand, its first state, and its engine."""
+    with open_races([Start.new(of, shelf=Shelf())]) as stage:
+        yield stage.only.race, stage.only.state, stage.engine
 
 
 def clock(step: int) -> Clock:

@@ -10,7 +10,7 @@ from redqueen.population.matchmaking import schedule
 from redqueen.population.members import founders
 from redqueen.settings import Config
 from redqueen.training.arms import ARMS, apply
-from redqueen.training.train import adapters
+from redqueen.training.setup import Start
 
 POPULATION = Config.model_validate({"tasks": {"prompts": 3, "proposals": 4, "attempts": 8}, "run": {"steps": 10}})
 
@@ -53,7 +53,7 @@ def test_an_arm_changes_what_it_is_about(arm: str, settings: dict[str, object]):
 def test_a_single_agent_is_trained_as_each_of_the_population_is():
     single = apply(POPULATION, "single")
     assert single.population.single
-    assert adapters(single) == ["solo"]
+    assert Start.new(single).adapters == ["solo"]
     assert sampled(single) == (3 * 4, 3 * 4 * 8)
     assert single.run == POPULATION.run
 

@@ -14,6 +14,7 @@ from redqueen.commands import arguments
 from redqueen.commands.index import COMMANDS
 from redqueen.commands.main import main
 from redqueen.commands.train import advice, program
+from redqueen.commands.words import match
 from redqueen.runs.run import REPORT
 from redqueen.settings import Config, dump, load
 from redqueen.training import arms
@@ -69,11 +70,11 @@ def test_the_commands_can_be_given_as_they_are(ended: Ended, monkeypatch, tmp_pa
     monkeypatch.chdir(tmp_path)
     assert main(tasks) == 0
     assert "solved" in capsys.readouterr().out
-    name, rest = arguments.match(exam, COMMANDS)
-    command, _ = arguments.parse(COMMANDS[name], name, rest)
+    name, rest = match(exam, COMMANDS)
+    command, _ = arguments.parse(COMMANDS[name].load(), name, rest)
     assert name == "exam" and command.what == (str(ended.folder),)
-    name, rest = arguments.match(train, COMMANDS)
-    command, overrides = arguments.parse(COMMANDS[name], name, rest)
+    name, rest = match(train, COMMANDS)
+    command, overrides = arguments.parse(COMMANDS[name].load(), name, rest)
     assert main(["report", *watch[1:], "-o", "report.html"]) == 0, "what can be watched can be reported"
     baseline = arms.apply(load(command.source, overrides), "single-wide")
     assert baseline.population.single and "--arm single-wide" in " ".join(train)

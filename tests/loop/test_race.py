@@ -185,7 +185,7 @@ def test_an_event_puts_a_child_into_a_seat_of_each_role(ran: Ran):
     assert {row["teacher"] for row in ran.rows("matches", step=3)} == {id for id in after if id[0] == "t"}
 
 
-def test_children_are_made_and_members_compared_where_the_base_is(verifier, monkeypatch):
+def test_children_are_made_and_members_compared_where_the_base_is(monkeypatch):
     used: list[torch.device] = []
 
     def seen(function):
@@ -197,8 +197,7 @@ def test_children_are_made_and_members_compared_where_the_base_is(verifier, monk
 
     monkeypatch.setattr(evolving, "weight_cosines", seen(evolving.weight_cosines))
     monkeypatch.setattr(evolving, "breed", seen(evolving.breed))
-    with at_the_start(settings(changes={"evolution": {"every": 1}}), verifier) as (race, begin, _):
-        state = asyncio.run(begin())
+    with at_the_start(settings(changes={"evolution": {"every": 1}})) as (race, state, _):
         assert race.device == torch.device("cpu")
         evolving.evolve(replace(race, device=torch.device("meta")), state, 1, state.population, state.board)
     assert used == [torch.device("meta")] * 2
@@ -363,18 +362,18 @@ def test_a_member_below_the_entropy_floor_is_left_as_it_is_and_reported(race: Ru
         assert row["says"].startswith(f"{row['subject']} was not updated: its entropy is ")
 
 
-def test_a_member_whose_texts_come_to_nothing_any_more_is_left_as_it_is_and_reported(verifier):
+def test_a_member_whose_texts_come_to_nothing_any_more_is_left_as_it_is_and_reported():
     of = settings(changes={"guard": {"valid_floor": 0.5}})
 
-    async def lead(race, begin, engine):
-        state, _ = await one_step(race, await begin(), clock(1))
+    async def lead(race, state, engine):
+        state, _ = await one_step(race, state, clock(1))
         before = {id: engine.read(id) for id in engine.members}
         nothing_goes = replace(race, guards=Guards(deny=read_patterns(["."])))
         _, rows = await one_step(nothing_goes, state, clock(2))
         return before, {id: engine.read(id) for id in engine.members}, rows
 
-    with at_the_start(of, verifier) as (race, begin, engine):
-        before, after, rows = asyncio.run(lead(race, begin, engine))
+    with at_the_start(of) as (race, state, engine):
+        before, after, rows = asyncio.run(lead(race, state, engine))
     assert {(row.subject, row.value, row.floor) for row in rows.alarms if row.measure == "valid"} == {
         ("t0", 0.0, 0.5),
         ("t1", 0.0, 0.5),
@@ -397,15 +396,15 @@ class Turncoat:
         return [VOID_ATTEMPT] * len(attempts) if turned else await self._kind.grade(attempts, verifier)
 
 
-def test_void_attempts_are_recorded_and_accounted_for_and_count_for_nothing_else(verifier):
-    async def lead(race, begin):
+def test_void_attempts_are_recorded_and_accounted_for_and_count_for_nothing_else():
+    async def lead(race, state):
         turned = replace(race, kinds={name: Turncoat(kind) for name, kind in race.kinds.items()})
         with listening() as asked:
-            _, rows = await one_step(turned, await begin(), clock(1))
+            _, rows = await one_step(turned, state, clock(1))
         return rows, asked
 
-    with at_the_start(settings(), verifier) as (race, begin, _):
-        rows, asked = asyncio.run(lead(race, begin))
+    with at_the_start(settings()) as (race, state, _):
+        rows, asked = asyncio.run(lead(race, state))
     withdrawn = {row.place: row for row in rows.rejections if "its own truth" in row.detail}
     void = [row for row in rows.attempts if row.grade == "void"]
     assert withdrawn
@@ -437,14 +436,14 @@ class Shuffling:
         return CodeDraft(self._kind.name, "def f(x):\n    return [*{'a', 'b', 'c', 'd', 'e', x}]", ("'f'",))
 
 
-def test_a_nondeterministic_proposal_is_recorded_with_results_that_differ(verifier, tmp_path):
-    async def lead(race, begin):
+def test_a_nondeterministic_proposal_is_recorded_with_results_that_differ(tmp_path):
+    async def lead(race, state):
         shuffling = replace(race, kinds={name: Shuffling(kind) for name, kind in race.kinds.items()})
-        _, rows = await one_step(shuffling, await begin(), clock(1))
+        _, rows = await one_step(shuffling, state, clock(1))
         return rows
 
-    with at_the_start(settings(), verifier) as (race, begin, _):
-        rows = asyncio.run(lead(race, begin))
+    with at_the_start(settings()) as (race, state, _):
+        rows = asyncio.run(lead(race, state))
     with Store.create(tmp_path) as store:
         store.write(rows)
         refused = list(store.rejections())
@@ -465,8 +464,8 @@ def test_a_race_whose_records_are_of_an_older_version_goes_on_and_ends_as_the_ot
     assert again.rows("evidence") == ran.rows("evidence", step=3) != []
 
 
-def test_a_member_whose_gradient_is_not_finite_is_left_as_it_is_and_reported(verifier):
-    async def lead(race, begin, engine):
+def test_a_member_whose_gradient_is_not_finite_is_left_as_it_is_and_reported():
+    async def lead(race, state, engine):
         update, broken = engine.update, None
 
         async def overflowing(batch, recipe):
@@ -478,11 +477,11 @@ def test_a_member_whose_gradient_is_not_finite_is_left_as_it_is_and_reported(ver
             return await update(batch, recipe)
 
         engine.update = overflowing
-        _, rows = await one_step(race, await begin(), clock(1))
+        _, rows = await one_step(race, state, clock(1))
         return broken, rows
 
-    with at_the_start(settings(), verifier) as (race, begin, engine):
-        broken, rows = asyncio.run(lead(race, begin, engine))
+    with at_the_start(settings()) as (race, state, engine):
+        broken, rows = asyncio.run(lead(race, state, engine))
         after = {id: engine.read(id) for id in engine.members}
     [alarm] = [row for row in rows.alarms if row.measure == "grad_norm"]
     assert (alarm.subject, alarm.says) == ("s0", "s0 was not updated: its gradient is not finite")
@@ -516,17 +515,16 @@ def test_what_is_held_out_denied_or_too_long_is_refused_with_its_reason(race: Ru
     assert {task["place"] for task in guarded.rows("tasks")} == {task["place"] for task in first} - expected.keys()
 
 
-def test_a_role_that_has_become_too_much_alike_gets_a_fresh_member(verifier):
+def test_a_role_that_has_become_too_much_alike_gets_a_fresh_member():
     # Nobody is updated, so all are alike; and all were different once, as far as the watch knows.
     changes = {"guard": {"entropy_floor": 100.0}, "evolution": {"every": 1, "inject": True}}
 
-    async def lead(race, begin):
-        state = await begin()
+    async def lead(race, state):
         varied = Watch(1, {role: {EFFECTIVE_SIZE: 2.0} for role in Role})
         return await one_step(race, replace(state, watch=varied), clock(1))
 
-    with at_the_start(settings(changes=changes), verifier) as (race, begin, engine):
-        state, rows = asyncio.run(lead(race, begin))
+    with at_the_start(settings(changes=changes)) as (race, state, engine):
+        state, rows = asyncio.run(lead(race, state))
         members = engine.members
     assert [(event.role, event.operator, event.parents) for event in rows.events] == [
         ("teacher", None, ()),

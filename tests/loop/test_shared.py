@@ -4,22 +4,17 @@ import asyncio
 
 import torch
 
-from loop.making import at_the_start, clock, settings
-from redqueen.engine.corner import Corner
-from redqueen.evolution import variation
+from loop.making import clock, settings
 from redqueen.loop import one_step
-from redqueen.phases.journal import Forgetful
-from redqueen.resources import open_engine
-from redqueen.training.train import adapters, new_state, open_guards, open_race, open_seeds
+from redqueen.training.setup import Start, open_races
 
 SEEDS = (1, 2)
 
 
-async def two_steps(race, verifier):
-    state = new_state(race, await open_seeds(race.settings, verifier))
-    found = []
+async def two_steps(opened):
+    state, found = opened.state, []
     for step in (1, 2):
-        state, rows = await one_step(race, state, clock(step))
+        state, rows = await one_step(opened.race, state, clock(step))
         found.append(rows)
     return found
 
@@ -28,28 +23,21 @@ def factors(engine):
     return {id: engine.read(id).factors for id in engine.members}
 
 
-def test_two_races_on_one_engine_are_what_each_is_alone(verifier):
+def test_two_races_on_one_engine_are_what_each_is_alone():
     of = {seed: settings(changes={"run": {"seed": seed}, "evolution": {"every": 1}}) for seed in SEEDS}
     alone, weights = {}, {}
     for seed in SEEDS:
-        with at_the_start(of[seed], verifier) as (race, _, engine):
-            alone[seed] = asyncio.run(two_steps(race, verifier))
-            weights |= {f"race{seed}-{id}": own for id, own in factors(engine).items()}
+        with open_races([Start.new(of[seed])]) as stage:
+            alone[seed] = asyncio.run(two_steps(stage.only))
+            weights |= {f"race{seed}/{id}": own for id, own in factors(stage.engine).items()}
 
-    names = [Corner(None, f"race{seed}-").name(id) for seed in SEEDS for id in adapters(of[seed])]  # type: ignore
-    with open_engine(of[1].engine, names) as engine:
-        operators = variation.resolve(of[1].evolution.operators)
-        corners = {seed: Corner(engine, f"race{seed}-") for seed in SEEDS}
-        races = [
-            open_race(of[seed], corners[seed], engine.base, verifier, open_guards(of[seed])[0], operators, Forgetful())
-            for seed in SEEDS
-        ]
+    with open_races([Start.new(of[seed], f"race{seed}/") for seed in SEEDS]) as stage:
 
         async def lead():
-            return await asyncio.gather(*(two_steps(race, verifier) for race in races))
+            return await asyncio.gather(*map(two_steps, stage.races.values()))
 
         together = asyncio.run(lead())
-        for id, shared in factors(engine).items():
+        for id, shared in factors(stage.engine).items():
             for module, pair in weights.pop(id).items():
                 for ours, theirs in zip(pair, shared[module], strict=True):
                     assert torch.allclose(ours, theirs, rtol=1e-3, atol=1e-6)

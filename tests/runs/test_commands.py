@@ -20,6 +20,7 @@ from redqueen.commands.command import Command
 from redqueen.commands.compare import Compare
 from redqueen.commands.export import Export
 from redqueen.commands.tasks import Tasks
+from redqueen.commands.words import match
 from redqueen.engine import peft
 from redqueen.errors import RedQueenError, UserError
 from redqueen.population.board import Meeting
@@ -45,7 +46,7 @@ IDS = torch.tensor([[5, 17, 80, 3, 3, 44, 9, 61, 2, 30]])
 
 
 def call(*words: object) -> None:
-    name, rest = arguments.match([str(word) for word in words], COMMANDS)
+    name, rest = match([str(word) for word in words], COMMANDS)
     command, overrides = arguments.parse(COMMANDS[name], name, rest)
     assert not overrides
     command.run()

@@ -23,18 +23,16 @@ import torch
 from study.sitting import BARE, Answered, Examinee, Sitting
 
 from redqueen.console import span_text
-from redqueen.engine.bank import Bank
-from redqueen.engine.corner import Corner
-from redqueen.engine.local import LocalEngine
-from redqueen.engine.protocol import MemberId, MemberState
+from redqueen.engine.protocol import MemberId
 from redqueen.errors import InputError, UserError
 from redqueen.loop import run_race
 from redqueen.phases.view import Quiet, StepSummary
 from redqueen.population.members import SOLO, Population
 from redqueen.population.members import restore as restore_population
-from redqueen.resources import open_engine, open_verifier
 from redqueen.settings import Config
-from redqueen.training.train import adapters, enter, finished, heeding_signals, open_run, reached, read_rules
+from redqueen.training.rules import read_rules
+from redqueen.training.setup import Start, open_races
+from redqueen.training.train import finished, heeding_signals, open_run, reached, started
 from redqueen.verifier.zygotes import available_cores
 
 TICKS = 20
@@ -53,17 +51,6 @@ class Entry:
     @property
     def name(self) -> str:
         return self.folder.name
-
-
-class Own(Corner):
-    """A race's part of the engine, whose fresh members have the A factors of the race's own seed, as alone."""
-
-    def __init__(self, engine: LocalEngine, name: str, fresh: MemberState) -> None:
-        super().__init__(engine, f"{name}/")
-        self._fresh = fresh
-
-    def fresh(self) -> MemberState:
-        return self._fresh
 
 
 class Progress:
@@ -102,18 +89,6 @@ class Heard(Quiet):
 
     def say(self, line: str) -> None:
         self._progress.say(f"{self._name}: {line}" if self._name else line)
-
-
-def fresh_members(engine: LocalEngine, seeds: Sequence[int]) -> dict[int, MemberState]:
-    """What a fresh member is on an engine of each of these seeds."""
-    bank = engine.bank
-    return {
-        seed: Bank(
-            [group.linears for group in bank.groups],
-            rank=bank.rank, alpha=bank.alpha, members=(), device=torch.device("cpu"), dtype=bank.dtype, seed=seed,
-        ).fresh()
-        for seed in dict.fromkeys(seeds)
-    }  # fmt: skip
 
 
 def hold(entries: Sequence[Entry], sitting: Sitting, jobs: int = 1) -> list[Answered] | None:
@@ -223,35 +198,29 @@ def _run_and_examine(
         bare = bare and BARE not in known
         if not racing and not absent and not bare:
             return True
-        members = [f"{entry.name}/{id}" for entry in racing for id in adapters(entry.settings, runs[entry.name].loaded)]
-        members += [student.name for student in absent]
-        shared = entries[0].settings
-        pool = shared.verifier.model_copy(update={"workers": shared.verifier.workers or workers})
-        verifier = stack.enter_context(open_verifier(pool))
-        engine = stack.enter_context(open_engine(shared.engine, members, engines=jobs))
-        for student, state in absent.items():
-            engine.write(student.name, state)
-        fresh = fresh_members(engine, [entry.seed for entry in racing])
+        starts = {
+            entry.name: Start.of_run(entry.settings, rules[entry.name], runs[entry.name], f"{entry.name}/")
+            for entry in racing
+        }
+        beside = {student.name: state for student, state in absent.items()}
+        stage = stack.enter_context(
+            open_races(list(starts.values()), entries[0].settings, beside=beside, workers=workers, engines=jobs)
+        )
+        engine = stage.engine
 
         async def one(entry: Entry, stopping: Callable[[], bool]) -> tuple[Entry, int, Population]:
-            settings, run, view = entry.settings, runs[entry.name], Heard(entry.name, progress)
-            corner = Own(engine, entry.name, fresh[entry.seed])
-            if run.loaded is None:
-                for id in adapters(settings):
-                    corner.write(id, corner.fresh())
-            race, state = await enter(settings, rules[entry.name], run, corner, engine, verifier, view)
-            ended = await run_race(race, state, run, view, (), stopping)
-            reached(run, settings, ended.step, ended.population)
+            run, start, view = runs[entry.name], starts[entry.name], Heard(entry.name, progress)
+            started(start, run, stage, view)
+            opened = stage.races[start.name]
+            with engine.shared():
+                ended = await run_race(opened.race, opened.state, run, view, (), stopping)
+            reached(run, entry.settings, ended.step, ended.population)
             return entry, ended.step, ended.population
 
-        async def sharing(entry: Entry, stopping: Callable[[], bool]) -> tuple[Entry, int, Population]:
-            with engine.shared():
-                return await one(entry, stopping)
-
         async def all_races(stopping: Callable[[], bool]) -> list[tuple[Entry, int, Population]]:
-            return await asyncio.gather(*(sharing(entry, stopping) for entry in racing))
+            return await asyncio.gather(*(one(entry, stopping) for entry in racing))
 
-        progress.say(f"{len(racing)} of {len(entries)} races to run, {len(members)} adapters on one engine")
+        progress.say(f"{len(racing)} of {len(entries)} races to run, {len(engine.members)} adapters on one engine")
         with heeding_signals(Heard("", progress)) as stopping:
             came = asyncio.run(all_races(stopping))
         if any(step < entry.settings.run.steps for entry, step, _ in came):
@@ -260,7 +229,7 @@ def _run_and_examine(
         if bare:
             asked.insert(0, BARE)
         progress.say(f"the exam: {len(asked)} examinees at {len(sitting.places)} tasks")
-        sitting.hold(engine, verifier, asked)
+        sitting.hold(engine, stage.verifier, asked)
         return True
 
 

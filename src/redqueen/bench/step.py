@@ -11,20 +11,13 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
 from redqueen.bench import workload
-from redqueen.engine.corner import Corner
 from redqueen.engine.local import LocalEngine
 from redqueen.errors import InputError
-from redqueen.evolution import variation
 from redqueen.loop import Clock, one_step
-from redqueen.phases.journal import Forgetful
-from redqueen.phases.race import Race
-from redqueen.phases.state import State
 from redqueen.phases.view import Quiet
-from redqueen.resources import open_engine, open_verifier
 from redqueen.settings import Config
 from redqueen.training import arms
-from redqueen.training.train import adapters, new_state, open_guards, open_race, open_seeds, own_seeds
-from redqueen.verifier import LocalVerifier
+from redqueen.training.setup import Opened, Start, open_races
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -97,23 +90,13 @@ def measure(settings: Config, names: Sequence[str], steps: int, warmup: int) -> 
     if len(set(names)) < len(names):
         raise InputError("an arm is named twice", "name each once")
     of_arm = {name: arms.apply(settings, None if name == POPULATION else name) for name in names}
-    guards, _ = open_guards(settings)
-    own_seeds(settings)
-    operators = variation.resolve(settings.evolution.operators)
-    members = [f"{name}/{member}" for name, arm in of_arm.items() for member in adapters(arm)]
-    with (
-        open_verifier(settings.verifier) as verifier,
-        open_engine(settings.engine, members, settings.run.seed) as engine,
-    ):
-        races = {
-            name: open_race(arm, Corner(engine, f"{name}/"), engine.base, verifier, guards, operators, Forgetful())
-            for name, arm in of_arm.items()
-        }
-        taken = asyncio.run(_in_turn(races, verifier, steps, warmup))
+    with open_races([Start.new(arm, f"{name}/") for name, arm in of_arm.items()]) as stage:
+        races = {name: stage.races[f"{name}/"] for name in names}
+        taken = asyncio.run(_in_turn(races, steps, warmup))
         return Report(
             workload.machine_name(),
-            workload.device_name(engine.device),
-            _shape(engine),
+            workload.device_name(stage.engine.device),
+            _shape(stage.engine),
             tuple(_report(name, taken[name], taken[names[0]]) for name in names),
         )
 
@@ -129,19 +112,15 @@ class _Step:
         return math.fsum(self.phases.values())
 
 
-async def _in_turn(
-    races: Mapping[str, Race], verifier: LocalVerifier, steps: int, warmup: int
-) -> dict[str, list[_Step]]:
-    states: dict[str, State] = {}
-    for name, race in races.items():
-        states[name] = new_state(race, await open_seeds(race.settings, verifier))
+async def _in_turn(races: Mapping[str, Opened], steps: int, warmup: int) -> dict[str, list[_Step]]:
+    states = {name: opened.state for name, opened in races.items()}
     taken: dict[str, list[_Step]] = {name: [] for name in races}
     for number in range(warmup + steps):
         # Whoever begins has the colder caches: that goes round.
         order = list(races)[number % len(races) :] + list(races)[: number % len(races)]
         for name in order:
             clock = Clock(states[name].step + 1, Quiet(), lambda: False)
-            states[name], rows = await one_step(races[name], states[name], clock)
+            states[name], rows = await one_step(races[name].race, states[name], clock)
             figures = {each.name: each.value for each in rows.metrics if (each.subject, each.kind) == ("race", "")}
             if number >= warmup:
                 taken[name].append(_Step(clock.seconds, figures["sampled_tokens"], figures["trained_tokens"]))

@@ -9,16 +9,11 @@ from typing import TYPE_CHECKING, Any
 from redqueen.console import span_text
 from redqueen.engine.memory import GIB
 from redqueen.errors import Fault
-from redqueen.evolution import variation
 from redqueen.loop import Clock, one_step
-from redqueen.phases.journal import Forgetful
-from redqueen.phases.race import Race
-from redqueen.phases.state import State
 from redqueen.phases.view import Quiet
-from redqueen.resources import open_engine, open_verifier
 from redqueen.runs.rows import StepRecord
 from redqueen.settings import Config
-from redqueen.training.train import adapters, can_breed, describe, new_state, open_guards, open_race, open_seeds
+from redqueen.training.setup import Opened, Start, open_races
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -74,17 +69,11 @@ class Plan:
 
 def plan(settings: Config) -> Plan:
     """Try one step, on CUDA a second one after it: the first has kernels to compile and graphs to capture."""
-    guards, _ = open_guards(settings)
-    operators = variation.resolve(settings.evolution.operators)
-    can_breed(settings, operators)
-    with (
-        open_verifier(settings.verifier) as verifier,
-        open_engine(settings.engine, adapters(settings), settings.run.seed) as engine,
-    ):
-        race = open_race(settings, engine, engine.base, verifier, guards, operators, Forgetful())
-        facts = describe(engine, verifier)
-        rows, seconds = asyncio.run(_tried(race, 2 if engine.device.type == "cuda" else 1))
-        held = engine.plan
+    start = Start.new(settings)
+    with open_races([start]) as stage:
+        facts = stage.facts
+        rows, seconds = asyncio.run(_tried(stage.only, 2 if stage.engine.device.type == "cuda" else 1))
+        held = stage.engine.plan
         memory = {
             "base": held.weights / GIB,
             "members": (held.resident() - held.weights) / GIB,
@@ -100,7 +89,7 @@ def plan(settings: Config) -> Plan:
     attempts = round(proposals * (sittings or 1) * tasks.attempts)
     return Plan(
         facts=facts,
-        members=len(adapters(settings)),
+        members=len(start.adapters),
         prompts=matches * tasks.prompts,
         proposals=proposals,
         attempts=attempts,
@@ -115,8 +104,8 @@ def plan(settings: Config) -> Plan:
     )
 
 
-async def _tried(race: Race, times: int) -> tuple[StepRecord, dict[str, float]]:
-    state: State = new_state(race, await open_seeds(race.settings, race.verifier))
+async def _tried(opened: Opened, times: int) -> tuple[StepRecord, dict[str, float]]:
+    race, state = opened.race, opened.state
     for _ in range(times - 1):
         state, _ = await one_step(race, state, Clock(state.step + 1, Quiet(), lambda: False))
     clock = Clock(state.step + 1, Quiet(), lambda: False)

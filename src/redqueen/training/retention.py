@@ -12,9 +12,7 @@ from statistics import fmean
 
 from redqueen.engine.protocol import MemberId
 from redqueen.errors import InputError
-from redqueen.evolution import variation
 from redqueen.evolution.retention import Retention, measure
-from redqueen.phases.journal import Forgetful
 from redqueen.phases.judge import score, withdraw
 from redqueen.phases.learn import learn, lessons
 from redqueen.phases.propose import propose, verify
@@ -23,13 +21,13 @@ from redqueen.phases.solve import grade, solve
 from redqueen.phases.state import State
 from redqueen.population.matchmaking import Match
 from redqueen.population.members import Member, Role
-from redqueen.resources import open_engine, open_verifier
 from redqueen.runs.checkpoints import load as load_checkpoint
 from redqueen.runs.checkpoints import newest
 from redqueen.runs.run import CHECKPOINTS, CONFIG
 from redqueen.runs.store import Store
 from redqueen.settings import load
-from redqueen.training.train import adapters, old_state, open_guards, open_race, open_seeds
+from redqueen.training.rules import read_rules
+from redqueen.training.setup import Start, open_races
 
 
 def examine(folder: Path, member: str, children: int, updates: int) -> Retention:
@@ -41,16 +39,9 @@ def examine(folder: Path, member: str, children: int, updates: int) -> Retention
         settings = load(str(folder / CONFIG))
         if settings.population.single:
             raise InputError(f"{folder} has one adapter, and nobody to breed", "test a run with a population")
-        loaded = load_checkpoint(path)
-        operators = variation.resolve(settings.evolution.operators)
-        guards, _ = open_guards(settings)
-        with (
-            open_verifier(settings.verifier) as verifier,
-            open_engine(settings.engine, adapters(settings, loaded), settings.run.seed) as engine,
-        ):
-            race = open_race(settings, engine, engine.base, verifier, guards, operators, Forgetful())
-            seeds = asyncio.run(open_seeds(settings, verifier))
-            state = old_state(race, seeds, loaded, records)
+        start = Start(settings=settings, rules=read_rules(settings), checkpoint=load_checkpoint(path), records=records)
+        with open_races([start]) as stage:
+            race, state = stage.only.race, stage.only.state
             tested = state.population.member(member)
             return asyncio.run(_measured(race, state, tested, children, updates))
 

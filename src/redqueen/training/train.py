@@ -1,66 +1,27 @@
-"""A race from its settings: everything that it needs is opened, the run is found or begun, and Ctrl-C is heeded."""
+"""A run from its settings: it is found or begun, its race is opened and led to its end, and Ctrl-C is heeded."""
 
 import asyncio
 import contextlib
-import hashlib
 import os
-import platform
 import signal
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from importlib.metadata import version
 from pathlib import Path
-from typing import Any
 
-import torch
-
-from redqueen import __version__
-from redqueen.analysis.complexity import Complexity, of_task
-from redqueen.analysis.coverage import Coverage, place
 from redqueen.analysis.summary import Summary, summarise, write_report
-from redqueen.analysis.watch import Watch
-from redqueen.engine.base import Base
-from redqueen.engine.local import LocalEngine
-from redqueen.engine.protocol import Engine, MemberId
-from redqueen.engine.pull import EMBEDDED
-from redqueen.errors import ConfigError, InputError, RunError
-from redqueen.evals.asking import Slices, encoder, positions
-from redqueen.evals.benchmarks import chosen
-from redqueen.evals.data import Loaded as Benchmarked
-from redqueen.evals.data import find as find_benchmark
-from redqueen.evals.maths import can_grade
-from redqueen.evals.protocol import Prompts
-from redqueen.evolution import variation
-from redqueen.evolution.breeding import scatter
-from redqueen.exam.named import FUNCTIONS, exam_file
+from redqueen.errors import RunError
 from redqueen.loop import run_race
-from redqueen.phases.journal import Journal, Shelf
-from redqueen.phases.look import BASE
-from redqueen.phases.race import Race
-from redqueen.phases.record import LOOKED
-from redqueen.phases.state import State, restored
 from redqueen.phases.view import View
-from redqueen.population.board import Board
-from redqueen.population.members import SOLO, Population, founders
+from redqueen.population.members import Population
 from redqueen.population.members import restore as restore_population
-from redqueen.resources import open_engine, open_verifier
 from redqueen.runs.checkpoints import Loaded
-from redqueen.runs.rows import TaskRow
 from redqueen.runs.run import CONFIG, FORKED_FROM, Run, fork, origin_of
-from redqueen.runs.sqlite import damaged
-from redqueen.runs.store import RECORDS, Store
+from redqueen.runs.store import Store
 from redqueen.settings import Config, dump, load
 from redqueen.settings.toml import shown
-from redqueen.tasks import FAMILIES
-from redqueen.tasks import restore as restore_task
-from redqueen.tasks.archive import CAPACITY, Archive, Entry, Trivial
-from redqueen.tasks.code import SEEDS
-from redqueen.tasks.code.code_o import CodeO
-from redqueen.tasks.guards import Caps, Guards, read_patterns
-from redqueen.tasks.library import Seed, read_held_out, read_seeds, validated_seeds
-from redqueen.tasks.protocol import Form, Kind, Task
+from redqueen.training.rules import read_rules
+from redqueen.training.setup import Stage, Start, open_races
 from redqueen.ui.trackers import close_trackers, open_trackers
-from redqueen.verifier import LocalVerifier, Verifier
 
 FREE = ("run.steps", "run.checkpoint_every", "run.keep_last", "run.keep_every", "verifier.workers", "track", "evals")
 """Settings that a run may be resumed with others of: they change nothing that has been done."""
@@ -95,34 +56,15 @@ def train(settings: Config, folder: Path, view: View, forked: Fork | None = None
             return reached(run, settings, end.step, restore_population(end.state.get("population", {})))
         trackers = open_trackers(settings.track.to, folder, settings.track.project, folder.name, settings.model_dump())
         try:
-            with (
-                open_verifier(settings.verifier) as verifier,
-                open_engine(settings.engine, adapters(settings, run.loaded), settings.run.seed) as engine,
-            ):
-                race, state = asyncio.run(enter(settings, rules, run, engine, engine, verifier, view))
+            start = Start.of_run(settings, rules, run)
+            with open_races([start]) as stage:
+                started(start, run, stage, view)
+                race, state = stage.only.race, stage.only.state
                 with heeding_signals(view) as stopping:
                     ended = asyncio.run(run_race(race, state, run, view, trackers, stopping))
         finally:
             close_trackers(trackers, view.say)
         return reached(run, settings, ended.step, ended.population)
-
-
-@dataclass(frozen=True, slots=True)
-class Rules:
-    """What is read of a race's settings before anything is opened: a mistake in it then costs nothing."""
-
-    operators: dict[str, variation.Operator]
-    guards: Guards
-    told: list[str]
-    """Lines about what could not be read."""
-    benchmarks: tuple[Benchmarked, ...]
-
-
-def read_rules(settings: Config) -> Rules:
-    operators = variation.resolve(settings.evolution.operators)
-    can_breed(settings, operators)
-    own_seeds(settings)
-    return Rules(operators, *open_guards(settings), open_benchmarks(settings))
 
 
 def open_run(settings: Config, folder: Path) -> Run:
@@ -136,19 +78,12 @@ def finished(run: Run, settings: Config) -> Loaded | None:
     return run.loaded if run.loaded is not None and run.loaded.step >= settings.run.steps else None
 
 
-async def enter(
-    settings: Config, rules: Rules, run: Run, engine: Engine, whole: LocalEngine, verifier: LocalVerifier, view: View
-) -> tuple[Race, State]:
-    """A run's race where it stands, on an engine that has its adapters. `whole` is the engine that `engine` is a part
-    of, where races share one, and otherwise the same."""
-    facts = describe(whole, verifier) | inputs(settings)
-    notes = [*rules.told, *run.notes, *_changed(run.store.facts(), facts)]
+def started(start: Start, run: Run, stage: Stage, view: View) -> None:
+    """Note what the run goes on with, and say so; also what is otherwise than it was."""
+    facts = {**stage.facts, **start.rules.files}
+    notes = [*start.rules.notes, *run.notes, *_changed(run.store.facts(), facts)]
     run.store.set_facts(facts)
-    race = open_race(settings, engine, whole.base, verifier, rules.guards, rules.operators, run.store, rules.benchmarks)
-    seeds = await open_seeds(settings, verifier)
-    state = old_state(race, seeds, run.loaded, run.store) if run.loaded else new_state(race, seeds)
-    view.started(facts, state.step, settings.run.steps, notes)
-    return race, state
+    view.started(facts, stage.races[start.name].state.step, start.settings.run.steps, notes)
 
 
 def reached(run: Run, settings: Config, steps: int, population: Population) -> Reached:
@@ -158,150 +93,6 @@ def reached(run: Run, settings: Config, steps: int, population: Population) -> R
         summary = summarise(run.store, settings, population)
         write_report(run.folder, summary)
     return Reached(steps, summary)
-
-
-def open_guards(settings: Config) -> tuple[Guards, list[str]]:
-    """What the settings refuse, and lines about what of it could not be read."""
-    guard = settings.guard
-    held_out = read_held_out([exam_file(each) for each in guard.held_out])
-    told = []
-    if held_out.unreadable:
-        told.append(f"{held_out.unreadable} held-out programs cannot be compared with tasks and are not guarded")
-    caps = None
-    if guard.max_lines is not None or guard.max_depth is not None:
-        caps = Caps(of_task, guard.max_lines, guard.max_depth)
-    return Guards(held_out.keys, read_patterns(guard.deny), caps, guard.duplicates), told
-
-
-def open_race(
-    settings: Config,
-    engine: Engine,
-    base: Base,
-    verifier: Verifier,
-    guards: Guards,
-    operators: dict[str, variation.Operator],
-    shelf: Shelf,
-    benchmarks: tuple[Benchmarked, ...] = (),
-) -> Race:
-    """Everything that does not change from step to step."""
-    form = Form(settings.tasks.form)
-    known: dict[str, Kind[Any, Any]] = {n: k for family in FAMILIES.values() for n, k in family(form).kinds.items()}
-    return Race(
-        settings=settings,
-        kinds={name: known[name] for name in settings.tasks.kinds},
-        engine=engine,
-        encode=base.encode,
-        positions=positions(base),
-        verifier=verifier,
-        guards=guards,
-        operators=operators,
-        journal=Journal(shelf),
-        base_name=base.name,
-        modules=tuple(name for name, _ in base.model.named_modules()),
-        device=next(base.model.parameters()).device,
-        slices=open_slices(settings, base, benchmarks),
-    )
-
-
-def open_benchmarks(settings: Config) -> tuple[Benchmarked, ...]:
-    """The slices that the settings want looked at."""
-    asked = settings.evals
-    if not asked.every:
-        return ()
-    folder = None if asked.data is None else Path(asked.data)
-    wanted = chosen(",".join(asked.suite))
-    can_grade(wanted)
-    return tuple(find_benchmark(each, folder, "--evals.data").first(asked.items) for each in wanted)
-
-
-def open_slices(settings: Config, base: Base, benchmarks: tuple[Benchmarked, ...]) -> Slices | None:
-    if not benchmarks:
-        return None
-    prompts = Prompts(settings.evals.prompts)
-    return Slices(benchmarks, encoder(base, prompts), prompts)
-
-
-async def open_seeds(settings: Config, verifier: Verifier) -> tuple[Task, ...]:
-    """What teachers begin from: the user's file, run and found sound, or our own."""
-    own = own_seeds(settings)
-    return tuple(SEEDS) if own is None else await validated_seeds(own, CodeO(), verifier)
-
-
-def own_seeds(settings: Config) -> list[Seed] | None:
-    """Those that the settings name, not run yet."""
-    if settings.tasks.seeds is None:
-        return None
-    embedded = EMBEDDED.get(settings.tasks.seeds)
-    return read_seeds(Path(settings.tasks.seeds) if embedded is None else embedded.seeds)
-
-
-def new_state(race: Race, seeds: Sequence[Task]) -> State:
-    """A race before its first step; the engine has its founders already."""
-    began = founders(race.settings.population.teachers, race.settings.population.students)
-    if race.settings.rl.update == "none":
-        scatter(race.engine, [member.id for member in began.members], race.settings.run.seed)
-    return State(0, began, Watch(len(race.kinds)), Board(), Archive(seeds), Coverage(), Coverage())
-
-
-def old_state(race: Race, seeds: Sequence[Task], loaded: Loaded, records: Store) -> State:
-    """Where a checkpoint and the records up to it say that the race stands."""
-    for member, weights in loaded.members.items():
-        race.engine.write(member, weights)
-    entries = [_entry(records, row) for row in records.tasks(newest_first=True, limit=CAPACITY)]
-    shapes = list(records.shapes())
-    return restored(
-        loaded.state,
-        Board(tuple(records.meetings())),
-        Archive.restored(seeds, reversed(entries), records.keys()),
-        Coverage.of(
-            # A task without a program is recorded with zeros.
-            place(kind, label, Complexity(*figures) if any(figures) else None)
-            for kind, label, figures, _ in shapes
-        ),
-        Coverage.of(behaviour for *_, behaviour in shapes if behaviour is not None),
-        frozenset(each.kind for each in records.metrics(LOOKED, BASE)),
-    )
-
-
-def _entry(records: Store, row: TaskRow) -> Entry:
-    try:
-        task, trivial = restore_task(row.record), None if row.trivial is None else Trivial(row.trivial)
-    except (KeyError, TypeError, ValueError, InputError) as error:
-        how = f"the task of step {row.step}, place {row.place} is none ({error})"
-        raise damaged(records.folder / RECORDS, how) from None
-    return Entry(task, row.step, row.teacher, row.solved, row.attempts, trivial)
-
-
-def adapters(settings: Config, loaded: Loaded | None = None) -> list[MemberId]:
-    """Whose weights the engine holds."""
-    if loaded is not None:
-        return list(loaded.members)
-    if settings.population.single:
-        return [SOLO]
-    return [member.id for member in founders(settings.population.teachers, settings.population.students).members]
-
-
-def describe(engine: LocalEngine, verifier: LocalVerifier) -> dict[str, str]:
-    """What a run runs on, for its records."""
-    return {
-        "base": engine.base.name,
-        "device": torch.cuda.get_device_name() if engine.device.type == "cuda" else f"cpu ({platform.machine()})",
-        "dtype": str(engine.dtype).removeprefix("torch."),
-        "threads": str(torch.get_num_threads()),
-        "isolation": str(verifier.tier),
-        "redqueen": __version__,
-        "python": platform.python_version(),
-        "torch": torch.__version__,
-        "transformers": version("transformers"),
-    }
-
-
-def inputs(settings: Config) -> dict[str, str]:
-    """What the settings' own files hold, by hash: a run that is resumed with other ones says so."""
-    asked = [("tasks.seeds", each) for each in [settings.tasks.seeds] if each is not None]
-    asked += [("guard.held_out", each) for each in settings.guard.held_out]
-    files = [(name, each) for name, each in asked if each not in (*EMBEDDED, FUNCTIONS)]
-    return {f"{name} {path}": hashlib.sha256(Path(path).read_bytes()).hexdigest()[:16] for name, path in files}
 
 
 @contextlib.contextmanager
@@ -367,15 +158,3 @@ def _changed(before: dict[str, str], now: dict[str, str]) -> list[str]:
         for name, value in now.items()
         if before.get(name, value) != value
     ]
-
-
-def can_breed(settings: Config, operators: dict[str, variation.Operator]) -> None:
-    """What evolution would refuse at its first event, refused at the start."""
-    if settings.evolution.every == 0 or any(operator.parents == 1 for operator in operators.values()):
-        return
-    for role, count in (("teachers", settings.population.teachers), ("students", settings.population.students)):
-        if count == 2:
-            raise ConfigError(
-                f"evolution.operators names no mutation, and of two {role} one is left to breed from",
-                "add one that needs a single parent, such as full_noise",
-            )

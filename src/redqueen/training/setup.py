@@ -1,0 +1,271 @@
+"""The one place that puts races together: verifier, engine, race and state, opened from settings and closed again.
+
+    with open_races([Start.new(settings)]) as stage: ...                 a new race, of which nothing is kept
+    with open_races([Start.of_run(settings, rules, run)]) as stage: ...  a run's, where it stands
+
+Several races share one engine and one verifier, each with members of its own names; each is the race that it would be
+alone.
+"""
+
+import asyncio
+import platform
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from importlib.metadata import version
+from typing import Self
+
+import torch
+
+from redqueen import __version__
+from redqueen.analysis.complexity import Complexity
+from redqueen.analysis.coverage import Coverage, place
+from redqueen.analysis.watch import Watch
+from redqueen.engine.bank import Bank
+from redqueen.engine.corner import Corner
+from redqueen.engine.local import LocalEngine
+from redqueen.engine.protocol import Engine, MemberId, MemberState
+from redqueen.errors import InputError
+from redqueen.evals.asking import Slices, encoder, positions
+from redqueen.evals.protocol import Prompts
+from redqueen.evolution.breeding import scatter
+from redqueen.phases.journal import Forgetful, Journal, Shelf
+from redqueen.phases.look import BASE
+from redqueen.phases.race import Race
+from redqueen.phases.record import LOOKED
+from redqueen.phases.state import State, restored
+from redqueen.population.board import Board
+from redqueen.population.members import SOLO, founders
+from redqueen.resources import open_engine, open_verifier
+from redqueen.runs.checkpoints import Loaded
+from redqueen.runs.rows import TaskRow
+from redqueen.runs.run import Run
+from redqueen.runs.sqlite import damaged
+from redqueen.runs.store import RECORDS, Store
+from redqueen.settings import Config
+from redqueen.tasks import all_kinds
+from redqueen.tasks import restore as restore_task
+from redqueen.tasks.archive import CAPACITY, Archive, Entry, Trivial
+from redqueen.tasks.code import SEEDS
+from redqueen.tasks.code.code_o import CodeO
+from redqueen.tasks.library import validated_seeds
+from redqueen.tasks.protocol import Form, Task
+from redqueen.training.rules import Rules, read_rules
+from redqueen.verifier import LocalVerifier, Verifier
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Start:
+    """A race that is to be opened: new, or where a checkpoint and the records up to it say that it stands."""
+
+    settings: Config
+    rules: Rules
+    name: str = ""
+    """What its members are called by on an engine that it shares; empty for a race alone."""
+    checkpoint: Loaded | None = None
+    records: Store | None = None
+    """Of the checkpoint."""
+    shelf: Shelf = field(default_factory=Forgetful)
+    """Where verdicts are journalled."""
+
+    @classmethod
+    def new(cls, settings: Config, name: str = "", shelf: Shelf | None = None) -> Self:
+        """At the beginning."""
+        return cls(settings=settings, rules=read_rules(settings), name=name, shelf=shelf or Forgetful())
+
+    @classmethod
+    def of_run(cls, settings: Config, rules: Rules, run: Run, name: str = "") -> Self:
+        """Where the run stands; what is judged goes into its journal."""
+        return cls(settings=settings, rules=rules, name=name, checkpoint=run.loaded, records=run.store, shelf=run.store)
+
+    @property
+    def adapters(self) -> list[MemberId]:
+        """Whose weights the engine holds, by the race's own names."""
+        if self.checkpoint is not None:
+            return list(self.checkpoint.members)
+        population = self.settings.population
+        if population.single:
+            return [SOLO]
+        return [member.id for member in founders(population.teachers, population.students).members]
+
+
+@dataclass(frozen=True, slots=True)
+class Opened:
+    """A race and where it stands."""
+
+    race: Race
+    state: State
+
+
+@dataclass(frozen=True, slots=True)
+class Stage:
+    """What races run on, and the races."""
+
+    engine: LocalEngine
+    verifier: LocalVerifier
+    races: Mapping[str, Opened]
+    """By name."""
+    facts: Mapping[str, str]
+    """What they run on, for records."""
+
+    @property
+    def only(self) -> Opened:
+        [opened] = self.races.values()
+        return opened
+
+
+@contextmanager
+def open_races(
+    starts: Sequence[Start],
+    shared: Config | None = None,
+    *,
+    beside: Mapping[MemberId, MemberState] | None = None,
+    workers: int | None = None,
+    engines: int = 1,
+) -> Iterator[Stage]:
+    """Open what these races need, and the races. `shared` has the settings of engine and verifier: the first race's
+    when left out.
+
+    `beside` are further members of the engine; `workers` is for settings that leave the verifier's open; so many
+    `engines` are to share the device's memory.
+    """
+    shared = shared or starts[0].settings
+    pool = shared.verifier.model_copy(update={"workers": shared.verifier.workers or workers})
+    members = [f"{start.name}{member}" for start in starts for member in start.adapters]
+    with (
+        open_verifier(pool) as verifier,
+        open_engine(shared.engine, [*members, *(beside or ())], shared.run.seed, engines) as engine,
+    ):
+        for member, weights in (beside or {}).items():
+            engine.write(member, weights)
+        corners = _corners(engine, starts)
+        races = asyncio.run(_open_all(starts, corners, engine, verifier))
+        yield Stage(engine, verifier, races, _facts(engine, verifier))
+
+
+class _Own(Corner):
+    """A race's part of a shared engine, whose fresh members have the A factors of the race's own seed, as alone."""
+
+    def __init__(self, engine: LocalEngine, name: str, fresh: MemberState) -> None:
+        super().__init__(engine, name)
+        self._fresh = fresh
+
+    def fresh(self) -> MemberState:
+        return self._fresh
+
+
+def _corners(engine: LocalEngine, starts: Sequence[Start]) -> list[Engine]:
+    """The engine as each race sees it."""
+    if len(starts) == 1 and not starts[0].name:
+        return [engine]
+    fresh = {seed: _fresh(engine, seed) for seed in dict.fromkeys(start.settings.run.seed for start in starts)}
+    corners = [_Own(engine, start.name, fresh[start.settings.run.seed]) for start in starts]
+    for start, corner in zip(starts, corners, strict=True):
+        if start.checkpoint is None:
+            for member in start.adapters:
+                corner.write(member, corner.fresh())
+    return list(corners)
+
+
+def _fresh(engine: LocalEngine, seed: int) -> MemberState:
+    """What a fresh member is on an engine of this seed."""
+    bank, cpu = engine.bank, torch.device("cpu")
+    linears = [group.linears for group in bank.groups]
+    return Bank(linears, rank=bank.rank, alpha=bank.alpha, members=(), device=cpu, dtype=bank.dtype, seed=seed).fresh()
+
+
+async def _open_all(
+    starts: Sequence[Start], corners: Sequence[Engine], engine: LocalEngine, verifier: LocalVerifier
+) -> dict[str, Opened]:
+    opened: dict[str, Opened] = {}
+    for start, corner in zip(starts, corners, strict=True):
+        race = _race(start, corner, engine, verifier)
+        seeds = await _seeds(start.rules, verifier)
+        opened[start.name] = Opened(
+            race, _new_state(race, seeds) if start.checkpoint is None else _old(race, seeds, start)
+        )
+    return opened
+
+
+def _race(start: Start, engine: Engine, whole: LocalEngine, verifier: Verifier) -> Race:
+    """Everything that does not change from step to step. `engine` is the race's part of `whole`."""
+    settings, rules, base = start.settings, start.rules, whole.base
+    kinds = all_kinds(Form(settings.tasks.form))
+    slices = None
+    if rules.benchmarks:
+        prompts = Prompts(settings.evals.prompts)
+        slices = Slices(rules.benchmarks, encoder(base, prompts), prompts)
+    return Race(
+        settings=settings,
+        kinds={name: kinds[name] for name in settings.tasks.kinds},
+        engine=engine,
+        encode=base.encode,
+        positions=positions(base),
+        verifier=verifier,
+        guards=rules.guards,
+        operators=rules.operators,
+        journal=Journal(start.shelf),
+        base_name=base.name,
+        modules=tuple(name for name, _ in base.model.named_modules()),
+        device=next(base.model.parameters()).device,
+        slices=slices,
+    )
+
+
+async def _seeds(rules: Rules, verifier: Verifier) -> tuple[Task, ...]:
+    """What teachers begin from: the user's own, run and found sound, or the family's."""
+    return tuple(SEEDS) if rules.seeds is None else await validated_seeds(rules.seeds, CodeO(), verifier)
+
+
+def _new_state(race: Race, seeds: Sequence[Task]) -> State:
+    """Before its first step; the engine has its founders already."""
+    began = founders(race.settings.population.teachers, race.settings.population.students)
+    if race.settings.rl.update == "none":
+        scatter(race.engine, [member.id for member in began.members], race.settings.run.seed)
+    return State(0, began, Watch(len(race.kinds)), Board(), Archive(seeds), Coverage(), Coverage())
+
+
+def _old(race: Race, seeds: Sequence[Task], start: Start) -> State:
+    """Where the checkpoint and the records up to it say that the race stands."""
+    loaded, records = start.checkpoint, start.records
+    assert loaded is not None and records is not None
+    for member, weights in loaded.members.items():
+        race.engine.write(member, weights)
+    entries = [_entry(records, row) for row in records.tasks(newest_first=True, limit=CAPACITY)]
+    shapes = list(records.shapes())
+    return restored(
+        loaded.state,
+        Board(tuple(records.meetings())),
+        Archive.restored(seeds, reversed(entries), records.keys()),
+        Coverage.of(
+            # A task without a program is recorded with zeros.
+            place(kind, label, Complexity(*figures) if any(figures) else None)
+            for kind, label, figures, _ in shapes
+        ),
+        Coverage.of(behaviour for *_, behaviour in shapes if behaviour is not None),
+        frozenset(each.kind for each in records.metrics(LOOKED, BASE)),
+    )
+
+
+def _entry(records: Store, row: TaskRow) -> Entry:
+    try:
+        task, trivial = restore_task(row.record), None if row.trivial is None else Trivial(row.trivial)
+    except (KeyError, TypeError, ValueError, InputError) as error:
+        how = f"the task of step {row.step}, place {row.place} is none ({error})"
+        raise damaged(records.folder / RECORDS, how) from None
+    return Entry(task, row.step, row.teacher, row.solved, row.attempts, trivial)
+
+
+def _facts(engine: LocalEngine, verifier: LocalVerifier) -> dict[str, str]:
+    """What races run on, for their records."""
+    return {
+        "base": engine.base.name,
+        "device": torch.cuda.get_device_name() if engine.device.type == "cuda" else f"cpu ({platform.machine()})",
+        "dtype": str(engine.dtype).removeprefix("torch."),
+        "threads": str(torch.get_num_threads()),
+        "isolation": str(verifier.tier),
+        "redqueen": __version__,
+        "python": platform.python_version(),
+        "torch": torch.__version__,
+        "transformers": version("transformers"),
+    }
