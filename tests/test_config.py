@@ -17,7 +17,7 @@ from redqueen.evolution.selection import SELECTION
 from redqueen.population.matchmaking import MATCHMAKERS
 from redqueen.population.results import Rule
 from redqueen.resources import open_engine, place
-from redqueen.settings import Config, dump, load, presets
+from redqueen.settings import Affects, Config, affecting, dump, flat, keys, load, presets
 from redqueen.settings.models import (
     EngineConfig,
     EvolutionConfig,
@@ -27,6 +27,7 @@ from redqueen.settings.models import (
     VerifierConfig,
 )
 from redqueen.settings.toml import to_toml
+from redqueen.training.checks import check
 
 
 def written(folder: Path, text: str) -> str:
@@ -37,7 +38,7 @@ def written(folder: Path, text: str) -> str:
 
 def refusal(source: str | None = None, overrides: tuple[tuple[str, str], ...] = ()) -> str:
     with pytest.raises(ConfigError) as caught:
-        load(source, overrides)
+        check(load(source, overrides))
     assert caught.value.what
     assert caught.value.mend
     assert str(caught.value).isprintable(), "a refusal is one printable line"
@@ -56,9 +57,9 @@ def test_the_default_preset_spells_out_the_defaults_and_names_every_setting():
         assert all(f"{name} = " in part for name in getattr(field.annotation, "model_fields", {}))
 
 
-def test_every_preset_loads():
+def test_every_preset_loads_and_makes_a_race():
     for name in presets():
-        load(name)
+        check(load(name))
 
 
 def test_an_override_wins_over_the_file(tmp_path):
@@ -213,7 +214,25 @@ def test_a_race_that_cannot_be_run_is_refused_before_it_starts(settings, told):
 
 
 def test_a_race_of_two_is_fine_as_it_comes():
-    load(None, {"population.teachers": "1", "population.students": "1"})
+    check(load(None, {"population.teachers": "1", "population.students": "1"}))
+
+
+def test_with_the_maker_all_a_teacher_has_one_match_a_step_however_many_students_there_are():
+    race = {"match.maker": "all", "population.teachers": "2", "population.students": "8", "evolution.every": "0"}
+    few = {"tasks.prompts": "1", "tasks.proposals": "2"}
+    assert "2 texts, too few for a teacher to learn from" in refusal(None, tuple((race | few).items()))
+    check(load(None, race | {"tasks.prompts": "4", "tasks.proposals": "2"}))
+
+
+def test_a_field_says_what_the_setting_affects():
+    beside = {key for key in keys() if key.startswith(("evals.", "track."))}
+    kept = {"run.checkpoint_every", "run.keep_last", "run.keep_every", "verifier.workers"}
+    assert affecting(Affects.NOTHING) == beside | kept
+    assert (affecting(Affects.LENGTH), affecting(Affects.SEED)) == ({"run.steps"}, {"run.seed"})
+    members = {"population.teachers", "population.students", "population.single"}
+    adapters = {"engine.base", "engine.rank", "engine.alpha", "engine.target_modules"}
+    assert affecting(Affects.MEMBERS) == members | adapters
+    assert affecting(*Affects) == keys() == set(flat(Config()))
 
 
 def test_excluded_pairs_are_read_as_seats():
@@ -374,7 +393,7 @@ def test_no_override_does_anything_but_load_or_be_refused(key, text):
         ('[tasks]\nkinds = ["code_x"]\n', "no such kind; the kinds are code_o, code_i, code_f"),
         ("[tasks]\nmix = [1.0]\n", "tasks.mix has 1 numbers for 3 kinds"),
         ("[population]\nsingle = true\n", "use `--arm single`"),
-        ('[guard]\ndeny = ["("]\n', "guard.deny cannot hold"),
+        ('[guard]\ndeny = ["("]\n', "guard.deny: pattern 1, '(', is no regular expression"),
     ],
 )
 def test_a_race_that_could_not_be_run_or_learn_is_refused(tmp_path, text, told):

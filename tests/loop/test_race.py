@@ -33,11 +33,11 @@ from redqueen.engine.protocol import ScoreRequest
 from redqueen.loop import one_step
 from redqueen.phases import evolve as evolving
 from redqueen.population.members import SOLO, Role
+from redqueen.rl.batch import MIN_ROWS
 from redqueen.rl.rewards import STUDENT
 from redqueen.runs import checkpoints
 from redqueen.runs.run import CHECKPOINTS
 from redqueen.runs.store import RECORDS, Store
-from redqueen.settings.models import MIN_ROWS
 from redqueen.tasks.code import CodeDraft
 from redqueen.tasks.guards import Guards, read_patterns, set_aside
 from redqueen.tasks.protocol import VOID_ATTEMPT

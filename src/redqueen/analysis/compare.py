@@ -21,7 +21,7 @@ from redqueen.console import printable
 from redqueen.errors import InputError
 from redqueen.runs import benchmarks
 from redqueen.runs.store import Store
-from redqueen.settings import Config, load
+from redqueen.settings import Affects, Config, affecting, flat, load
 from redqueen.settings.toml import value_text
 
 if TYPE_CHECKING:
@@ -34,22 +34,6 @@ OWN_TASKS = (
     "`redqueen exam RUN RUN` asks all the same"
 )
 SECONDS = "seconds"
-_SAME_RACE = (
-    "run.seed",
-    "run.checkpoint_every",
-    "run.keep_last",
-    "run.keep_every",
-    "verifier.workers",
-    "track.to",
-    "track.project",
-    "evals.every",
-    "evals.suite",
-    "evals.items",
-    "evals.prompts",
-    "evals.max_tokens",
-    "evals.data",
-)
-"""Settings that runs of one arm may differ in."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,8 +179,9 @@ def measure(folder: Path) -> Measured:
             compute[SECONDS] = math.fsum(seconds.values())
         figures = _figures(store, settings, steps) | _benchmarks(folder)
     adapters = 1 if settings.population.single else settings.population.teachers + settings.population.students
-    flat = dict(_flat(settings.model_dump()))
-    return Measured(str(folder), settings.run.seed, steps, settings.run.steps, adapters, flat, figures, compute)
+    return Measured(
+        str(folder), settings.run.seed, steps, settings.run.steps, adapters, flat(settings), figures, compute
+    )
 
 
 def _figures(store: Store, settings: Config, steps: int) -> dict[str, Figure]:
@@ -284,7 +269,7 @@ def arm_names(groups: Sequence[Sequence[str]]) -> list[str]:
 
 def race_of(settings: Config) -> str:
     """The same for all runs of one arm."""
-    return _race_key(dict(_flat(settings.model_dump())))
+    return _race_key(flat(settings))
 
 
 def _race_key(settings: Mapping[str, Any]) -> str:
@@ -293,15 +278,8 @@ def _race_key(settings: Mapping[str, Any]) -> str:
 
 def _race(settings: Mapping[str, Any]) -> dict[str, Any]:
     """The settings without those that runs of one arm may differ in."""
-    return {key: value for key, value in settings.items() if key not in _SAME_RACE}
-
-
-def _flat(table: Mapping[str, Any], prefix: str = "") -> Iterable[tuple[str, Any]]:
-    for key, value in table.items():
-        if isinstance(value, Mapping):
-            yield from _flat(value, f"{prefix}{key}.")
-        else:
-            yield f"{prefix}{key}", value
+    same_race = affecting(Affects.NOTHING, Affects.SEED)
+    return {key: value for key, value in settings.items() if key not in same_race}
 
 
 # What is said under the tables

@@ -20,6 +20,8 @@ from pydantic import create_model
 from redqueen.commands.command import Configured
 from redqueen.errors import InputError
 from redqueen.settings import Config, Overrides, Section, keys
+from redqueen.settings.fields import Metavar
+from redqueen.settings.reading import section_of
 
 C = TypeVar("C")
 
@@ -100,7 +102,7 @@ def _check_used(command: type, name: str, option: str) -> None:
 
 def _with_used_settings(command: type[C]) -> type[C]:
     """The command as its help shows it."""
-    if not issubclass(command, Configured) or command.uses is None:
+    if not issubclass(command, Configured):
         return command
     used: Any = _part(Config, command.uses)
     kind = Annotated[tyro.conf.FlagConversionOff[used], tyro.conf.arg(name="")]
@@ -110,16 +112,18 @@ def _with_used_settings(command: type[C]) -> type[C]:
     return shown
 
 
-def _part(model: type[Section], uses: Collection[str], prefix: str = "") -> type[Section]:
-    """A model of these settings alone."""
+def _part(model: type[Section], uses: Collection[str] | None, prefix: str = "") -> type[Section]:
+    """A model of these settings alone, as tyro shows them; None for all."""
     fields: dict[str, Any] = {}
     kinds = get_type_hints(model, include_extras=True)
     for name, field in model.model_fields.items():
-        kind = kinds[name]
-        if prefix + name in uses:
-            fields[name] = (kind, field)
-        elif any(each.startswith(f"{prefix}{name}.") for each in uses):
-            part = _part(kind, uses, f"{prefix}{name}.")
+        key, section = prefix + name, section_of(field)
+        whole = uses is None or key in uses
+        if section is None and whole:
+            marks = [tyro.conf.arg(metavar=mark.text) for mark in field.metadata if isinstance(mark, Metavar)]
+            fields[name] = (Annotated[kinds[name], *marks] if marks else kinds[name], field)
+        elif section is not None and (whole or any(used.startswith(f"{key}.") for used in uses or ())):
+            part = _part(section, None if whole else uses, f"{key}.")
             fields[name] = (part, part())
     return create_model(model.__name__, __base__=Section, __doc__=model.__doc__, **fields)
 

@@ -33,7 +33,8 @@ class Configured(Command):
     """Which it looks at, sections (`engine`) or single ones (`rl.temperature`); None for all of them."""
     config: Annotated[str | None, tyro.conf.arg(metavar="FILE.toml|PRESET")] = None
     """Settings from a file or a preset; the options below win over it."""
-    settings: Annotated[tyro.conf.FlagConversionOff[Config], tyro.conf.arg(name="")] = DEFAULTS
+    settings: Annotated[Config, tyro.conf.Suppress] = DEFAULTS
+    """Read from the dotted options, which tyro sees in the help alone."""
 
     @property
     def source(self) -> str | None:

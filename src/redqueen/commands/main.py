@@ -63,6 +63,7 @@ def _run_command(name: str, rest: Sequence[str]) -> None:
     from redqueen.commands import arguments
     from redqueen.commands.command import Configured
     from redqueen.settings import load
+    from redqueen.training.checks import check
 
     try:
         command, overrides = arguments.parse(COMMANDS[name].load(), name, rest)
@@ -70,6 +71,7 @@ def _run_command(name: str, rest: Sequence[str]) -> None:
         return
     if isinstance(command, Configured):
         command = dataclasses.replace(command, settings=load(command.source, overrides))
+        check(command.settings)
     command.run()
 
 

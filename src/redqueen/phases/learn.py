@@ -15,10 +15,9 @@ from redqueen.phases.race import Race, Try
 from redqueen.phases.state import State
 from redqueen.population.members import Role
 from redqueen.rl.advantages import ESTIMATORS, Rewarded
-from redqueen.rl.batch import weigh
+from redqueen.rl.batch import MIN_ROWS, weigh
 from redqueen.rl.kl import penalised
 from redqueen.rl.rewards import shuffled, student_reward
-from redqueen.settings.models import MIN_ROWS
 from redqueen.tasks.protocol import Task
 
 NOTHING_TO_LEARN = "rows"

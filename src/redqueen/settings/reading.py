@@ -7,6 +7,7 @@ a validator's own report.
 import difflib
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
+from functools import reduce
 from importlib.resources import files
 from importlib.resources.abc import Traversable
 from pathlib import Path
@@ -16,7 +17,8 @@ from pydantic import TypeAdapter, ValidationError
 from pydantic.fields import FieldInfo
 
 from redqueen.errors import ConfigError
-from redqueen.settings import Config, Section
+from redqueen.settings.fields import Affects
+from redqueen.settings.models import Config, Section
 from redqueen.settings.toml import shown, to_toml, value_text
 
 Overrides = Mapping[str, str] | Sequence[tuple[str, str]]
@@ -43,7 +45,30 @@ def load(source: str | None = None, overrides: Overrides = ()) -> Config:
 
 def keys() -> frozenset[str]:
     """The dotted names of all settings."""
-    return frozenset(key for key, field in _fields(Config) if _section(field) is None)
+    return frozenset(key for key, field in _fields(Config) if section_of(field) is None)
+
+
+def affecting(*effects: Affects) -> frozenset[str]:
+    """The dotted names of the settings that affect this, as their fields say."""
+    return frozenset(key for key, effect in _effects(Config) if effect in effects)
+
+
+def _effects(
+    model: type[Section], prefix: str = "", inherited: Affects = Affects.RACE
+) -> Iterator[tuple[str, Affects]]:
+    for name, field in model.model_fields.items():
+        effect = next((mark for mark in field.metadata if isinstance(mark, Affects)), inherited)
+        section = section_of(field)
+        if section is None:
+            yield prefix + name, effect
+        else:
+            yield from _effects(section, f"{prefix}{name}.", effect)
+
+
+def flat(config: Config) -> dict[str, Any]:
+    """Every setting by its dotted name, in the order of the models."""
+    values = config.model_dump()
+    return {key: reduce(lambda table, part: table[part], key.split("."), values) for key, _ in _effects(Config)}
 
 
 def dump(config: Config) -> str:
@@ -80,7 +105,7 @@ def _override(data: dict[str, Any], key: str, text: str) -> str:
     """Put one override into `data`; its dotted key as the models spell it."""
     key = key.replace("-", "_")
     field = dict(_fields(Config)).get(key)
-    if field is None or _section(field) is not None:
+    if field is None or section_of(field) is not None:
         raise ConfigError(f"unknown setting {shown(key)}", _nearest(key))
     *path, last = key.split(".")
     table = data
@@ -112,7 +137,7 @@ def _is_list(field: FieldInfo) -> bool:
     return any(get_origin(kind) is tuple for kind in (field.annotation, *get_args(field.annotation)))
 
 
-def _section(field: FieldInfo) -> type[Section] | None:
+def section_of(field: FieldInfo) -> type[Section] | None:
     kind = field.annotation
     return kind if isinstance(kind, type) and issubclass(kind, Section) else None
 
@@ -120,7 +145,7 @@ def _section(field: FieldInfo) -> type[Section] | None:
 def _fields(model: type[Section], prefix: str = "") -> Iterator[tuple[str, FieldInfo]]:
     for name, field in model.model_fields.items():
         yield prefix + name, field
-        section = _section(field)
+        section = section_of(field)
         if section is not None:
             yield from _fields(section, f"{prefix}{name}.")
 
@@ -179,4 +204,4 @@ def _nearest(key: str) -> str:
     ]
     if close:
         return f"did you mean {close[0]}?"
-    return f"the settings are {', '.join(name for name, field in _fields(Config) if _section(field) is None)}"
+    return f"the settings are {', '.join(name for name, field in _fields(Config) if section_of(field) is None)}"

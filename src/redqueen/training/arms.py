@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 from redqueen.errors import InputError
-from redqueen.population.matchmaking import MATCHMAKERS
+from redqueen.population.matchmaking import matches_of_step, panel_of
 from redqueen.settings import Config
 
 Settings = dict[str, dict[str, Any]]
@@ -72,11 +72,9 @@ def apply(settings: Config, arm: str | None) -> Config:
 
 
 def _panel(settings: Settings) -> int:
-    """The students who attempt a teacher's tasks."""
-    panel = settings["match"]["panel"] or MATCHMAKERS[settings["match"]["maker"]].panel
-    return settings["population"]["students"] if panel is None else panel
+    return panel_of(settings["population"]["students"], settings["match"]["maker"], settings["match"]["panel"])
 
 
 def _matches(settings: Settings) -> int:
-    """Of a step, as `matchmaking.schedule` makes them."""
-    return max(settings["population"]["teachers"], -(-settings["population"]["students"] // _panel(settings)))
+    population, match = settings["population"], settings["match"]
+    return matches_of_step(population["teachers"], population["students"], match["maker"], match["panel"])

@@ -15,6 +15,7 @@ from redqueen.exam.named import FUNCTIONS, exam_file
 from redqueen.settings import Config
 from redqueen.tasks.guards import Caps, Guards, read_patterns
 from redqueen.tasks.library import Seed, read_held_out, read_seeds
+from redqueen.training.checks import check
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,6 +35,7 @@ class Rules:
 
 
 def read_rules(settings: Config) -> Rules:
+    check(settings)
     operators = resolve(settings.evolution.operators)
     _can_breed(settings, operators)
     guards, notes = read_guards(settings)

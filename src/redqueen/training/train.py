@@ -17,14 +17,11 @@ from redqueen.population.members import restore as restore_population
 from redqueen.runs.checkpoints import Loaded
 from redqueen.runs.run import CONFIG, FORKED_FROM, Run, fork, origin_of
 from redqueen.runs.store import Store
-from redqueen.settings import Config, dump, load
+from redqueen.settings import Affects, Config, affecting, dump, flat, load
 from redqueen.settings.toml import shown
 from redqueen.training.rules import read_rules
 from redqueen.training.setup import Stage, Start, open_races
 from redqueen.ui.trackers import close_trackers, open_trackers
-
-FREE = ("run.steps", "run.checkpoint_every", "run.keep_last", "run.keep_every", "verifier.workers", "track", "evals")
-"""Settings that a run may be resumed with others of: they change nothing that has been done."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +67,13 @@ def train(settings: Config, folder: Path, view: View, forked: Fork | None = None
 def open_run(settings: Config, folder: Path) -> Run:
     """Begun with these settings, or gone on with."""
     keep = settings.run
-    return Run.open(folder, dump(settings), free=FREE, last=keep.keep_last, every=keep.keep_every)
+    return Run.open(
+        folder,
+        dump(settings),
+        free=affecting(Affects.NOTHING, Affects.LENGTH),
+        last=keep.keep_last,
+        every=keep.keep_every,
+    )
 
 
 def finished(run: Run, settings: Config) -> Loaded | None:
@@ -137,17 +140,13 @@ def _begin_fork(forked: Fork, folder: Path, settings: Config) -> None:
     with Store.read(forked.source):  # refuses what is no run
         theirs = load(str(forked.source / CONFIG))
     # Members and adapters are the checkpoint's: other ones cannot go on from it.
-    for section, names in (
-        ("population", ("teachers", "students", "single")),
-        ("engine", ("base", "rank", "alpha", "target_modules")),
-    ):
-        for name in names:
-            there, here = (getattr(getattr(each, section), name) for each in (theirs, settings))
-            if there != here:
-                raise RunError(
-                    f"{forked.source} has {section}.{name} = {shown(there)}, and {shown(here)} is asked for its fork",
-                    "a fork keeps its source's members: give the same",
-                )
+    there, here = flat(theirs), flat(settings)
+    for key in sorted(affecting(Affects.MEMBERS)):
+        if there[key] != here[key]:
+            raise RunError(
+                f"{forked.source} has {key} = {shown(there[key])}, and {shown(here[key])} is asked for its fork",
+                "a fork keeps its source's members: give the same",
+            )
     fork(forked.source, forked.step, folder, dump(settings))
 
 

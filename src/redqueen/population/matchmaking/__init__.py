@@ -51,6 +51,18 @@ class Match:
     students: tuple[MemberId, ...]
 
 
+def panel_of(students: int, maker: str, panel: int | None) -> int:
+    """How many students attempt a teacher's tasks."""
+    size = MATCHMAKERS[maker].panel if panel is None else panel
+    return students if size is None else size
+
+
+def matches_of_step(teachers: int, students: int, maker: str, panel: int | None) -> int:
+    """As many as leave nobody idle: the larger of the number of teachers and of what it takes to seat every student in
+    a panel."""
+    return max(teachers, -(-students // panel_of(students, maker, panel)))
+
+
 def schedule(
     population: Population,
     maker: str,
@@ -59,11 +71,7 @@ def schedule(
     panel: int | None = None,
     exclude: Collection[Seats] = (),
 ) -> list[Match]:
-    """The matches of one step.
-
-    As many as leave nobody idle: the larger of the number of teachers and of what it takes to seat every student in
-    a panel. Students are drawn without replacement from a pool that is refilled when it is empty.
-    """
+    """The matches of one step. Students are drawn without replacement from a pool that is refilled when it is empty."""
     chosen = MATCHMAKERS[maker]
     size = chosen.panel if panel is None else panel
     barred = frozenset(exclude)
@@ -75,7 +83,7 @@ def schedule(
             Match(teacher.id, tuple(each.id for each in students if (teacher.seat, each.seat) not in barred))
             for teacher in order
         ]
-    count = max(len(teachers), -(-len(students) // size))
+    count = matches_of_step(len(teachers), len(students), maker, panel)
     for _ in range(SHUFFLES):
         rng.shuffle(order)
         matches = [order[index % len(order)] for index in range(count)]

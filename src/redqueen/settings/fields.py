@@ -1,0 +1,54 @@
+"""What a field of the settings says about itself, beside its type and its help: how it is written, what it affects."""
+
+from dataclasses import dataclass
+from enum import Enum, auto
+from typing import Annotated, Any
+
+from pydantic import BeforeValidator, Field
+
+
+class Affects(Enum):
+    """What another value would change. A field that does not say so affects the race."""
+
+    NOTHING = auto()
+    """What is kept, shown or measured beside the race: it may change on resume, and between runs that are compared."""
+    LENGTH = auto()
+    """How long the race goes on: it may change on resume."""
+    SEED = auto()
+    """Which race of an arm it is: runs that differ in it alone are compared as one arm."""
+    RACE = auto()
+    """What the members do and learn."""
+    MEMBERS = auto()
+    """What the members are: a fork keeps it too."""
+
+
+@dataclass(frozen=True, slots=True)
+class Metavar:
+    """What stands for the value in a command's help."""
+
+    text: str
+
+
+def _as_tuple(value: Any) -> Any:
+    # Settings are frozen, lists in TOML are not.
+    return tuple(value) if isinstance(value, list) else value
+
+
+def _as_numbers(value: Any) -> Any:
+    # On the command line they come as text.
+    if isinstance(value, list):
+        return tuple(float(item) if _is_number(item) else item for item in value)
+    return value
+
+
+def _is_number(value: Any) -> bool:
+    try:
+        float(value)
+    except (TypeError, ValueError):
+        return False
+    return not isinstance(value, bool)
+
+
+Name = Annotated[str, Field(min_length=1)]
+Names = Annotated[tuple[Name, ...], BeforeValidator(_as_tuple)]
+Weights = Annotated[tuple[Annotated[float, Field(gt=0, allow_inf_nan=False)], ...], BeforeValidator(_as_numbers)]

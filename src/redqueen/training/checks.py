@@ -1,0 +1,139 @@
+"""What settings must agree on across sections. Light, so that a mistake is told at once; nothing is read or opened."""
+
+from random import Random
+
+from redqueen.errors import ConfigError
+from redqueen.population.board import Board
+from redqueen.population.matchmaking import matches_of_step, schedule
+from redqueen.population.members import founders
+from redqueen.rl.advantages import ESTIMATORS
+from redqueen.rl.batch import MIN_ROWS
+from redqueen.settings import Config
+from redqueen.settings.toml import shown
+from redqueen.tasks import all_kinds
+from redqueen.tasks.guards import read_patterns
+
+
+def check(settings: Config) -> None:
+    """Refuse settings with which no race can be run or nothing can be learnt."""
+    _check_tasks(settings)
+    _check_single(settings)
+    _check_learning(settings)
+    _check_matches(settings)
+    _check_evolution(settings)
+
+
+def _check_tasks(settings: Config) -> None:
+    tasks, kinds = settings.tasks, all_kinds()
+    for kind in tasks.kinds:
+        if kind not in kinds:
+            raise ConfigError(
+                f"tasks.kinds names {shown(kind)}, and there is no such kind", f"the kinds are {', '.join(kinds)}"
+            )
+    if len(set(tasks.kinds)) < len(tasks.kinds):
+        raise ConfigError("tasks.kinds names a kind twice", "say how often each is wanted with tasks.mix")
+    if tasks.mix and len(tasks.mix) != len(tasks.kinds):
+        raise ConfigError(
+            f"tasks.mix has {len(tasks.mix)} numbers for {len(tasks.kinds)} kinds",
+            "give one for each of tasks.kinds, or leave it out",
+        )
+    read_patterns(settings.guard.deny)
+
+
+def _check_single(settings: Config) -> None:
+    if not settings.population.single:
+        return
+    mend = "use `--arm single`, which sets what belongs to it"
+    if settings.population.teachers != 1 or settings.population.students != 1:
+        raise ConfigError("population.single is one adapter in both roles: one teacher and one student", mend)
+    if settings.evolution.every:
+        raise ConfigError("population.single leaves nobody to evolve, and evolution.every is not 0", mend)
+    if settings.rl.frozen != "nobody":
+        raise ConfigError(f'population.single is both, and rl.frozen = "{settings.rl.frozen}" would stop both', mend)
+
+
+def _check_learning(settings: Config) -> None:
+    """A group of one has nothing to be compared with, and a handful of texts makes no step (`rl.batch`)."""
+    if settings.rl.update == "none":
+        return
+    alone = [name for name in ("proposals", "attempts") if getattr(settings.tasks, name) == 1]
+    if alone and ESTIMATORS[settings.rl.estimator].needs_groups:
+        raise ConfigError(
+            f'tasks.{alone[0]} = 1 leaves rl.estimator = "{settings.rl.estimator}" nothing to compare',
+            'use 2 or more, or "reinforce++"',
+        )
+    matches = matches_of_step(
+        settings.population.teachers, settings.population.students, settings.match.maker, settings.match.panel
+    )
+    texts = settings.tasks.prompts * settings.tasks.proposals * (matches // settings.population.teachers)
+    if texts < MIN_ROWS and settings.rl.frozen != "teachers":
+        raise ConfigError(
+            f"tasks.prompts and tasks.proposals make {texts} texts, too few for a teacher to learn from",
+            f"make their product {MIN_ROWS} or more, or freeze the teachers with rl.frozen",
+        )
+
+
+def _check_matches(settings: Config) -> None:
+    teachers = [f"t{index}" for index in range(settings.population.teachers)]
+    students = [f"s{index}" for index in range(settings.population.students)]
+    panel = settings.match.panel or 1
+    if panel > len(students):
+        raise ConfigError(
+            f"match.panel = {panel} wants more students than population.students = {len(students)}",
+            f"use a panel of at most {len(students)}, or more students",
+        )
+    apart = settings.match.kept_apart
+    for seats, seated in ((teachers, [t for t, _ in apart]), (students, [s for _, s in apart])):
+        for seat in sorted(set(seated) - set(seats)):
+            raise ConfigError(
+                f"match.exclude names {shown(seat)}, and there is no such seat",
+                f"the seats are {seats[0]} to {seats[-1]}" if len(seats) > 1 else f"the only one is {seats[0]}",
+            )
+    for seat in students if apart else ():
+        if all((teacher, seat) in apart for teacher in teachers):
+            raise ConfigError(f"match.exclude leaves nobody for {seat} to play", "leave it an opponent")
+    for seat in teachers if apart else ():
+        left = sum((seat, student) not in apart for student in students)
+        if left == 0:
+            raise ConfigError(f"match.exclude leaves nobody for {seat} to play", "leave it an opponent")
+        if left < panel:
+            raise ConfigError(
+                f"match.panel = {panel} wants more students than match.exclude leaves to {seat}",
+                f"use a panel of at most {left}, or exclude fewer pairs",
+            )
+    if apart:
+        # A schedule that cannot be made, or seldom, must not end a run in the middle.
+        population = founders(settings.population.teachers, settings.population.students)
+        for seed in range(10):
+            schedule(population, settings.match.maker, Board(), Random(seed), settings.match.panel, apart)
+
+
+def _check_evolution(settings: Config) -> None:
+    for role, count in (("teachers", settings.population.teachers), ("students", settings.population.students)):
+        if settings.evolution.every and count > 1 and settings.evolution.elites >= count:
+            raise ConfigError(
+                f"evolution.elites = {settings.evolution.elites} spares all of population.{role} = {count}",
+                "use fewer elites, or turn evolution off with evolution.every = 0",
+            )
+    if settings.rl.update == "none":
+        if settings.evolution.every == 0:
+            raise ConfigError(
+                'with rl.update = "none" and evolution.every = 0 nothing would ever change',
+                "let one of the two work",
+            )
+        if settings.population.teachers == settings.population.students == 1:
+            raise ConfigError(
+                'rl.update = "none" leaves everything to evolution, which replaces nobody in a role of one',
+                "set population.teachers or population.students to 2 or more",
+            )
+        if set(settings.evolution.operators) == {"copy_parent"}:
+            raise ConfigError(
+                'with rl.update = "none" and copies alone nothing would ever change',
+                "add an operator that makes something new, such as full_noise",
+            )
+        if "fisher" in settings.evolution.operators:
+            raise ConfigError(
+                'the operator "fisher" in evolution.operators weighs by the optimiser\'s moments, and with '
+                'rl.update = "none" there are none',
+                "leave one of the two out",
+            )
