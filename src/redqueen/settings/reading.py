@@ -124,7 +124,7 @@ def _from_text(field: FieldInfo, text: str) -> Any:
         return None
     if isinstance(field.json_schema_extra, dict) and field.json_schema_extra.get("whole"):
         return [text] if text else []
-    if _is_list(field):
+    if _is_list(field.annotation):
         return [part.strip() for part in text.split(",")] if text.strip() else []
     try:
         kind: Any = field.annotation
@@ -133,8 +133,9 @@ def _from_text(field: FieldInfo, text: str) -> Any:
         return text
 
 
-def _is_list(field: FieldInfo) -> bool:
-    return any(get_origin(kind) is tuple for kind in (field.annotation, *get_args(field.annotation)))
+def _is_list(kind: Any) -> bool:
+    """Whether it is one, or may be one."""
+    return get_origin(kind) is tuple or any(map(_is_list, get_args(kind)))
 
 
 def section_of(field: FieldInfo) -> type[Section] | None:
