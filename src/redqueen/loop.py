@@ -7,7 +7,7 @@ is a file in `phases/`.
 
 import asyncio
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 
 from redqueen.phases import record
@@ -25,7 +25,8 @@ from redqueen.population.matchmaking import schedule
 from redqueen.population.play import play
 from redqueen.runs.rows import StepRecord
 from redqueen.runs.run import Run
-from redqueen.ui.trackers import Tracker, log_to
+
+Track = Callable[[int, Mapping[str, float]], None]
 
 
 class Stopped(Exception):
@@ -33,9 +34,15 @@ class Stopped(Exception):
 
 
 async def run_race(
-    race: Race, state: State, run: Run, view: View, trackers: Sequence[Tracker], stopping: Callable[[], bool]
+    race: Race,
+    state: State,
+    run: Run,
+    view: View,
+    stopping: Callable[[], bool],
+    track: Track = lambda step, figures: None,
 ) -> State:
-    """Step after step until all are done, or until somebody wants to stop. Either way what was reached is saved."""
+    """Step after step until all are done, or until somebody wants to stop. Either way what was reached is saved.
+    `track` is given the figures of each step."""
     settings, saved = race.settings.run, state.step
     while state.step < settings.steps:
         clock = Clock(state.step + 1, view, stopping)
@@ -52,7 +59,7 @@ async def run_race(
         for phase in ("record", "checkpoint"):
             run.store.add_timing(state.step, phase, clock.seconds.get(phase, 0.0))
         view.step_done(record.summary(race, state, rows, clock.seconds))
-        trackers = log_to(trackers, state.step, record.tracked(rows, clock.seconds), view.say)
+        track(state.step, record.tracked(rows, clock.seconds))
     if saved < state.step:
         save(race, state, run)
     return state

@@ -213,7 +213,7 @@ def _run_and_examine(
             started(start, run, stage, view)
             opened = stage.races[start.name]
             with engine.shared():
-                ended = await run_race(opened.race, opened.state, run, view, (), stopping)
+                ended = await run_race(opened.race, opened.state, run, view, stopping)
             reached(run, entry.settings, ended.step, ended.population)
             return entry, ended.step, ended.population
 

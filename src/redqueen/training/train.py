@@ -21,7 +21,7 @@ from redqueen.settings import Affects, Config, affecting, dump, flat, load
 from redqueen.settings.toml import shown
 from redqueen.training.rules import read_rules
 from redqueen.training.setup import Stage, Start, open_races
-from redqueen.ui.trackers import close_trackers, open_trackers
+from redqueen.ui.trackers import tracking
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,16 +51,15 @@ def train(settings: Config, folder: Path, view: View, forked: Fork | None = None
         if (end := finished(run, settings)) is not None:
             view.say("nothing is left to do; raise run.steps to go on")
             return reached(run, settings, end.step, restore_population(end.state.get("population", {})))
-        trackers = open_trackers(settings.track.to, folder, settings.track.project, folder.name, settings.model_dump())
-        try:
-            start = Start.of_run(settings, rules, run)
-            with open_races([start]) as stage:
-                started(start, run, stage, view)
-                race, state = stage.only.race, stage.only.state
-                with heeding_signals(view) as stopping:
-                    ended = asyncio.run(run_race(race, state, run, view, trackers, stopping))
-        finally:
-            close_trackers(trackers, view.say)
+        start, to = Start.of_run(settings, rules, run), settings.track
+        with (
+            tracking(to.to, folder, project=to.project, config=settings.model_dump(), say=view.say) as track,
+            open_races([start]) as stage,
+        ):
+            started(start, run, stage, view)
+            race, state = stage.only.race, stage.only.state
+            with heeding_signals(view) as stopping:
+                ended = asyncio.run(run_race(race, state, run, view, stopping, track))
         return reached(run, settings, ended.step, ended.population)
 
 

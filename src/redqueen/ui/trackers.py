@@ -34,6 +34,28 @@ class Tracker(Protocol):
         ...
 
 
+@contextlib.contextmanager
+def tracking(
+    names: Sequence[str],
+    run_folder: Path,
+    *,
+    project: str,
+    config: dict[str, Any],
+    say: Callable[[str], None],
+) -> Iterator[Callable[[int, Mapping[str, float]], None]]:
+    """What logs the figures of a step to the trackers called so, as long as each of them works."""
+    trackers = open_trackers(names, run_folder, project, run_folder.name, config)
+
+    def track(step: int, values: Mapping[str, float]) -> None:
+        nonlocal trackers
+        trackers = log_to(trackers, step, values, say)
+
+    try:
+        yield track
+    finally:
+        close_trackers(trackers, say)
+
+
 def open_trackers(
     names: Sequence[str], run_folder: Path, project: str, run_name: str, config: dict[str, Any]
 ) -> list[Tracker]:
