@@ -23,7 +23,7 @@ from redqueen.analysis.quarters import (
 )
 from redqueen.console import columns, cut, printable, span_text
 from redqueen.errors import RunError
-from redqueen.evolution.lineage import everybody, generations
+from redqueen.population.lineage import everybody, generations
 from redqueen.population.members import Birth, Population, Role
 from redqueen.runs.atomic import write_text
 from redqueen.runs.rows import TaskRow

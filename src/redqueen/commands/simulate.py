@@ -62,7 +62,7 @@ class SimulateLineage(Configured):
     """Print it for Graphviz instead, with both parents of every child."""
 
     def run(self) -> None:
-        from redqueen.evolution.lineage import dot, draw
+        from redqueen.population.lineage import dot, draw
         from redqueen.training import simulate
 
         population = simulate.lineage(positive("--births", self.births), self.seed, self.settings)

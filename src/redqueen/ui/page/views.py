@@ -16,7 +16,7 @@ from redqueen.analysis.browse import CELL_CHARS, Filters, rows
 from redqueen.analysis.compare import arm_names, no_race_twice, race_of
 from redqueen.analysis.intervals import band
 from redqueen.analysis.summary import origin
-from redqueen.evolution.lineage import generations
+from redqueen.population.lineage import generations
 from redqueen.population.members import Birth, Role
 from redqueen.runs import benchmarks
 from redqueen.runs.rows import EventRow, RejectionRow, TaskRow

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from redqueen.errors import InputError
-from redqueen.evolution.lineage import ancestors, dot, draw, effective_founders, founder_shares
+from redqueen.population.lineage import ancestors, dot, draw, effective_founders, founder_shares
 from redqueen.population.members import Birth, Member, Population, Role, founders
 
 
