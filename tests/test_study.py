@@ -106,7 +106,7 @@ def opened(monkeypatch) -> list[list[str]]:
         calls.append(list(members))
         return open_engine(engine, members, *more, **options)
 
-    monkeypatch.setattr(races, "open_engine", listen)
+    monkeypatch.setattr("redqueen.training.setup.open_engine", listen)
     return calls
 
 
