@@ -20,7 +20,8 @@ from redqueen.rl.advantages.reinforce_pp import CLIP
 from redqueen.settings.models import RlConfig
 
 EVERY = sorted(ESTIMATORS)
-PER_PROMPT = [name for name in EVERY if ESTIMATORS[name].per_prompt]
+PER_PROMPT = [name for name in EVERY if name != "trr++"]
+"""A prompt whose sequences, two or more, all have the same reward gives zeros."""
 
 
 def attempts(group, *rewards: float, kind: str = "code_o") -> list[Rewarded]:

@@ -96,7 +96,7 @@ def test_as_many_lengths_and_limits_as_sequences_are_needed():
 
 @given(st.lists(st.sampled_from([0.0, 0.5, -1.0]), max_size=30), st.booleans(), st.booleans())
 def test_rows_are_in_order_and_are_either_all_or_those_that_say_something(advantages, by_length, keep_zeros):
-    method = Method(lambda sequences: advantages, by_length, per_prompt=True)
+    method = Method(lambda sequences: advantages, by_length)
     count = len(advantages)
     rows = weigh(attempts(0, *advantages), [3] * count, [7] * count, method, keep_zeros)
     telling = [index for index, advantage in enumerate(advantages) if advantage]

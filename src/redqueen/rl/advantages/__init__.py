@@ -25,14 +25,12 @@ class Method:
     by_length: bool
     """Each sequence's loss is divided by its own length, as GRPO was published, which makes the tokens of a long wrong
     answer count less than those of a short one; otherwise by its token limit, a constant."""
-    per_prompt: bool
-    """A prompt whose sequences, two or more, all have the same reward gives zeros."""
 
 
 ESTIMATORS: dict[str, Method] = {
-    "reinforce++": Method(reinforce_pp.estimate, by_length=False, per_prompt=True),
-    "trr++": Method(trr_pp.estimate, by_length=False, per_prompt=False),
-    "grpo": Method(grpo.estimate, by_length=True, per_prompt=True),
-    "rloo": Method(rloo.estimate, by_length=False, per_prompt=True),
-    "dr_grpo": Method(dr_grpo.estimate, by_length=False, per_prompt=True),
+    "reinforce++": Method(reinforce_pp.estimate, by_length=False),
+    "trr++": Method(trr_pp.estimate, by_length=False),
+    "grpo": Method(grpo.estimate, by_length=True),
+    "rloo": Method(rloo.estimate, by_length=False),
+    "dr_grpo": Method(dr_grpo.estimate, by_length=False),
 }
