@@ -11,6 +11,7 @@ import tyro
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
 from redqueen.errors import ConfigError
+from redqueen.population.matchmaking import count_matches
 from redqueen.settings.toml import shown
 
 MIN_ROWS = 8
@@ -438,8 +439,9 @@ class Config(Section):
                 f'tasks.{alone[0]} = 1 leaves rl.estimator = "{self.rl.estimator}" nothing to compare',
                 'use 2 or more, or "reinforce++"',
             )
-        matches = max(self.population.teachers, -(-self.population.students // (self.match.panel or 1)))
-        texts = self.tasks.prompts * self.tasks.proposals * (matches // self.population.teachers)
+        teachers, students = self.population.teachers, self.population.students
+        matches, _ = count_matches(teachers, students, self.match.maker, self.match.panel)
+        texts = self.tasks.prompts * self.tasks.proposals * (matches // teachers)
         if texts < MIN_ROWS and self.rl.frozen != "teachers":
             raise ConfigError(
                 f"tasks.prompts and tasks.proposals make {texts} texts, too few for a teacher to learn from",
