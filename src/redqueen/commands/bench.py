@@ -1,11 +1,11 @@
 """`redqueen bench ...`: the benchmarks as commands. Whatever is heavy is imported when one runs."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated
 
 import tyro
 
-from redqueen.commands.command import Configured, counts, positive, span
+from redqueen.commands.command import Configured, OfRace, counts, positive, span
 from redqueen.console import show
 from redqueen.errors import InputError
 
@@ -177,13 +177,9 @@ class BenchOperators(_OnBase):
 
 
 @dataclass(frozen=True, kw_only=True)
-class BenchStep(Configured):
+class BenchStep(OfRace):
     """A step of a race, phase by phase, and the population beside its baselines."""
 
-    preset: Annotated[tuple[str, ...], tyro.conf.arg(metavar="[PRESET|FILE.toml]", help_behavior_hint="")] = field(
-        metadata={"least": 0, "most": 1}
-    )
-    """The settings of the race, as with --config."""
     arms: Annotated[str, tyro.conf.arg(metavar="ARM,ARM")] = "single-wide,population"
     """Which arms take turns, as in `redqueen train --arm`; the others are compared with the first."""
     steps: int = 20
@@ -192,10 +188,6 @@ class BenchStep(Configured):
     """Steps of each before that, which do not count."""
     json: bool = False
     """Print one line of JSON."""
-
-    @property
-    def source(self) -> str | None:
-        return self.preset[0] if self.preset else self.config
 
     def run(self) -> None:
         from redqueen.bench import step
