@@ -19,7 +19,7 @@ from pydantic import create_model
 
 from redqueen.commands.command import Configured
 from redqueen.errors import InputError
-from redqueen.settings import Config, Overrides, Section, keys
+from redqueen.settings import Config, Overrides, Section, keys, load
 
 C = TypeVar("C")
 
@@ -30,6 +30,14 @@ _MARKERS = (
     tyro.conf.DisallowNone,
 )
 _COLOUR = re.compile(r"\x1b\[[0-9;]*m")
+
+
+def read(command: type[C], name: str, words: Sequence[str]) -> C:
+    """The command that `words` spell, with its settings. `--help` prints and raises SystemExit(0)."""
+    parsed, overrides = parse(command, name, words)
+    if isinstance(parsed, Configured):
+        return dataclasses.replace(parsed, settings=load(parsed.source, overrides))
+    return parsed
 
 
 def parse(command: type[C], name: str, words: Sequence[str]) -> tuple[C, Overrides]:
