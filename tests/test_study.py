@@ -219,20 +219,8 @@ def test_a_mistake_that_a_process_finds_is_told_by_the_study(design, result):
 
 def command(place: Path, to: Path, *more: str) -> list[str]:
     """The study as it is asked for on the command line."""
-    arms, exam = ["--arms", "population,single"], ["--exam", str(place / "exam.jsonl")]
-    return [
-        "study",
-        str(place / "settings.toml"),
-        "--to",
-        str(to),
-        *arms,
-        "--seeds",
-        "2",
-        "--attempts",
-        "2",
-        *exam,
-        *more,
-    ]
+    words = f"study {place}/settings.toml --to {to} --exam {place}/exam.jsonl --arms population,single"
+    return [*words.split(), "--attempts", "2", "--seeds", "2", *more]
 
 
 def test_processes_that_are_told_to_stop_save_and_the_study_goes_on(design, result, place):
