@@ -389,6 +389,10 @@ def test_no_override_does_anything_but_load_or_be_refused(key, text):
             "[tasks]\nprompts = 1\nproposals = 4\n",
             "4 texts, too few for a teacher to learn from; make their product 8",
         ),
+        (
+            '[population]\nteachers = 2\nstudents = 8\n[tasks]\nprompts = 1\nproposals = 2\n[match]\nmaker = "all"\n',
+            "2 texts, too few for a teacher to learn from; make their product 8",
+        ),
         ('[tasks]\nattempts = 1\n[rl]\nestimator = "rloo"\n', "nothing to compare; use 2 or more"),
         ('[tasks]\nkinds = ["code_x"]\n', "no such kind; the kinds are code_o, code_i, code_f"),
         ("[tasks]\nmix = [1.0]\n", "tasks.mix has 1 numbers for 3 kinds"),

@@ -21,6 +21,7 @@ from redqueen.settings.models import RlConfig
 
 EVERY = sorted(ESTIMATORS)
 PER_PROMPT = [name for name in EVERY if name != "trr++"]
+"""A prompt whose sequences, two or more, all have the same reward gives zeros."""
 
 
 def attempts(group, *rewards: float, kind: str = "code_o") -> list[Rewarded]:

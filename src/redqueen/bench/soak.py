@@ -65,7 +65,7 @@ class Tally:
 
 
 @dataclass(frozen=True, slots=True)
-class Report:
+class SoakReport:
     """What the soak found."""
 
     tier: str
@@ -88,7 +88,7 @@ class Report:
         console.print("flat" if self.flat else "NOT flat")
 
 
-def soak(runs: int, config: Config) -> Report:
+def soak(runs: int, config: Config) -> SoakReport:
     """Run `runs` programs; raises Fault when an answer is wrong or something grew."""
     rng = random.Random(0)
     tally = Tally()
@@ -101,7 +101,7 @@ def soak(runs: int, config: Config) -> Report:
             samples.append(_sample(verifier, tally.runs))
         tier = verifier.tier
     seconds = round(time.monotonic() - started, 1)
-    report = Report(tier, tally, seconds, samples[0], samples[-1], _flat(samples))
+    report = SoakReport(tier, tally, seconds, samples[0], samples[-1], _flat(samples))
     if tally.wrong or not report.flat:
         first, last = asdict(report.first), asdict(report.last)
         changes = ", ".join(f"{name} {first[name]:g} -> {last[name]:g}" for name in first)

@@ -19,9 +19,10 @@ from pydantic import create_model
 
 from redqueen.commands.command import Configured
 from redqueen.errors import InputError
-from redqueen.settings import Config, Overrides, Section, keys
+from redqueen.settings import Config, Overrides, Section, keys, load
 from redqueen.settings.fields import Metavar
 from redqueen.settings.reading import section_of
+from redqueen.training.checks import check
 
 C = TypeVar("C")
 
@@ -32,6 +33,16 @@ _MARKERS = (
     tyro.conf.DisallowNone,
 )
 _COLOUR = re.compile(r"\x1b\[[0-9;]*m")
+
+
+def read(command: type[C], name: str, words: Sequence[str]) -> C:
+    """The command that `words` spell, with its settings. `--help` prints and raises SystemExit(0)."""
+    parsed, overrides = parse(command, name, words)
+    if not isinstance(parsed, Configured):
+        return parsed
+    settings = load(parsed.source, overrides)
+    check(settings)
+    return dataclasses.replace(parsed, settings=settings)
 
 
 def parse(command: type[C], name: str, words: Sequence[str]) -> tuple[C, Overrides]:

@@ -1,15 +1,15 @@
 """`redqueen bench ...`: the benchmarks as commands. Whatever is heavy is imported when one runs."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated
 
 import tyro
 
-from redqueen.commands.command import Configured, counts, positive, span
+from redqueen.commands.command import Configured, OfRace, counts, positive, span
 from redqueen.console import show
-from redqueen.errors import InputError
 
 if TYPE_CHECKING:
+    from redqueen.bench.operators import OpenPeer, OperatorsReport
     from redqueen.bench.workload import Options
 
 
@@ -19,11 +19,11 @@ ON_BASE = ("engine.device", "engine.dtype", "engine.rank", "engine.alpha", "engi
 
 @dataclass(frozen=True, kw_only=True)
 class BenchVerifier(Configured):
-    """The verifier beside what one would use instead: same programs, same run."""
+    """Programs that the verifier runs in a second."""
 
     uses = ("verifier",)
     seconds: float = 5.0
-    """How long each contestant runs."""
+    """How long each way runs."""
     soak: Annotated[int | None, tyro.conf.arg(metavar="RUNS")] = None
     """Instead: run this many programs, some of them hostile, and watch for what leaks."""
     json: bool = False
@@ -66,9 +66,7 @@ class _Comparison(_OnBase):
     output: Annotated[str | None, tyro.conf.arg(metavar="LOW-HIGH")] = None
     """Tokens of a completion, likewise."""
     repeats: int = 3
-    """Turns of every contestant."""
-    alone: bool = False
-    """Leave the peers out."""
+    """Turns of every number of adapters."""
 
     def _options(self, requests: int | None, rows: int | None = None, *, agreement: bool = False) -> "Options":
         members, rank, repeats = counts("--members", self.members), self._rank(), positive("--repeats", self.repeats)
@@ -87,14 +85,13 @@ class _Comparison(_OnBase):
             prompt=prompt,
             output=output,
             repeats=repeats,
-            alone=self.alone,
             agreement=agreement,
         )
 
 
 @dataclass(frozen=True, kw_only=True)
 class BenchSample(_Comparison):
-    """Sampling with many adapters in one batch, beside PEFT and vLLM: same base, same prompts, same run."""
+    """Sampling with many adapters in one batch."""
 
     rows: int | None = None
     """Completions that grow at the same time; what suits the base when left out."""
@@ -103,10 +100,13 @@ class BenchSample(_Comparison):
     agreement: bool = False
     """Also say how many tokens are those that one-by-one sampling gives."""
 
-    def run(self) -> None:
+    def options(self) -> "Options":
         rows = None if self.rows is None else positive("--rows", self.rows)
         requests = None if self.requests is None else positive("--requests", self.requests)
-        options = self._options(requests, rows, agreement=self.agreement)
+        return self._options(requests, rows, agreement=self.agreement)
+
+    def run(self) -> None:
+        options = self.options()
         from redqueen.bench import engine
 
         show(engine.sample(options, self.settings.engine), as_json=self.json)
@@ -114,13 +114,16 @@ class BenchSample(_Comparison):
 
 @dataclass(frozen=True, kw_only=True)
 class BenchUpdate(_Comparison):
-    """Training many adapters in one batch, beside PEFT's one after the other: same base, same sequences, same run."""
+    """Training many adapters in one batch."""
 
     sequences: int | None = None
     """Sequences of one update; what suits the base when left out."""
 
+    def options(self) -> "Options":
+        return self._options(None if self.sequences is None else positive("--sequences", self.sequences))
+
     def run(self) -> None:
-        options = self._options(None if self.sequences is None else positive("--sequences", self.sequences))
+        options = self.options()
         from redqueen.bench import engine
 
         show(engine.update(options, self.settings.engine), as_json=self.json)
@@ -144,7 +147,7 @@ class BenchMembers(_OnBase):
 
 @dataclass(frozen=True, kw_only=True)
 class BenchOperators(_OnBase):
-    """What a child costs with every operator, beside PyPI's populora: same slots, same rank, same run."""
+    """What a child costs with every operator."""
 
     uses = ("engine.device", "engine.alpha", "engine.target_modules", "evolution.operators")
     shape: Annotated[str, tyro.conf.arg(metavar="tiny|1m|135m|0.5b|7b")] = "7b"
@@ -155,16 +158,13 @@ class BenchOperators(_OnBase):
     """Only these; when left out all, and those of your own in --evolution.operators. FILE.py is code that you trust: it
     runs with all your rights."""
     repeats: int = 3
-    """Turns of every contestant."""
-    alone: bool = False
-    """Leave the peer out, and say nothing of it."""
-    peer: Annotated[str | None, tyro.conf.arg(metavar="PYTHON")] = None
-    """An interpreter that has populora and torch."""
+    """Turns of every operator."""
 
     def run(self) -> None:
+        show(self.measure(), as_json=self.json)
+
+    def measure(self, open_peer: "OpenPeer | None" = None) -> "OperatorsReport":
         base, rank, repeats = self.base or f"random:{self.shape}", self._rank(), positive("--repeats", self.repeats)
-        if self.alone and self.peer is not None:
-            raise InputError("--alone and --peer exclude each other", "leave one of them out")
         from redqueen.bench import operators
         from redqueen.evolution.variation import OPERATORS
 
@@ -172,18 +172,13 @@ class BenchOperators(_OnBase):
             names = list(dict.fromkeys([*OPERATORS, *self.settings.evolution.operators]))
         else:
             names = [name.strip() for name in self.operators.split(",")]
-        report = operators.measure(base, names, rank, repeats, self.settings.engine, peer=self.peer, alone=self.alone)
-        show(report, as_json=self.json)
+        return operators.measure(base, names, rank, repeats, self.settings.engine, open_peer)
 
 
 @dataclass(frozen=True, kw_only=True)
-class BenchStep(Configured):
+class BenchStep(OfRace):
     """A step of a race, phase by phase, and the population beside its baselines."""
 
-    preset: Annotated[tuple[str, ...], tyro.conf.arg(metavar="[PRESET|FILE.toml]", help_behavior_hint="")] = field(
-        metadata={"least": 0, "most": 1}
-    )
-    """The settings of the race, as with --config."""
     arms: Annotated[str, tyro.conf.arg(metavar="ARM,ARM")] = "single-wide,population"
     """Which arms take turns, as in `redqueen train --arm`; the others are compared with the first."""
     steps: int = 20
@@ -193,13 +188,9 @@ class BenchStep(Configured):
     json: bool = False
     """Print one line of JSON."""
 
-    @property
-    def source(self) -> str | None:
-        return self.preset[0] if self.preset else self.config
-
     def run(self) -> None:
-        from redqueen.bench import step
+        from redqueen.training import step_benchmark
 
         names = [name for name in self.arms.split(",") if name]
-        report = step.measure(self.settings, names, positive("--steps", self.steps), max(0, self.warmup))
+        report = step_benchmark.measure(self.settings, names, positive("--steps", self.steps), max(0, self.warmup))
         show(report, as_json=self.json)

@@ -2,7 +2,7 @@
 
 import re
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Annotated, ClassVar, TypeVar
 
 import tyro
@@ -42,6 +42,22 @@ class Configured(Command):
         return self.config
 
 
+@dataclass(frozen=True, kw_only=True)
+class OfRace(Configured):
+    """A command about races, whose settings may be named first: `redqueen train demo`."""
+
+    preset: Annotated[tuple[str, ...], tyro.conf.arg(metavar="[PRESET|FILE.toml]", help_behavior_hint="")] = field(
+        metadata={"least": 0, "most": 1}
+    )
+    """The settings, as with --config; the defaults when left out."""
+
+    @property
+    def source(self) -> str | None:
+        if self.preset and self.config is not None:
+            raise InputError("the settings are named twice", "leave out --config")
+        return self.preset[0] if self.preset else self.config
+
+
 def positive(option: str, value: N) -> N:
     if not 0 < value < float("inf"):
         raise InputError(f"{option} cannot be {value}", "use a number above 0")
@@ -54,6 +70,17 @@ def counts(option: str, text: str) -> tuple[int, ...]:
     if not all(_COUNT.fullmatch(part) for part in parts):
         raise InputError(f"{option} cannot be {text}", "write whole numbers above 0, such as 1,8")
     return tuple(map(int, parts))
+
+
+def numbers(option: str, text: str) -> tuple[float, ...]:
+    """Numbers above 0, separated by commas."""
+    try:
+        values = tuple(float(part) for part in text.split(","))
+    except ValueError:
+        values = ()
+    if not values or not all(0 < value < float("inf") for value in values):
+        raise InputError(f"{option} cannot be {text}", "write numbers above 0, such as 1e-3,3e-3")
+    return values
 
 
 def span(option: str, text: str) -> tuple[int, int]:

@@ -33,6 +33,7 @@ class Entry:
 
 COMMANDS: Mapping[str, Entry] = {
     "train": Entry("train", "Train"),
+    "study": Entry("study", "Study"),
     "watch": Entry("watch", "Watch"),
     "report": Entry("report", "Report"),
     "tasks": Entry("tasks", "Tasks"),

@@ -4,12 +4,11 @@ Exit status 0 is done, 2 the user's mistake (one line: what, and how to mend it)
 (torch, the verifier) is imported by the command that needs it, so that help and mistakes come at once.
 """
 
-import dataclasses
 import io
 import os
 import sys
 import traceback
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from redqueen import __version__, open_files
 from redqueen.commands import words
@@ -20,11 +19,16 @@ from redqueen.errors import InputError, RedQueenError, UserError
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command; the exit status."""
+    return framed(lambda: _run(sys.argv[1:] if argv is None else argv))
+
+
+def framed(work: Callable[[], None]) -> int:
+    """Do the work of a command; the exit status."""
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")
     try:
-        _run(sys.argv[1:] if argv is None else argv)
+        work()
         # Here and not at exit, where a reader that has gone could only be reported by a traceback.
         print(end="", flush=True)
         return 0
@@ -61,17 +65,11 @@ def _run(argv: Sequence[str]) -> None:
 
 def _run_command(name: str, rest: Sequence[str]) -> None:
     from redqueen.commands import arguments
-    from redqueen.commands.command import Configured
-    from redqueen.settings import load
-    from redqueen.training.checks import check
 
     try:
-        command, overrides = arguments.parse(COMMANDS[name].load(), name, rest)
+        command = arguments.read(COMMANDS[name].load(), name, rest)
     except SystemExit:  # --help has printed what was asked for
         return
-    if isinstance(command, Configured):
-        command = dataclasses.replace(command, settings=load(command.source, overrides))
-        check(command.settings)
     command.run()
 
 

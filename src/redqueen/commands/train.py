@@ -1,6 +1,5 @@
 """The command that runs a race."""
 
-import dataclasses
 import os
 import shlex
 import shutil
@@ -11,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import tyro
 
-from redqueen.commands.command import Configured
+from redqueen.commands.command import OfRace
 from redqueen.console import console, show
 from redqueen.errors import InputError
 from redqueen.settings import Config
@@ -25,16 +24,12 @@ WIDEST = 100
 
 
 @dataclass(frozen=True, kw_only=True)
-class Train(Configured):
+class Train(OfRace):
     """Run a race: teachers propose, students solve, both learn, the weakest are replaced.
 
     The same command again resumes it. Ctrl-C finishes the phase and saves.
     """
 
-    preset: Annotated[tuple[str, ...], tyro.conf.arg(metavar="[PRESET|FILE.toml]", help_behavior_hint="")] = (
-        dataclasses.field(metadata={"least": 0, "most": 1})
-    )
-    """The settings, as with --config; the defaults when left out."""
     run_folder: Annotated[str | None, tyro.conf.arg(name="run", metavar="DIR")] = None
     """Where the run is kept; runs/ and the names of preset, arm and seed when left out."""
     arm: Annotated[str | None, tyro.conf.arg(metavar="NAME")] = None
@@ -49,12 +44,6 @@ class Train(Configured):
     """Print nothing while it runs."""
     json: bool = False
     """With --plan: print one line of JSON."""
-
-    @property
-    def source(self) -> str | None:
-        if self.preset and self.config is not None:
-            raise InputError("the settings are named twice", "leave out --config")
-        return self.preset[0] if self.preset else self.config
 
     def run(self) -> None:
         settings = arms.apply(self.settings, self.arm)

@@ -5,10 +5,9 @@ meetings add up.
 """
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, fields
+from collections.abc import Iterable
+from dataclasses import dataclass, fields
 from functools import cached_property
-from typing import Any
 
 from redqueen.population.members import MemberId
 from redqueen.population.ratings import Result
@@ -99,14 +98,6 @@ class Board:
             tallies[pair] = tallies.get(pair, Tally()) + tally
         return tallies
 
-    def kinds(self) -> dict[tuple[MemberId, MemberId, str], Tally]:
-        """By (teacher, student, kind); here wins are those by the kind alone."""
-        tallies: dict[tuple[MemberId, MemberId, str], Tally] = {}
-        for meeting in self.meetings:
-            place = meeting.teacher, meeting.student, meeting.kind
-            tallies[place] = tallies.get(place, Tally()) + _tally(meeting, meeting.result)
-        return tallies
-
     def met(self, teacher: MemberId, student: MemberId) -> int:
         """How many matches these two have played."""
         return self._met.get((teacher, student), 0)
@@ -115,28 +106,6 @@ class Board:
     def _met(self) -> dict[tuple[MemberId, MemberId], int]:
         matches = {(meeting.step, meeting.match): (meeting.teacher, meeting.student) for meeting in self.meetings}
         return Counter(matches.values())
-
-    def matrix(self, teachers: Sequence[MemberId], students: Sequence[MemberId]) -> list[list[Tally]]:
-        """A row for each teacher, a column for each student."""
-        pairs = self.pairs()
-        return [[pairs.get((teacher, student), Tally()) for student in students] for teacher in teachers]
-
-    def as_record(self) -> list[dict[str, Any]]:
-        """Plain values that JSON keeps as they are."""
-        return [
-            asdict(meeting) | {"result": str(meeting.result), "match_result": str(meeting.match_result)}
-            for meeting in self.meetings
-        ]
-
-
-def restore(record: Sequence[Mapping[str, Any]]) -> Board:
-    """The board that `Board.as_record` wrote down."""
-    return Board(
-        tuple(
-            Meeting(**{**each, "result": Result(each["result"]), "match_result": Result(each["match_result"])})
-            for each in record
-        )
-    )
 
 
 def _tally(meeting: Meeting, result: Result | None) -> Tally:

@@ -1,12 +1,10 @@
-"""Who came of whom: ancestors, how much of each founder is left, and the family tree as text or for Graphviz.
+"""Who came of whom: generations, and the family tree as text or for Graphviz.
 
 A fresh member counts as a founder: it has no parents either.
 """
 
-import math
 from collections.abc import Mapping, Sequence
 
-from redqueen.errors import InputError
 from redqueen.population.members import Member, MemberId, Population, Role
 
 
@@ -22,51 +20,6 @@ def generations(parents: Mapping[MemberId, Sequence[MemberId]]) -> dict[MemberId
     for id, own in parents.items():
         found[id] = 1 + max((found[parent] for parent in own), default=-1)
     return found
-
-
-def ancestors(population: Population, id: MemberId) -> list[MemberId]:
-    """Everybody that a member comes from, the nearest generation first and each one once."""
-    members = everybody(population)
-    if id not in members:
-        raise InputError(
-            f"there never was a member {id!r}", f"the living are {', '.join(each.id for each in population.members)}"
-        )
-    found: dict[MemberId, None] = {}
-    generation = list(members[id].birth.parents)
-    while generation:
-        new = [each for each in dict.fromkeys(generation) if each not in found]
-        found.update(dict.fromkeys(new))
-        generation = [parent for each in new for parent in members[each].birth.parents]
-    return list(found)
-
-
-def founder_shares(population: Population, role: Role) -> dict[MemberId, float]:
-    """What each founder or fresh member is expected to have given to the living of a role; together 1.
-
-    A child has an equal part of each of its parents, whatever the operator took from them.
-    """
-    members = everybody(population)
-    shares: dict[MemberId, dict[MemberId, float]] = {}
-    for id, member in members.items():
-        parents = member.birth.parents
-        if not parents:
-            shares[id] = {id: 1.0}
-            continue
-        shares[id] = {}
-        for parent in parents:
-            for founder, share in shares[parent].items():
-                shares[id][founder] = shares[id].get(founder, 0.0) + share / len(parents)
-    living = population.of(role)
-    total: dict[MemberId, float] = {}
-    for member in living:
-        for founder, share in shares[member.id].items():
-            total[founder] = total.get(founder, 0.0) + share / len(living)
-    return total
-
-
-def effective_founders(shares: Mapping[MemberId, float]) -> float:
-    """How many founders of equal shares would be as diverse: 1 when all come of one."""
-    return 1 / math.fsum(share**2 for share in shares.values())
 
 
 def draw(population: Population) -> str:

@@ -259,7 +259,7 @@ def _tool_missing() -> list[Missing]:
     if importlib.util.find_spec("numpy") is None:
         missing.append(Missing("numpy", "programs that import it cannot be judged", "pip install numpy"))
     if sys.platform == "linux" and shutil.which("bwrap") is None:
-        why = "`redqueen bench verifier` leaves bubblewrap out of its comparison; nothing else needs it"
+        why = "benchmarks/bench_verifier.py leaves it out of its comparison; nothing else needs it"
         missing.append(Missing("bubblewrap", why, "apt install bubblewrap"))
     return missing
 

@@ -3,16 +3,16 @@
 import math
 import statistics
 from collections.abc import Mapping, Sequence
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
-
-from study.outcomes import Outcome, curves
-from study.races import Entry
-from study.sitting import MAIN_NAME
 
 from redqueen.analysis.intervals import band as spread
 from redqueen.analysis.quarters import Series
 from redqueen.errors import InputError
+from redqueen.training.study.design import StudyRace
+from redqueen.training.study.exam import MAIN_NAME
+from redqueen.training.study.outcomes import RaceOutcome, curves
 
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
 """Okabe and Ito's, which can be told apart by everybody; with the lines below also in print."""
@@ -25,13 +25,18 @@ CURVES = {
 """By file, the measure, what its axis says, and the most that it can be; the least is 0."""
 
 
-def draw(entries: Sequence[Entry], outcomes: Sequence[Outcome], base: Mapping[str, float], folder: Path) -> list[Path]:
+def need_matplotlib() -> None:
+    if find_spec("matplotlib") is None:
+        raise InputError("--plots needs matplotlib, which is not installed", "pip install 'redqueen[study]'")
+
+
+def draw(
+    races: Sequence[StudyRace], outcomes: Sequence[RaceOutcome], base: Mapping[str, float], folder: Path
+) -> list[Path]:
     """Write all pictures; where they are."""
-    try:
-        import matplotlib
-        from matplotlib import pyplot
-    except ImportError:
-        raise InputError("plots need matplotlib, which is not installed", "pip install 'redqueen[dev]'") from None
+    import matplotlib
+    from matplotlib import pyplot
+
     folder.mkdir(parents=True, exist_ok=True)
     written = []
     # Text as text is small and can be read by machines; a fixed salt and no date make equal pictures equal files.
@@ -44,7 +49,7 @@ def draw(entries: Sequence[Entry], outcomes: Sequence[Outcome], base: Mapping[st
     with matplotlib.rc_context({**look, "axes.spines.right": False}):
         for name, figure in {
             "exam": _exam(pyplot, outcomes, base),
-            **{file: _over_steps(pyplot, entries, *what) for file, what in CURVES.items()},
+            **{file: _over_steps(pyplot, races, *what) for file, what in CURVES.items()},
         }.items():
             path = folder / f"{name}.svg"
             figure.savefig(path, facecolor="white", bbox_inches="tight", metadata={"Date": None})
@@ -53,7 +58,7 @@ def draw(entries: Sequence[Entry], outcomes: Sequence[Outcome], base: Mapping[st
     return written
 
 
-def _exam(pyplot: Any, outcomes: Sequence[Outcome], base: Mapping[str, float]) -> Any:
+def _exam(pyplot: Any, outcomes: Sequence[RaceOutcome], base: Mapping[str, float]) -> Any:
     name = f"exam {MAIN_NAME}, sampled"
     arms = list(dict.fromkeys(each.arm for each in outcomes))
     figure, axes = pyplot.subplots(figsize=(6.4, 0.42 * len(arms) + 1.1))
@@ -73,11 +78,11 @@ def _exam(pyplot: Any, outcomes: Sequence[Outcome], base: Mapping[str, float]) -
     return figure
 
 
-def _over_steps(pyplot: Any, entries: Sequence[Entry], name: str, label: str, most: float) -> Any:
+def _over_steps(pyplot: Any, races: Sequence[StudyRace], name: str, label: str, most: float) -> Any:
     figure, axes = pyplot.subplots(figsize=(6.4, 3.6))
-    for at, arm in enumerate(dict.fromkeys(entry.arm for entry in entries)):
-        found = curves([entry.folder for entry in entries if entry.arm == arm], name)
-        steps, middle, low, high = band(found, most)
+    for at, arm in enumerate(dict.fromkeys(race.arm for race in races)):
+        runs = curves([race.folder for race in races if race.arm == arm], name)
+        steps, middle, low, high = band(runs, most)
         colour = COLOURS[at % len(COLOURS)]
         axes.plot(steps, middle, color=colour, linestyle=LINES[at % len(LINES)], linewidth=1.4, label=arm)
         axes.fill_between(steps, low, high, color=colour, alpha=0.12, linewidth=0)

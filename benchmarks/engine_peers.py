@@ -7,29 +7,21 @@ count; in a batch that ends with its longest row, the others' surplus does not.
 
 import importlib.util
 import tempfile
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from redqueen.bench.engine import Run, SamplingPeer, States
 from redqueen.engine import peft as peft_folders
 from redqueen.engine.base import Base
-from redqueen.engine.protocol import MemberState, Recipe, SampleRequest, Trajectory
-
-States = Mapping[str, MemberState]
-Run = Callable[[], int]
+from redqueen.engine.protocol import Recipe, SampleRequest, Trajectory
 
 MOST_TOKENS = 16_384
 """In a micro-batch of the training loop: more are no faster there."""
-
-
-class SamplingPeer(Protocol):
-    name: str
-
-    def sampling(self, requests: Sequence[SampleRequest]) -> Run: ...
 
 
 def samplers(open_base: Callable[[], Base], states: States, rows: int) -> tuple[list[SamplingPeer], list[str]]:

@@ -5,16 +5,17 @@ The arms share one engine and take turns, step by step, so that whatever else th
 
 import asyncio
 import math
+import random
 import statistics
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
-from redqueen.bench import workload
 from redqueen.engine.local import LocalEngine
 from redqueen.errors import InputError
 from redqueen.loop import Clock, one_step
 from redqueen.phases.view import Quiet
+from redqueen.resources import device_name, machine_name
 from redqueen.settings import Config
 from redqueen.training import arms
 from redqueen.training.setup import Opened, Start, open_races
@@ -22,7 +23,7 @@ from redqueen.training.setup import Opened, Start, open_races
 if TYPE_CHECKING:
     from rich.console import Console
 
-POPULATION = "population"
+RESAMPLES = 2000
 WORK = ("propose", "solve", "update")
 """The phases in which the engine works; the others wait for the verifier, keep books or evolve."""
 
@@ -51,7 +52,7 @@ class ArmReport:
 
 
 @dataclass(frozen=True, slots=True)
-class Report:
+class StepReport:
     """What `redqueen bench step` found."""
 
     machine: str
@@ -85,17 +86,17 @@ class Report:
         )
 
 
-def measure(settings: Config, names: Sequence[str], steps: int, warmup: int) -> Report:
+def measure(settings: Config, names: Sequence[str], steps: int, warmup: int) -> StepReport:
     """These arms, the first being what the others are compared with; `population` is the settings as they are."""
     if len(set(names)) < len(names):
         raise InputError("an arm is named twice", "name each once")
-    of_arm = {name: arms.apply(settings, None if name == POPULATION else name) for name in names}
+    of_arm = {name: arms.apply(settings, name) for name in names}
     with open_races([Start.new(arm, f"{name}/") for name, arm in of_arm.items()]) as stage:
         races = {name: stage.races[f"{name}/"] for name in names}
         taken = asyncio.run(_in_turn(races, steps, warmup))
-        return Report(
-            workload.machine_name(),
-            workload.device_name(stage.engine.device),
+        return StepReport(
+            machine_name(),
+            device_name(stage.engine.device),
             _shape(stage.engine),
             tuple(_report(name, taken[name], taken[names[0]]) for name in names),
         )
@@ -141,13 +142,25 @@ def _report(name: str, steps: Sequence[_Step], first: Sequence[_Step]) -> ArmRep
         len(steps),
         statistics.median(seconds),
         ratio,
-        workload.ratio_interval(seconds, base),
+        _ratio_interval(seconds, base),
         sampled / len(steps),
         math.fsum(each.trained for each in steps) / len(steps),
         ratio * math.fsum(each.sampled for each in first) / sampled,
         phases,
         1 - math.fsum(phases.get(phase, 0.0) for phase in WORK) / total,
     )
+
+
+def _ratio_interval(ours: Sequence[float], theirs: Sequence[float]) -> tuple[float, float]:
+    """95 % of the ratio of two sums over pairs, by resampling the pairs."""
+    pairs = list(zip(ours, theirs, strict=True))
+    rng = random.Random(0)
+    ratios = []
+    for _ in range(RESAMPLES):
+        drawn = rng.choices(pairs, k=len(pairs))
+        ratios.append(math.fsum(one for one, _ in drawn) / math.fsum(other for _, other in drawn))
+    ratios.sort()
+    return ratios[round(0.025 * RESAMPLES)], ratios[round(0.975 * RESAMPLES) - 1]
 
 
 def _shape(engine: LocalEngine) -> str:

@@ -1,6 +1,6 @@
 """What one would use instead of the verifier, run as a script of its own so that it starts small and clean.
 
-    python peers.py NAME SECONDS WORKERS < programs.json      prints {"runs": ..., "seconds": ...}
+    python verifier_peers.py NAME SECONDS WORKERS < programs.json      prints {"runs": ..., "seconds": ...}
 
 Each peer executes the same programs one per process, on as many workers, and checks nothing but that the program ran:
 whatever a peer leaves out makes it faster. Standard library only.

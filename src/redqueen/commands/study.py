@@ -1,0 +1,80 @@
+"""`redqueen study`: arms x seeds, their exam and their tables."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated
+
+import tyro
+
+from redqueen.commands.command import OfRace, numbers
+from redqueen.console import say, show
+from redqueen.training.arms import STUDIED
+
+
+@dataclass(frozen=True, kw_only=True)
+class Study(OfRace):
+    """Compare the population with its baselines: arms x seeds on one engine, their exam, tables and pictures.
+
+    The runs in FOLDER/ARM-SEED are ordinary ones (`redqueen compare`, `tasks`, `exam`). The same command again goes
+    on where it was stopped or killed. Ctrl-C finishes the phase and saves.
+    """
+
+    to: Annotated[Path | None, tyro.conf.arg(metavar="FOLDER")] = None
+    """Where runs, answers and outcomes.json are kept; runs/study- and the name of the settings when left out."""
+    arms: Annotated[str, tyro.conf.arg(metavar="ARM,ARM")] = ",".join(STUDIED)
+    """`population`, and others as in `redqueen train --arm`."""
+    seeds: int = 5
+    """Races of each arm."""
+    first_seed: int | None = None
+    """For seeds that had no part in choosing settings; run.seed of the settings when left out."""
+    steps: int | None = None
+    """Of every race; run.steps of the settings when left out."""
+    sweep: Annotated[str | None, tyro.conf.arg(metavar="LR,LR")] = None
+    """First choose each arm's learning rate from these, by races of their own seeds at the other half of the exam; that
+    of the settings for all arms when left out."""
+    sweep_seeds: int = 2
+    """Races of each arm and rate."""
+    sweep_steps: int | None = None
+    """Of the sweep's races; as the study's when left out."""
+    attempts: int = 8
+    """At each task of the exam, beside a greedy one."""
+    exam: Annotated[str | None, tyro.conf.arg(metavar="FILE.jsonl|NAME")] = None
+    """The exam, as in `redqueen exam --tasks`; it needs tasks in the bands 1 to 4."""
+    jobs: int = 1
+    """Processes among which the races are shared out, an engine in each."""
+    plots: Annotated[Path | None, tyro.conf.arg(metavar="FOLDER")] = None
+    """Also draw pictures into this folder."""
+    json: bool = False
+    """Print one line of JSON."""
+
+    def run(self) -> None:
+        rates = () if self.sweep is None else numbers("--sweep", self.sweep)
+        from redqueen.exam.named import exam_file
+        from redqueen.training.study import plots
+        from redqueen.training.study.design import Design
+        from redqueen.training.study.study import run_study
+
+        if self.plots is not None:
+            plots.need_matplotlib()
+        design = Design(
+            folder=self.to or Path("runs") / f"study-{Path(self.source or 'default').stem}",
+            settings=self.settings,
+            arms=tuple(name.strip() for name in self.arms.split(",") if name.strip()),
+            seeds=self.seeds,
+            first_seed=self.settings.run.seed if self.first_seed is None else self.first_seed,
+            steps=self.steps,
+            rates=rates,
+            sweep_seeds=self.sweep_seeds,
+            sweep_steps=self.sweep_steps,
+            attempts=self.attempts,
+            exam_file=None if self.exam is None else exam_file(self.exam),
+            jobs=self.jobs,
+        )
+        result = run_study(design)
+        if result is None:
+            say("stopped; the same command goes on from there")
+            raise KeyboardInterrupt
+        show(result, as_json=self.json)
+        if self.plots is not None:
+            for path in plots.draw(result.races, result.outcomes, result.base, self.plots):
+                say(str(path))

@@ -1,0 +1,168 @@
+"""The exam of a study: every second task, for all students of all races and the bare base. Answers are kept in files.
+
+Who has a file is not asked again, as long as the exam is the same. The tasks at even places (from 0, in the order
+of the exam) choose learning rates, those at odd places are what the study reports: neither is used for the other.
+"""
+
+import asyncio
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+from redqueen.engine.local import LocalEngine
+from redqueen.errors import InputError
+from redqueen.exam.exam import Answers, examine
+from redqueen.exam.figures import figures, scores
+from redqueen.resources import place
+from redqueen.runs.atomic import write_text
+from redqueen.settings import Config
+from redqueen.tasks.library import ExamTask, read_exam, validated_exam
+from redqueen.tasks.protocol import Form
+from redqueen.verifier import Verifier
+
+MAIN = ("1", "2", "3", "4")
+"""The bands that the main figures are over. Others may be out of anybody's reach, or not of what is trained on."""
+MAIN_NAME = "1-4"
+Half = Literal["even", "odd"]
+BATCH = 32
+"""Examinees at a time: enough to keep any device busy, and all that is lost when the exam is killed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Examinee:
+    """A member of a race after a step, or the bare base."""
+
+    race: str
+    step: int
+    member: str
+
+    @property
+    def name(self) -> str:
+        """As the shared engine calls it; the bare base has none."""
+        return f"{self.race}/{self.member}" if self.race else ""
+
+    @property
+    def file(self) -> str:
+        return f"{self.race}-{self.step}-{self.member}.json" if self.race else "base.json"
+
+
+BARE = Examinee("", 0, "")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HalfExam:
+    """One half of an exam, and how it is asked."""
+
+    file: Path
+    half: Half
+    folder: Path
+    """Where the answers are kept."""
+    settings: Config
+    """The form of the prompts, the temperature and the longest attempt: the same for all arms."""
+    attempts: int
+
+    @property
+    def places(self) -> list[int]:
+        return places_of(self.half, [task.band for task in read_exam(self.file)])
+
+    def parts(self) -> dict[str, list[int]]:
+        """Which of the answers (not of the exam's tasks) are about what: by band, and the main bands by kind."""
+        exam = read_exam(self.file)
+        tasks = [exam[own] for own in self.places]
+        main = [at for at, task in enumerate(tasks) if task.band in MAIN]
+        if not main:
+            raise InputError(f"{self.file} has no task in the bands {', '.join(MAIN)}", "use an exam with such bands")
+        parts = {MAIN_NAME: main}
+        for at, task in enumerate(tasks):
+            if task.band not in MAIN:
+                parts.setdefault(task.band, []).append(at)
+        for at in main:
+            parts.setdefault(f"{MAIN_NAME} {tasks[at].draft.kind}", []).append(at)
+        return parts
+
+    def by_band(self) -> dict[str, list[int]]:
+        """The answers about each kind in each band."""
+        exam = read_exam(self.file)
+        parts: dict[str, list[int]] = {}
+        for at, task in enumerate(exam[own] for own in self.places):
+            parts.setdefault(f"{task.band} {task.draft.kind}", []).append(at)
+        return dict(sorted(parts.items()))
+
+    def answers(self) -> dict[Examinee, Answers]:
+        """Of everybody who has been asked, task by task."""
+        records = [json.loads(file.read_text()) for file in sorted(self.folder.glob("*.json"))]
+        conditions = self._conditions()
+        kept = [record["answered"] for record in records if record["how"] == conditions]
+        return {Examinee(**each["who"]): _restored(each["answers"]) for each in kept}
+
+    def ask(self, engine: LocalEngine, verifier: Verifier, examinees: Sequence[Examinee]) -> None:
+        """Ask these, some at a time, and keep what they say."""
+        tasks = asyncio.run(self._tasks(verifier))
+        self.folder.mkdir(exist_ok=True)
+        for start in range(0, len(examinees), BATCH):
+            batch = examinees[start : start + BATCH]
+            members = {each.name: None if each == BARE else each.name for each in batch}
+            answers = asyncio.run(
+                examine(
+                    engine, verifier, members, tasks, form=Form(self.settings.tasks.form), attempts=self.attempts,
+                    temperature=self.settings.rl.temperature, max_tokens=self.settings.tasks.attempt_tokens,
+                )
+            )  # fmt: skip
+            for each in batch:
+                answered = {"who": asdict(each), "answers": asdict(answers[each.name])}
+                record = {"how": self._conditions(), "answered": answered}
+                write_text(self.folder / each.file, json.dumps(record) + "\n")
+
+    async def _tasks(self, verifier: Verifier) -> list[ExamTask]:
+        tasks = await validated_exam(read_exam(self.file), verifier)
+        return [tasks[own] for own in self.places]
+
+    def _conditions(self) -> dict[str, Any]:
+        """Whatever another answer might come from, but the weights."""
+        settings = self.settings
+        return {
+            "exam": hashlib.sha256(self.file.read_bytes()).hexdigest()[:16],
+            "places": self.half,
+            "attempts": self.attempts,
+            "base": settings.engine.base,
+            "dtype": str(place(settings.engine)[1]),
+            "form": settings.tasks.form,
+            "temperature": settings.rl.temperature,
+            "max_tokens": settings.tasks.attempt_tokens,
+        }
+
+
+def places_of(half: Half, bands: Sequence[str]) -> list[int]:
+    """The places of one half of an exam whose tasks are of these bands; of the even ones the main bands alone, since
+    learning rates are chosen by nothing else."""
+    if half == "odd":
+        return list(range(1, len(bands), 2))
+    return [at for at in range(0, len(bands), 2) if bands[at] in MAIN]
+
+
+def exam_figures(answers: Sequence[Answers], parts: Mapping[str, Sequence[int]], attempts: int) -> dict[str, float]:
+    """The mean over a race's students; of the main bands also its best and its weakest student."""
+    by_name: dict[str, float] = {}
+    scores_N_F = scores(*answers)
+    for part, at in parts.items():
+        mean = figures(scores_N_F[list(at)])
+        by_name |= {
+            f"exam {part}, sampled": mean.sampled,
+            f"exam {part}, greedy": mean.greedy,
+            f"exam {part}, pass@{attempts}": mean.pass_at_k,
+            f"exam {part}, well formed": mean.well_formed,
+            f"exam {part}, tokens": mean.tokens,
+        }
+    main = list(parts[MAIN_NAME])
+    sampled = [figures(scores(student)[main]).sampled for student in answers]
+    return by_name | {f"exam {MAIN_NAME}, weakest": min(sampled), f"exam {MAIN_NAME}, best": max(sampled)}
+
+
+def _restored(record: Mapping[str, Any]) -> Answers:
+    fields: dict[str, Any] = {
+        name: tuple(value) if isinstance(value, list) else value for name, value in record.items()
+    }
+    return Answers(**fields)
