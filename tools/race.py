@@ -27,8 +27,8 @@ from study.sweep import FIRST_SEED, sweep
 from redqueen.bench.workload import device_name, machine_name
 from redqueen.console import span_text
 from redqueen.errors import InputError, UserError
-from redqueen.exam.exam import Answers
-from redqueen.exam.named import usual_exam
+from redqueen.evals.exam_files import usual_exam
+from redqueen.evals.figures import Tally
 from redqueen.resources import place
 from redqueen.runs.atomic import write_text
 from redqueen.settings import Config, load
@@ -110,14 +110,14 @@ def study(asked: Study) -> Found | None:
     if answered is None:
         return None
     parts = sitting.parts()
-    of_race: dict[tuple[str, int], list[Answers]] = {}
+    of_race: dict[tuple[str, int], list[Tally]] = {}
     for each in answered:
         of_race.setdefault((each.who.race, each.who.step), []).append(each.answers)
     base = exam_figures(of_race[BARE.race, BARE.step], parts, asked.attempts)
     outcomes = tuple(
         outcome(entry, of_race[entry.name, entry.settings.run.steps], parts, asked.attempts) for entry in entries
     )
-    of_arm: dict[str, list[Answers]] = {}
+    of_arm: dict[str, list[Tally]] = {}
     for entry in entries:
         of_arm.setdefault(entry.arm, []).extend(of_race[entry.name, entry.settings.run.steps])
     less_base = gains(of_arm, of_race[BARE.race, BARE.step][0], {**parts, **sitting.by_band()})

@@ -12,7 +12,7 @@ from study.sitting import MAIN_NAME, exam_figures
 from redqueen.analysis import quarters
 from redqueen.analysis.intervals import Estimate, estimate
 from redqueen.analysis.quarters import COMPLEXITY, Series, series, shown
-from redqueen.exam.exam import Answers
+from redqueen.evals.figures import Tally
 from redqueen.runs.store import Store
 from redqueen.settings import Config
 
@@ -36,7 +36,7 @@ class Outcome:
     """By the names that the tables have; what a run has nothing of is left out."""
 
 
-def outcome(entry: Entry, answers: Sequence[Answers], parts: Mapping[str, Sequence[int]], attempts: int) -> Outcome:
+def outcome(entry: Entry, answers: Sequence[Tally], parts: Mapping[str, Sequence[int]], attempts: int) -> Outcome:
     """Of a finished run, whose students gave these answers."""
     with Store.read(entry.folder) as store:
         measured = race_figures(store, entry.settings)

@@ -14,8 +14,8 @@ from typing import Any, Literal
 
 from redqueen.engine.local import LocalEngine
 from redqueen.errors import InputError
-from redqueen.exam.exam import Answers, examine
-from redqueen.exam.figures import figures, scores
+from redqueen.evals.examination import examine
+from redqueen.evals.figures import Tally, figures, scores
 from redqueen.resources import place
 from redqueen.runs.atomic import write_text
 from redqueen.settings import Config
@@ -57,7 +57,7 @@ class Answered:
     """What an examinee made of the tasks, in their order."""
 
     who: Examinee
-    answers: Answers
+    answers: Tally
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,7 +151,7 @@ def chosen(bands: Sequence[str], half: Half) -> list[int]:
     return [at for at in range(0, len(bands), 2) if bands[at] in MAIN]
 
 
-def exam_figures(answers: Sequence[Answers], parts: Mapping[str, Sequence[int]], attempts: int) -> dict[str, float]:
+def exam_figures(answers: Sequence[Tally], parts: Mapping[str, Sequence[int]], attempts: int) -> dict[str, float]:
     """The mean over a race's students; of the main bands also its best and its weakest student."""
     found: dict[str, float] = {}
     scores_N_F = scores(*answers)
@@ -173,4 +173,4 @@ def _restored(record: Mapping[str, Any]) -> Answered:
     answers: dict[str, Any] = {
         name: tuple(each) if isinstance(each, list) else each for name, each in record["answers"].items()
     }
-    return Answered(Examinee(**record["who"]), Answers(**answers))
+    return Answered(Examinee(**record["who"]), Tally(**answers))
