@@ -22,7 +22,7 @@ from redqueen.analysis.quarters import Series
 from redqueen.analysis.resampling import Interval
 from redqueen.commands.main import main as redqueen
 from redqueen.errors import InputError
-from redqueen.exam.exam import Answers
+from redqueen.evals.figures import Tally
 from redqueen.phases.view import Quiet
 from redqueen.resources import open_engine
 from redqueen.runs import checkpoints
@@ -305,9 +305,9 @@ def test_learning_rates_and_results_are_of_different_tasks():
     assert places_of("even", bands) == [0, 4, 6, 8]
 
 
-def answers(correct: Sequence[int], attempts: int = 2) -> Answers:
+def answers(correct: Sequence[int], attempts: int = 2) -> Tally:
     size = len(correct)
-    return Answers(attempts, tuple(correct), tuple(each > 1 for each in correct), (attempts,) * size, (8,) * size)
+    return Tally(attempts, tuple(correct), tuple(each > 1 for each in correct), (attempts,) * size, (8,) * size)
 
 
 def test_only_odd_places_count(design, result):

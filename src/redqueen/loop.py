@@ -11,10 +11,10 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 
 from redqueen.phases import record
+from redqueen.phases.evaluate import BASE, Accuracies, evaluate
 from redqueen.phases.evolve import evolve
 from redqueen.phases.judge import outcomes, score, withdraw
 from redqueen.phases.learn import learn, lessons
-from redqueen.phases.look import BASE, Looked, look
 from redqueen.phases.measure import behave, measure
 from redqueen.phases.propose import propose, verify
 from redqueen.phases.race import Race
@@ -93,16 +93,16 @@ async def one_step(race: Race, state: State, clock: "Clock") -> tuple[State, Ste
         learned = await learn(race, state, step, given)
     with clock("evolve"):
         evolved = evolve(race, state, step, population, board)
-    looked: Looked = {}
+    evaluated: Accuracies = {}
     if race.slices is not None:
-        with clock("look"):
-            looked = await look(race, step, evolved.population, state.base_on)
+        with clock("evaluate"):
+            evaluated = await evaluate(race, step, evolved.population, state.base_on)
     with clock("measure"):
         measured = await measure(race, state, step, scored, behaving)
         runs[record.RACE] = measured.verifier_runs
         state.archive.add(each.entry for each in scored if each.entry is not None)
         health = state.health.see(record.soundness(race, given))
-        base_on = state.base_on | {benchmark for subject, benchmark in looked if subject == BASE}
+        base_on = state.base_on | {benchmark for subject, benchmark in evaluated if subject == BASE}
         after = State(
             step,
             evolved.population,
@@ -115,7 +115,7 @@ async def one_step(race: Race, state: State, clock: "Clock") -> tuple[State, Ste
             base_on,
         )
         happened = record.Happened(
-            step, population, meetings, scored, tries, given, learned, evolved, runs, measured, looked
+            step, population, meetings, scored, tries, given, learned, evolved, runs, measured, evaluated
         )
     return after, record.rows(race, happened, clock.seconds)
 

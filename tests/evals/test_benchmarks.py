@@ -14,7 +14,7 @@ from redqueen.evals.benchmarks import BENCHMARKS, chosen
 from redqueen.evals.benchmarks.humaneval_plus import HumanEvalPlus
 from redqueen.evals.data import Loaded, find
 from redqueen.evals.evalplus import EvalPlus, read_script
-from redqueen.evals.protocol import Benchmark, Grade, Item, Prompts
+from redqueen.evals.protocol import Grade, Item, Prompts, Published
 from redqueen.verifier import Verifier
 
 ALL = sorted(BENCHMARKS)
@@ -27,7 +27,7 @@ def loaded(request, slices) -> Loaded:
 
 
 def graded(
-    benchmark: Benchmark, said: Iterable[tuple[Item, str | None]], prompts: Prompts, verifier: Verifier
+    benchmark: Published, said: Iterable[tuple[Item, str | None]], prompts: Prompts, verifier: Verifier
 ) -> list[Grade]:
     answers = [(item, None if text is None else benchmark.extract(item, text, prompts)) for item, text in said]
     return asyncio.run(benchmark.grade(answers, verifier))

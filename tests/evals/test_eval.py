@@ -15,7 +15,7 @@ from loop.making import race_to_the_end, random_base, settings
 
 from evals.slices import BESIDE, ROWS, write_rows
 from redqueen.evals import maths
-from redqueen.evals.answers import Kept
+from redqueen.evals.answers import AnswerStore
 from redqueen.evals.benchmarks import BENCHMARKS
 from redqueen.evals.data import find
 
@@ -134,15 +134,15 @@ def test_another_file_beside_a_benchmark_is_refused(redqueen, slices, place):
 def test_ctrl_c_says_what_is_kept_and_the_same_command_goes_on(redqueen, slices, tmp_path, monkeypatch, capsys):
     words = ("eval", "pico", "--prompts", "raw", "--suite", "aime24,gsm8k", "--data", slices, "--to", tmp_path / "e",
              "--max-tokens", 24, *HERE)  # fmt: skip
-    add = Kept.add
+    add = AnswerStore.add
 
     def interrupted(self, answer):
         add(self, answer)
-        if "gsm8k" in answer.item and len(self.found) == 2:
+        if "gsm8k" in answer.item and len(self.answers) == 2:
             raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr(Kept, "add", interrupted)
+        patch.setattr(AnswerStore, "add", interrupted)
         # It does not wait for the engine; here it has to.
         patch.setattr(os, "_exit", sys.exit)
         with pytest.raises(SystemExit) as left:

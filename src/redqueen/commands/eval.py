@@ -7,6 +7,7 @@ from typing import Annotated, Literal
 
 import tyro
 
+from redqueen.commands.agreement import agreed_engine, named_base
 from redqueen.commands.command import COMPUTED, Configured, positive
 from redqueen.console import print_json, printable, show
 from redqueen.errors import InputError
@@ -71,14 +72,25 @@ class Eval(Configured):
         loaded = [find(each, self.data) for each in wanted]
         if self.items is not None:
             loaded = [each.first(self.items) for each in loaded]
+        from redqueen.evals.evaluation import evaluate
         from redqueen.evals.protocol import Prompts
-        from redqueen.evals.sitting import evaluate
+        from redqueen.evals.subjects import find_subjects
 
         folder = self.to or Path("evals") / f"{_slug(self.what[0])}-{self.prompts}"
+        subjects = find_subjects(self.what, self.role, named_base(self.settings))
         report = evaluate(
-            self.what, self.role, loaded, Prompts(self.prompts), self.attempts, k, self.temperature, self.max_tokens,
-            self.against, folder, self.settings,
-        )  # fmt: skip
+            subjects,
+            loaded,
+            folder,
+            prompts=Prompts(self.prompts),
+            attempts=self.attempts,
+            k=k,
+            temperature=self.temperature,
+            max_tokens=self.max_tokens,
+            against=self.against,
+            engine_settings=agreed_engine(self.settings, subjects.runs),
+            verifier_settings=self.settings.verifier,
+        )
         if self.json:
             print_json(report.as_json())
             return

@@ -3,13 +3,17 @@
 import json as plain_json
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import tyro
 
+from redqueen.commands.agreement import agreed, agreed_engine, named_base
 from redqueen.commands.command import COMPUTED, Configured, positive
 from redqueen.console import printable, show
 from redqueen.errors import InputError
+
+if TYPE_CHECKING:
+    from redqueen.evals.exam_report import ExamReport
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -46,10 +50,7 @@ class Exam(Configured):
             raise InputError(f"pass@{k} cannot be told from {attempts} attempts", f"use --attempts {k} or more")
         if self.to is not None:
             _refuse(self.to)
-        from redqueen.exam.sitting import sit
-
-        bands = [] if self.bands is None else [band.strip() for band in self.bands.split(",")]
-        report = sit(self.what, self.tasks, bands, self.role, attempts, k, self.settings)
+        report = self.evaluate(attempts, k)
         show(report, as_json=self.json)
         if self.to is not None:
             from redqueen.runs.atomic import write_text
@@ -60,6 +61,39 @@ class Exam(Configured):
                 raise InputError(f"{self.to} cannot be written: {error.strerror}", "name another file") from None
             if not self.json:
                 print(printable(f"all figures are in {self.to}"))
+
+    def evaluate(self, attempts: int, k: int) -> "ExamReport":
+        from redqueen.engine.pull import EMBEDDED
+        from redqueen.evals.exam_files import exam_file, usual_exam
+        from redqueen.evals.examination import evaluate_exam
+        from redqueen.evals.figures import in_order
+        from redqueen.evals.subjects import find_subjects
+        from redqueen.tasks.library import read_exam
+        from redqueen.tasks.protocol import Form
+
+        settings = self.settings
+        subjects = find_subjects(self.what, self.role, named_base(settings))
+        file = usual_exam(subjects.base) if self.tasks is None else exam_file(self.tasks)
+        drafts = read_exam(file)
+        there = in_order(each.band for each in drafts)
+        wanted = there if self.bands is None else in_order(band.strip() for band in self.bands.split(","))
+        for band in wanted:
+            if band not in there:
+                raise InputError(f"{file} has no band {band!r}", f"it has {', '.join(there)}")
+        form = "short" if subjects.base in EMBEDDED else "long"
+        return evaluate_exam(
+            subjects,
+            file,
+            [each for each in drafts if each.band in wanted],
+            bands=wanted,
+            form=Form(agreed("tasks", "form", settings, subjects.runs, form)),
+            attempts=attempts,
+            k=k,
+            temperature=agreed("rl", "temperature", settings, subjects.runs, settings.rl.temperature),
+            max_tokens=agreed("tasks", "attempt_tokens", settings, subjects.runs, settings.tasks.attempt_tokens),
+            engine_settings=agreed_engine(settings, subjects.runs),
+            verifier_settings=settings.verifier,
+        )
 
 
 def _refuse(path: Path) -> None:

@@ -49,7 +49,7 @@ class Study(OfRace):
 
     def run(self) -> None:
         rates = () if self.sweep is None else numbers("--sweep", self.sweep)
-        from redqueen.exam.named import exam_file
+        from redqueen.evals.exam_files import exam_file
         from redqueen.training.study import plots
         from redqueen.training.study.design import Design
         from redqueen.training.study.study import run_study

@@ -17,6 +17,8 @@ GREEDY = -1
 """The number of the attempt at temperature 0."""
 SETTINGS = "settings.json"
 RESULTS = "results.json"
+AnswerId = tuple[str, str, int]
+"""Whose it is, to which item, and the number of the attempt."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,39 +40,54 @@ class Answer:
     parts: Mapping[str, bool] = field(default_factory=dict)
     why: str = ""
 
+    @property
+    def id(self) -> AnswerId:
+        return self.who, self.item, self.attempt
 
-class Kept:
+
+class AnswerStore:
     """The answers to one benchmark, on the disk and here."""
 
-    def __init__(self, path: Path) -> None:
-        self.found: dict[tuple[str, str, int], Answer] = {}
+    def __init__(self, folder: Path, benchmark: str) -> None:
+        path = _path(folder, benchmark)
         path.parent.mkdir(parents=True, exist_ok=True)
-        whole = 0
-        if path.is_file():
-            data = path.read_bytes()
-            whole = data.rfind(b"\n") + 1
-            for number, line in enumerate(data[:whole].splitlines(), 1):
-                try:
-                    self._take(Answer(**json.loads(line)))
-                except (ValueError, TypeError, RecursionError):
-                    what = f"line {number} of {path} is no answer"
-                    raise InputError(what, "remove that line: the same command asks for it again") from None
+        self.answers, whole = _read(path)
         self._file: IO[str] = path.open("a", encoding="utf-8", errors="backslashreplace")
         self._file.truncate(whole)
 
     def add(self, answer: Answer) -> None:
         self._file.write(json.dumps(asdict(answer)) + "\n")
         self._file.flush()
-        self._take(answer)
+        self.answers[answer.id] = answer
 
     def close(self) -> None:
         self._file.close()
 
-    def _take(self, answer: Answer) -> None:
-        self.found[answer.who, answer.item, answer.attempt] = answer
+
+def read_answers(folder: Path, benchmark: str) -> dict[AnswerId, Answer]:
+    return _read(_path(folder, benchmark))[0]
 
 
-def settle(folder: Path, settings: Mapping[str, Any]) -> None:
+def _path(folder: Path, benchmark: str) -> Path:
+    return folder / "answers" / f"{benchmark}.jsonl"
+
+
+def _read(path: Path) -> tuple[dict[AnswerId, Answer], int]:
+    """The answers of a file, and the bytes of its whole lines."""
+    answers: dict[AnswerId, Answer] = {}
+    data = path.read_bytes() if path.is_file() else b""
+    whole = data.rfind(b"\n") + 1
+    for number, line in enumerate(data[:whole].splitlines(), 1):
+        try:
+            answer = Answer(**json.loads(line))
+        except (ValueError, TypeError, RecursionError):
+            what = f"line {number} of {path} is no answer"
+            raise InputError(what, "remove that line: the same command asks for it again") from None
+        answers[answer.id] = answer
+    return answers, whole
+
+
+def note_settings(folder: Path, settings: Mapping[str, Any]) -> None:
     """Note what the answers in a folder come from, or refuse a folder whose answers come from something else."""
     path = folder / SETTINGS
     noted: dict[str, Any] = {}

@@ -17,7 +17,7 @@ from typing import Any
 
 from redqueen.engine.pull import cache, one_line, say, writing
 from redqueen.errors import InputError
-from redqueen.evals.protocol import Benchmark, Hub, Item, Row, SaysHow
+from redqueen.evals.protocol import Hub, Item, Published, Row, SaysHow
 from redqueen.runs.atomic import put_in_place
 
 FOLDER = "REDQUEEN_BENCH"
@@ -31,7 +31,7 @@ _CONVERTED = "refs/convert/parquet"
 class Loaded:
     """A benchmark with its tasks."""
 
-    benchmark: Benchmark
+    benchmark: Published
     items: tuple[Item, ...]
     origin: str
     """The file."""
@@ -57,7 +57,7 @@ class Loaded:
         return replace(self, items=items, notes=(*self.notes, note))
 
 
-def find(benchmark: Benchmark, folder: Path | None = None, option: str = "--data") -> Loaded:
+def find(benchmark: Published, folder: Path | None = None, option: str = "--data") -> Loaded:
     """The tasks of a benchmark, from this folder, or else from wherever they are; the folder is named by `option`."""
     if folder is None and os.environ.get(FOLDER):
         folder = Path(os.environ[FOLDER])
@@ -97,7 +97,7 @@ def _sha256(path: Path) -> str:
     return hashlib.sha256(path.read_bytes()).hexdigest()
 
 
-def _notes(benchmark: Benchmark, rows: int, digest: str) -> tuple[str, ...]:
+def _notes(benchmark: Published, rows: int, digest: str) -> tuple[str, ...]:
     if rows not in (benchmark.rows, benchmark.hub.rows):
         return (f"{benchmark.title}: {rows:,} rows, and the benchmark has {benchmark.rows:,}",)
     if not digest.startswith(benchmark.sha256):
@@ -127,7 +127,7 @@ def _read(path: Path) -> list[Row]:
 # The hub
 
 
-def _pull(benchmark: Benchmark, kept: Path, option: str) -> Path:
+def _pull(benchmark: Published, kept: Path, option: str) -> Path:
     """Fetch a benchmark from the hub into the cache."""
     target = kept / benchmark.name / FILE
     say(f"downloading {benchmark.title} from the model hub ({benchmark.hub.repository})")

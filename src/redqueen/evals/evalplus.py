@@ -18,7 +18,7 @@ from typing import Any, ClassVar
 from redqueen.engine.pull import cache
 from redqueen.evals.code import Oracle, Tests, judge, reference
 from redqueen.evals.extraction import fenced
-from redqueen.evals.protocol import Grade, Hub, Item, Row, Suite
+from redqueen.evals.protocol import Grade, Item, Published, Row, Suite
 from redqueen.runs.atomic import put_in_place
 from redqueen.verifier import Job, Limits, Status, Verifier
 from redqueen.verifier.guest import literals
@@ -73,14 +73,12 @@ def cut(kept, lines, entry):
 """
 
 
-class EvalPlus:
+class EvalPlus(Published):
     """A benchmark of functions to write, with EvalPlus' tests."""
 
     suite: Suite = "code"
     tokens = 768
     graded = "EvalPlus' base and plus tests"
-    beside: str | None = None
-    hub_beside: Hub | None = None
     oracles: ClassVar[Mapping[str, Oracle]] = {}
     """By the function that they are for."""
     not_none: ClassVar[frozenset[str]] = frozenset()

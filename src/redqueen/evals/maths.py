@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 
 from redqueen.errors import InputError
 from redqueen.evals.extraction import EXACT, final_answer, grouped, numeral
-from redqueen.evals.protocol import Benchmark, Grade, Hub, Item, Prompt, Prompts, Row, Suite
+from redqueen.evals.protocol import Grade, Item, Prompt, Prompts, Published, Row, Suite
 from redqueen.verifier import Job, Limits, Verifier
 from redqueen.verifier.zygotes import maths_paths
 
@@ -30,7 +30,7 @@ _STYLES = str.maketrans(
 """Minus and dash, infinity, pi, times, degrees."""
 
 
-class Maths:
+class Maths(Published):
     """A benchmark of questions with one answer each, in LaTeX or plain."""
 
     name: str
@@ -38,8 +38,6 @@ class Maths:
     suite: Suite = "math"
     tokens = 1_024
     graded = "math-verify"
-    beside: str | None = None
-    hub_beside: Hub | None = None
     algebra = True
     """It needs math-verify: answers are not all plain numerals."""
     examples: ClassVar[Sequence[tuple[str, str]]] = ()
@@ -89,7 +87,7 @@ class Maths:
         return grades
 
 
-def can_grade(benchmarks: Iterable[Benchmark]) -> None:
+def can_grade(benchmarks: Iterable[Published]) -> None:
     """Refuse what cannot be graded here, before anybody is asked."""
     missing = [each.title for each in benchmarks if isinstance(each, Maths) and each.algebra]
     if missing and not maths_paths():

@@ -1,6 +1,6 @@
 """What an evaluation found, as a table and as plain values."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from statistics import fmean
 from typing import TYPE_CHECKING, Any
@@ -11,23 +11,19 @@ from redqueen.analysis.resampling import DRAWS
 from redqueen.console import Columns, print_table, printable
 from redqueen.errors import InputError
 from redqueen.evals.data import Loaded
-from redqueen.evals.figures import Score, Sheet, Vector, majority, score
-from redqueen.exam.examinees import Examinees, Group
+from redqueen.evals.figures import Score, Sheet, Vector, majority, measures, score
+from redqueen.evals.subjects import BARE, Group, Subjects
 
 if TYPE_CHECKING:
     from rich.console import Console
 
 SPARE = ("tokens", "seconds", "weakest", "best*", "vote", "tasks", "95 %")
 """What a narrow terminal does without, in this order."""
-Pick = Callable[[Sheet], Vector]
-"""A measure of a sheet, task by task."""
-BARE = ""
-"""The bare base among the examinees: no member has this name."""
 
 
 @dataclass(frozen=True, slots=True)
-class One:
-    """One examinee on one measure."""
+class MemberScore:
+    """One member on one measure."""
 
     name: str
     score: Score
@@ -47,7 +43,7 @@ class Line:
     role: str | None
     step: int | None
     base: Score
-    members: tuple[One, ...]
+    members: tuple[MemberScore, ...]
     mean: Score | None
     """None for the base alone."""
     vote: Score | None
@@ -59,11 +55,11 @@ class Line:
         return "@" in self.measure
 
     @property
-    def weakest(self) -> One:
+    def weakest(self) -> MemberScore:
         return min(self.members, key=lambda each: each.score.value)
 
     @property
-    def best(self) -> One:
+    def best(self) -> MemberScore:
         return max(self.members, key=lambda each: each.score.value)
 
     def as_json(self) -> dict[str, Any]:
@@ -81,8 +77,8 @@ class Line:
 
 
 @dataclass(frozen=True, slots=True)
-class Measured:
-    """One benchmark."""
+class BenchmarkReport:
+    """What was found on one benchmark."""
 
     loaded: Loaded
     sheets: Mapping[str, Sheet]
@@ -116,13 +112,13 @@ class Measured:
 
 
 @dataclass(frozen=True, slots=True)
-class Report:
+class EvaluationReport:
     """What `redqueen eval` found."""
 
     base: str
     how: Mapping[str, Any]
     """Prompts, attempts, k, temperature, what it was computed on, what gains are on."""
-    benchmarks: tuple[Measured, ...]
+    benchmarks: tuple[BenchmarkReport, ...]
     notes: tuple[str, ...]
 
     def as_json(self) -> dict[str, Any]:
@@ -193,59 +189,44 @@ class Report:
         return lines
 
 
-def measured(
+def benchmark_report(
     loaded: Loaded,
     sheets: Mapping[str, Sheet],
-    examinees: Examinees,
+    subjects: Subjects,
     against: str | None,
-    attempts: int,
     k: int,
     seconds: float,
     max_tokens: int,
-) -> Measured:
+) -> BenchmarkReport:
     """A benchmark's answers in figures, line by line."""
-    lines: list[Line] = []
-    for measure, pick in _measures(sheets[BARE], attempts, k):
-        groups: list[Group | None] = list(examinees.groups) or [None]
-        for group in groups:
-            lines.append(_line(loaded, measure, pick, sheets, examinees, group, against))
-    return Measured(loaded, sheets, tuple(lines), seconds, max_tokens)
-
-
-def _measures(base: Sheet, attempts: int, k: int) -> list[tuple[str, Pick]]:
-    found: list[tuple[str, Pick]] = [("greedy", lambda each: each.greedy_N)]
-    for name in base.parts_N:
-        found.append((f"{name} tests alone", lambda each, name=name: each.parts_N[name]))
-    if attempts:
-        found.append((f"avg@{attempts}", lambda each: _there(each.sampled_N)))
-        if k > 1:
-            found.append((f"pass@{k}", lambda each: _there(each.passed_N)))
-    return found
-
-
-def _there(vector_N: Vector | None) -> Vector:
-    assert vector_N is not None
-    return vector_N
+    measured = {who: measures(each, k) for who, each in sheets.items()}
+    groups: list[Group | None] = list(subjects.groups) or [None]
+    lines = [
+        _line(loaded, measure, {who: each[measure] for who, each in measured.items()}, sheets, subjects, group, against)
+        for measure in measured[BARE]
+        for group in groups
+    ]
+    return BenchmarkReport(loaded, sheets, tuple(lines), seconds, max_tokens)
 
 
 def _line(
     loaded: Loaded,
     measure: str,
-    pick: Pick,
+    values_N: Mapping[str, Vector],
     sheets: Mapping[str, Sheet],
-    examinees: Examinees,
+    subjects: Subjects,
     group: Group | None,
     against: str | None,
 ) -> Line:
-    benchmark, base_N = loaded.benchmark, pick(sheets[BARE])
+    benchmark, base_N = loaded.benchmark, values_N[BARE]
     about = (benchmark.name, benchmark.title, measure, len(loaded.items))
     if group is None:
         return Line(*about, None, None, None, score(base_N), (), None, None)
     other_N = base_N
     if against is not None:
-        other_N = np.mean([pick(sheets[name]) for name in rival(examinees, group, against).members], axis=0)
-    members = tuple(One(name, score(pick(sheets[name]), other_N)) for name in group.members)
-    mean_N = np.mean([pick(sheets[name]) for name in group.members], axis=0)
+        other_N = np.mean([values_N[name] for name in rival(subjects, group, against).members], axis=0)
+    members = tuple(MemberScore(name, score(values_N[name], other_N)) for name in group.members)
+    mean_N = np.mean([values_N[name] for name in group.members], axis=0)
     vote = None
     if measure == "greedy" and len(members) > 1:
         vote = score(majority([sheets[name] for name in group.members]), other_N)
@@ -253,9 +234,9 @@ def _line(
     return Line(*about, group.what, role, group.step, score(base_N), members, score(mean_N, other_N), vote)
 
 
-def rival(examinees: Examinees, group: Group, against: str) -> Group:
+def rival(subjects: Subjects, group: Group, against: str) -> Group:
     """Whom a group's gains are on: the same role of what is named."""
-    others = [each for each in examinees.groups if each.what == against]
+    others = [each for each in subjects.groups if each.what == against]
     for each in others:
         if each.role == group.role:
             return each

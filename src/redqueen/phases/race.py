@@ -45,7 +45,7 @@ class Race:
     device: torch.device
     """Where the algebra of weights is done: children are made there, and members compared."""
     slices: Slices | None = None
-    """Of benchmarks, where the settings want them looked at."""
+    """Of benchmarks, that members are evaluated on."""
 
     def adapter(self, member: MemberId) -> MemberId:
         """Whose weights a member has."""

@@ -8,10 +8,10 @@ from statistics import fmean
 from redqueen.analysis.account import Usage
 from redqueen.analysis.complexity import Complexity
 from redqueen.engine.protocol import MemberId
+from redqueen.phases.evaluate import Accuracies
 from redqueen.phases.evolve import Evolved
 from redqueen.phases.judge import Scored
 from redqueen.phases.learn import NOTHING_TO_LEARN, Learned, Lesson, entropy, sound
-from redqueen.phases.look import Looked
 from redqueen.phases.measure import Measured
 from redqueen.phases.race import Race, Try
 from redqueen.phases.state import State
@@ -22,7 +22,7 @@ from redqueen.rl.rewards import student_reward
 from redqueen.runs.rows import AlarmRow, AttemptRow, EventRow, Metric, RejectionRow, StepRecord, TaskRow
 from redqueen.tasks.protocol import Reason, Rejection
 
-LOOKED = "benchmark"
+BENCHMARK = "benchmark"
 """The metric of right answers to a slice of a benchmark, whose name stands in the place of the kind."""
 RACE = "race"
 """The subject of figures that are nobody's own."""
@@ -44,7 +44,7 @@ class Happened:
     verifier_runs: Mapping[str, int]
     """By member; those of the race are nobody's: measures."""
     measured: Measured
-    looked: Looked
+    evaluated: Accuracies
 
 
 def rows(race: Race, happened: Happened, seconds: Mapping[str, float]) -> StepRecord:
@@ -206,8 +206,8 @@ def _metrics(race: Race, happened: Happened) -> list[Metric]:
     named.add(RACE, "", "behaviours", len(happened.measured.seen))
     if happened.measured.semantic_distance is not None:
         named.add(RACE, "", "semantic_distance", happened.measured.semantic_distance)
-    for (subject, benchmark), right in happened.looked.items():
-        named.add(subject, benchmark, LOOKED, right)
+    for (subject, benchmark), right in happened.evaluated.items():
+        named.add(subject, benchmark, BENCHMARK, right)
     diversity = happened.evolved.diversity
     if diversity is not None:
         for role, spread in diversity.roles.items():
@@ -322,7 +322,7 @@ def summary(race: Race, state: State, rows: StepRecord, seconds: Mapping[str, fl
         hard_task=None if hard is None else _hard(hard),
         # That there was nothing to learn is in the records; it happens whenever everybody agrees.
         alarms=[alarm.says for alarm in rows.alarms if alarm.measure != NOTHING_TO_LEARN],
-        events=[*map(_event, rows.events), *_looked(rows)],
+        events=[*map(_event, rows.events), *_evaluated(rows)],
     )
 
 
@@ -348,12 +348,12 @@ def _hard(row: TaskRow) -> HardTask:
     )
 
 
-def _looked(rows: StepRecord) -> list[str]:
-    """What students answered of benchmarks, if somebody looked."""
+def _evaluated(rows: StepRecord) -> list[str]:
+    """What students answered of benchmarks, if they were evaluated."""
     return [
         f"students answer {100 * each.value:.1f} % of the slice of {each.kind}"
         for each in rows.metrics
-        if each.name == LOOKED and each.subject == str(Role.STUDENT)
+        if each.name == BENCHMARK and each.subject == str(Role.STUDENT)
     ]
 
 

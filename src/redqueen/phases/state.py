@@ -45,7 +45,7 @@ class State:
     """Of what programs do, all that was ever seen."""
     health: Health = Health()
     base_on: frozenset[str] = frozenset()
-    """The benchmarks that the bare base was looked at on."""
+    """The benchmarks that the bare base was evaluated on."""
 
     def as_record(self) -> dict[str, Any]:
         """Plain values that JSON keeps as they are: what the records do not have."""

@@ -9,9 +9,9 @@ from redqueen.engine.pull import EMBEDDED
 from redqueen.errors import ConfigError
 from redqueen.evals.benchmarks import chosen
 from redqueen.evals.data import Loaded, find
+from redqueen.evals.exam_files import FUNCTIONS, exam_file
 from redqueen.evals.maths import can_grade
 from redqueen.evolution.variation import Operator, resolve
-from redqueen.exam.named import FUNCTIONS, exam_file
 from redqueen.settings import Config
 from redqueen.tasks.guards import Caps, Guards, read_patterns
 from redqueen.tasks.library import Seed, read_held_out, read_seeds
@@ -27,7 +27,7 @@ class Rules:
     seeds: list[Seed] | None
     """The user's own, not run yet; None for the family's."""
     benchmarks: tuple[Loaded, ...]
-    """The slices that are looked at during the race."""
+    """The slices that members are evaluated on during the race."""
     files: dict[str, str]
     """What the settings' own files hold, by hash: a run that is resumed with other ones says so."""
     notes: tuple[str, ...]
@@ -70,7 +70,7 @@ def _read_seeds(settings: Config) -> list[Seed] | None:
 
 
 def _read_benchmarks(settings: Config) -> tuple[Loaded, ...]:
-    """The slices that the settings want looked at."""
+    """The slices that the settings want members evaluated on."""
     asked = settings.evals
     if not asked.every:
         return ()

@@ -29,10 +29,10 @@ from redqueen.errors import InputError
 from redqueen.evals.asking import Slices, encoder, positions
 from redqueen.evals.protocol import Prompts
 from redqueen.evolution.breeding import scatter
+from redqueen.phases.evaluate import BASE
 from redqueen.phases.journal import Forgetful, Journal, Shelf
-from redqueen.phases.look import BASE
 from redqueen.phases.race import Race
-from redqueen.phases.record import LOOKED
+from redqueen.phases.record import BENCHMARK
 from redqueen.phases.state import State, restored
 from redqueen.population.board import Board
 from redqueen.population.members import SOLO, founders
@@ -243,7 +243,7 @@ def _old(race: Race, seeds: Sequence[Task], start: Start) -> State:
             for kind, label, figures, _ in shapes
         ),
         Coverage.of(behaviour for *_, behaviour in shapes if behaviour is not None),
-        frozenset(each.kind for each in records.metrics(LOOKED, BASE)),
+        frozenset(each.kind for each in records.metrics(BENCHMARK, BASE)),
     )
 
 

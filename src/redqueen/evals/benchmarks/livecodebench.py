@@ -18,7 +18,7 @@ from decimal import Decimal, InvalidOperation
 from typing import Any
 
 from redqueen.evals.extraction import fenced
-from redqueen.evals.protocol import Grade, Hub, Item, Prompt, Prompts, Row, Suite
+from redqueen.evals.protocol import Grade, Hub, Item, Prompt, Prompts, Published, Row, Suite
 from redqueen.verifier import Job, Limits, Result, Status, Verifier
 from redqueen.verifier.guest import literals
 
@@ -42,7 +42,7 @@ _FUTURE = re.compile(r"^from __future__ import .*\n", re.MULTILINE)
 _LIMITS = Limits(cpu_s=SECONDS, memory_mb=2048, value_chars=2_000_000, stdout_bytes=2_000_000)
 
 
-class LiveCodeBench:
+class LiveCodeBench(Published):
     name = "livecodebench"
     title = "LiveCodeBench"
     suite: Suite = "code"

@@ -4,14 +4,14 @@ from collections.abc import Sequence
 from typing import Any
 
 from redqueen.evals.extraction import letter
-from redqueen.evals.protocol import Grade, Hub, Item, Prompt, Prompts, Row, Suite
+from redqueen.evals.protocol import Grade, Hub, Item, Prompt, Prompts, Published, Row, Suite
 from redqueen.verifier import Verifier
 
 LETTERS = "ABCD"
 SHOTS = 5
 
 
-class Mmlu:
+class Mmlu(Published):
     name = "mmlu"
     title = "MMLU"
     suite: Suite = "knowledge"

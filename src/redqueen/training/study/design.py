@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from redqueen.errors import InputError
-from redqueen.exam.named import usual_exam
+from redqueen.evals.exam_files import usual_exam
 from redqueen.settings import Config, override
 from redqueen.training import arms
 from redqueen.training.study.exam import Half, HalfExam

@@ -14,8 +14,8 @@ from typing import Any, Literal
 
 from redqueen.engine.local import LocalEngine
 from redqueen.errors import InputError
-from redqueen.exam.exam import Answers, examine
-from redqueen.exam.figures import figures, scores
+from redqueen.evals.examination import examine
+from redqueen.evals.figures import Tally, figures, scores
 from redqueen.resources import place
 from redqueen.runs.atomic import write_text
 from redqueen.settings import Config
@@ -91,7 +91,7 @@ class HalfExam:
             parts.setdefault(f"{task.band} {task.draft.kind}", []).append(at)
         return dict(sorted(parts.items()))
 
-    def answers(self) -> dict[Examinee, Answers]:
+    def answers(self) -> dict[Examinee, Tally]:
         """Of everybody who has been asked, task by task."""
         records = [json.loads(file.read_text()) for file in sorted(self.folder.glob("*.json"))]
         conditions = self._conditions()
@@ -143,7 +143,7 @@ def places_of(half: Half, bands: Sequence[str]) -> list[int]:
     return [at for at in range(0, len(bands), 2) if bands[at] in MAIN]
 
 
-def exam_figures(answers: Sequence[Answers], parts: Mapping[str, Sequence[int]], attempts: int) -> dict[str, float]:
+def exam_figures(answers: Sequence[Tally], parts: Mapping[str, Sequence[int]], attempts: int) -> dict[str, float]:
     """The mean over a race's students; of the main bands also its best and its weakest student."""
     by_name: dict[str, float] = {}
     scores_N_F = scores(*answers)
@@ -161,8 +161,8 @@ def exam_figures(answers: Sequence[Answers], parts: Mapping[str, Sequence[int]],
     return by_name | {f"exam {MAIN_NAME}, weakest": min(sampled), f"exam {MAIN_NAME}, best": max(sampled)}
 
 
-def _restored(record: Mapping[str, Any]) -> Answers:
+def _restored(record: Mapping[str, Any]) -> Tally:
     fields: dict[str, Any] = {
         name: tuple(value) if isinstance(value, list) else value for name, value in record.items()
     }
-    return Answers(**fields)
+    return Tally(**fields)

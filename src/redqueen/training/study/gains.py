@@ -3,8 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from redqueen.exam.exam import Answers
-from redqueen.exam.figures import Figures, Gain, figures, gain, scores
+from redqueen.evals.figures import Figures, Gain, Tally, figures, gain, scores
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,7 +17,7 @@ class ArmGain:
 
 
 def gains(
-    answers: Mapping[str, Sequence[Answers]], base: Answers, parts: Mapping[str, Sequence[int]]
+    answers: Mapping[str, Sequence[Tally]], base: Tally, parts: Mapping[str, Sequence[int]]
 ) -> dict[str, dict[str, ArmGain]]:
     """By arm and part of the exam: the mean over all students of all of its races, and that less the base's, task by
     task."""

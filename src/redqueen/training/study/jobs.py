@@ -11,14 +11,14 @@ from multiprocessing.context import SpawnProcess
 import torch
 
 from redqueen.errors import InputError, UserError
-from redqueen.exam.exam import Answers
+from redqueen.evals.figures import Tally
 from redqueen.training.study.design import StudyRace
 from redqueen.training.study.exam import Examinee, HalfExam
 from redqueen.training.study.races import RaceProgress, run_and_examine
 from redqueen.verifier.zygotes import available_cores
 
 
-def run_all(races: Sequence[StudyRace], exam: HalfExam, jobs: int = 1) -> dict[Examinee, Answers] | None:
+def run_all(races: Sequence[StudyRace], exam: HalfExam, jobs: int = 1) -> dict[Examinee, Tally] | None:
     """Everybody's answers once all races are at their end; None if somebody stopped them."""
     jobs = min(jobs, len(races))
     alone = jobs == 1

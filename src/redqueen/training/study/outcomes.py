@@ -8,7 +8,7 @@ from pathlib import Path
 from redqueen.analysis import quarters
 from redqueen.analysis.intervals import Estimate, estimate
 from redqueen.analysis.quarters import COMPLEXITY, Series, series
-from redqueen.exam.exam import Answers
+from redqueen.evals.figures import Tally
 from redqueen.runs.store import Store
 from redqueen.settings import Config
 from redqueen.training.study.design import StudyRace
@@ -32,7 +32,7 @@ class RaceOutcome:
 
 
 def outcome(
-    race: StudyRace, answers: Sequence[Answers], parts: Mapping[str, Sequence[int]], attempts: int
+    race: StudyRace, answers: Sequence[Tally], parts: Mapping[str, Sequence[int]], attempts: int
 ) -> RaceOutcome:
     """Of a finished run, whose students gave these answers."""
     settings = race.settings

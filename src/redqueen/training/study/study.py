@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from redqueen.console import span_text
-from redqueen.exam.exam import Answers
+from redqueen.evals.figures import Tally
 from redqueen.resources import device_name, machine_name, place
 from redqueen.runs.atomic import write_text
 from redqueen.training.study.design import Design, StudyRace
@@ -76,11 +76,11 @@ def run_study(design: Design) -> StudyResult | None:
     took = _note_time(design, time.monotonic() - start)
     if rates is None or answers is None:
         return None
-    by_race: dict[tuple[str, int], list[Answers]] = {}
+    by_race: dict[tuple[str, int], list[Tally]] = {}
     for who, given in answers.items():
         by_race.setdefault((who.race, who.step), []).append(given)
     of_race = {race.name: by_race[race.name, race.settings.run.steps] for race in races}
-    of_arm: dict[str, list[Answers]] = {}
+    of_arm: dict[str, list[Tally]] = {}
     for race in races:
         of_arm.setdefault(race.arm, []).extend(of_race[race.name])
     result = StudyResult(

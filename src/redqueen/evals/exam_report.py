@@ -6,18 +6,17 @@ from typing import TYPE_CHECKING, Any
 
 from redqueen.analysis.resampling import DRAWS, Interval
 from redqueen.console import print_table, printable
-from redqueen.exam.exam import Answers
-from redqueen.exam.examinees import Examinees, Group
-from redqueen.exam.figures import Figures, Gain, Part, figures, gain, parts, scores
-from redqueen.tasks.library import ExamTask
+from redqueen.evals.figures import Figures, Gain, Part, Tally, figures, gain, parts, scores
+from redqueen.evals.protocol import Item
+from redqueen.evals.subjects import BARE, Group, Subjects
 
 if TYPE_CHECKING:
     from rich.console import Console
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
-    """One examinee, or the mean of a group: figures and gains for each part of the exam."""
+class SubjectRow:
+    """One subject, or the mean of a group: figures and gains for each part of the exam."""
 
     name: str
     what: str | None
@@ -25,7 +24,7 @@ class Row:
     step: int | None
     role: str | None
     members: tuple[str, ...]
-    """Whose mean it is; empty for an examinee of its own."""
+    """Whose mean it is; empty for a subject of its own."""
     figures: tuple[Figures, ...]
     gains: tuple[Gain, ...]
     """On the base, which has none."""
@@ -34,7 +33,7 @@ class Row:
 
 
 @dataclass(frozen=True, slots=True)
-class Report:
+class ExamReport:
     """What `redqueen exam` found."""
 
     base: str
@@ -42,7 +41,7 @@ class Report:
     """The file, the prompts' form, attempts, k of pass@k, temperature, the longest attempt; what it was computed on."""
     parts: tuple[Part, ...]
     """All tasks first."""
-    rows: tuple[Row, ...]
+    rows: tuple[SubjectRow, ...]
     """The bare base first; the mean of a group after its members."""
     notes: tuple[str, ...]
 
@@ -56,7 +55,7 @@ class Report:
             "notes": list(self.notes),
         }
 
-    def _record(self, row: Row) -> dict[str, Any]:
+    def _record(self, row: SubjectRow) -> dict[str, Any]:
         """Every part under the names of its band and kind; null is all of them."""
         about = {name: getattr(row, name) for name in ("name", "what", "step", "role", "members")}
         of_parts = []
@@ -107,39 +106,35 @@ class Report:
         return lines
 
 
-def report(
-    examinees: Examinees,
-    tasks: Sequence[ExamTask],
-    base: Answers,
-    answers: Mapping[str, Answers],
-    how: Mapping[str, Any],
-) -> Report:
-    """Everybody's answers and the base's, in figures."""
-    found = parts(tasks)
-    base_N_F = scores(base, k=how["k"])
+def exam_report(
+    subjects: Subjects, items: Sequence[Item], tallies: Mapping[str, Tally], how: Mapping[str, Any]
+) -> ExamReport:
+    """Everybody's answers in figures, the bare base's among them."""
+    found = parts(items)
+    chosen = [list(part.places) for part in found]
+    base_N_F = scores(tallies[BARE], k=how["k"])
 
-    def row(name: str, of: Sequence[Answers], group: Group | None, members: Sequence[str] = ()) -> Row:
-        ours_N_F = scores(*of, k=how["k"])
-        chosen = [list(part.places) for part in found]
+    def row(name: str, whose: Sequence[str], group: Group | None) -> SubjectRow:
+        ours_N_F = scores(*(tallies[each] for each in whose), k=how["k"])
         of_parts = tuple(figures(ours_N_F[places]) for places in chosen)
         if group is None:
-            return Row(name, None, None, None, (), of_parts, (), summary=False)
+            return SubjectRow(name, None, None, None, (), of_parts, (), summary=False)
         gains = tuple(gain(ours_N_F[places], base_N_F[places]) for places in chosen)
+        members = tuple(whose) if len(whose) > 1 else ()
         summary = bool(members) or len(group.members) == 1
-        return Row(name, group.what, group.step, group.role, tuple(members), of_parts, gains, summary=summary)
+        return SubjectRow(name, group.what, group.step, group.role, members, of_parts, gains, summary=summary)
 
-    rows = [row(f"{examinees.base} (bare)", [base], None)]
-    for group in examinees.groups:
-        rows += [row(name, [answers[name]], group) for name in group.members]
+    rows = [row(f"{subjects.base} (bare)", [BARE], None)]
+    for group in subjects.groups:
+        rows += [row(name, [name], group) for name in group.members]
         if len(group.members) > 1:
-            where = f" of {group.what}" if len({each.what for each in examinees.groups}) > 1 else ""
-            of = [answers[name] for name in group.members]
-            rows.append(row(f"mean of {group.role}s{where}", of, group, list(group.members)))
-    return Report(examinees.base, how, tuple(found), tuple(rows), examinees.notes)
+            where = f" of {group.what}" if len({each.what for each in subjects.groups}) > 1 else ""
+            rows.append(row(f"mean of {group.role}s{where}", list(group.members), group))
+    return ExamReport(subjects.base, how, tuple(found), tuple(rows), subjects.notes)
 
 
-def _lines(row: Row, parts: Sequence[int]) -> list[tuple[str, list[str]]]:
-    """The lines of the table about an examinee; below a summary stands what it gains on the base."""
+def _lines(row: SubjectRow, parts: Sequence[int]) -> list[tuple[str, list[str]]]:
+    """The lines of the table about a subject; below a summary stands what it gains on the base."""
     figure = row.figures[0]
     shares = [figure.sampled, figure.greedy, figure.pass_at_k, *(row.figures[at].sampled for at in parts)]
     cells = [f"{100 * share:.1f}" for share in (*shares, figure.well_formed)]

@@ -1,4 +1,4 @@
-"""Benchmarks during a race: looked at, recorded, and without any influence on it."""
+"""Evaluations during a race: on benchmarks, recorded, and without any influence on it."""
 
 import pytest
 import torch
@@ -16,18 +16,18 @@ STEPS = 2
 
 
 @pytest.fixture(scope="module")
-def looked(tmp_path_factory, slices):
-    """A race that looks at two benchmarks after every step, and the same race without."""
-    folder = tmp_path_factory.mktemp("look")
+def evaluated(tmp_path_factory, slices):
+    """A race whose members are evaluated on two benchmarks after every step, and the same race without."""
+    folder = tmp_path_factory.mktemp("evaluated")
     torch.set_num_threads(1)
-    looks = {"every": 1, "suite": ["gsm8k", "mbpp_plus"], "items": 3, "prompts": "raw", "max_tokens": 8}
-    for name, evals in (("with", {**looks, "data": str(slices)}), ("without", {})):
+    both = {"every": 1, "suite": ["gsm8k", "mbpp_plus"], "items": 3, "prompts": "raw", "max_tokens": 8}
+    for name, evals in (("with", {**both, "data": str(slices)}), ("without", {})):
         race_to_the_end(folder / name, settings(changes={"run": {"steps": STEPS}, "evals": evals}))
     return folder
 
 
-def test_every_member_and_role_has_its_share_after_every_step_and_the_base_once(looked):
-    with Store.read(looked / "with") as store:
+def test_every_member_and_role_has_its_share_after_every_step_and_the_base_once(evaluated):
+    with Store.read(evaluated / "with") as store:
         found = [(each.step, each.subject, each.kind) for each in store.metrics("benchmark")]
         shares = {each.value for each in store.metrics("benchmark")}
     members = ["s0", "s1", "t0", "t1", "student", "teacher"]
@@ -38,29 +38,29 @@ def test_every_member_and_role_has_its_share_after_every_step_and_the_base_once(
     assert all(0 <= share <= 1 for share in shares)
 
 
-def test_a_race_that_begins_to_look_later_looks_at_the_base_too(tmp_path, slices):
-    looks = {"every": 1, "suite": ["gsm8k"], "items": 2, "prompts": "raw", "max_tokens": 8, "data": str(slices)}
-    for steps, evals in ((1, {}), (2, looks), (3, {**looks, "suite": ["gsm8k", "mmlu"]})):
+def test_a_race_that_begins_to_evaluate_later_evaluates_the_base_too(tmp_path, slices):
+    one = {"every": 1, "suite": ["gsm8k"], "items": 2, "prompts": "raw", "max_tokens": 8, "data": str(slices)}
+    for steps, evals in ((1, {}), (2, one), (3, {**one, "suite": ["gsm8k", "mmlu"]})):
         race_to_the_end(tmp_path / "run", settings(changes={"run": {"steps": steps}, "evals": evals}))
     with Store.read(tmp_path / "run") as store:
         found = [(each.step, each.kind) for each in store.metrics("benchmark", "base")]
     assert found == [(2, "gsm8k"), (3, "mmlu")]
 
 
-def test_looking_changes_nothing_of_the_race(looked):
+def test_evaluating_changes_nothing_of_the_race(evaluated):
     weights = []
     for name in ("with", "without"):
-        newest, _ = checkpoints.newest(looked / name / CHECKPOINTS)
+        newest, _ = checkpoints.newest(evaluated / name / CHECKPOINTS)
         assert newest is not None
         weights.append({path.name: path.read_bytes() for path in sorted(newest.rglob("*.safetensors"))})
     assert weights[0] and weights[0] == weights[1]
 
 
-def test_compare_shows_the_last_look_and_calls_both_one_race(looked, capsys):
-    assert main(["compare", str(looked / "with")]) == 0
+def test_compare_shows_the_last_evaluation_and_calls_both_one_race(evaluated, capsys):
+    assert main(["compare", str(evaluated / "with")]) == 0
     assert "slice of gsm8k, students, at the last look" in capsys.readouterr().out
-    # The same race with the same seed, although one was looked at.
-    assert main(["compare", str(looked / "with"), str(looked / "without")]) == 2
+    # The same race with the same seed, although members of one were evaluated.
+    assert main(["compare", str(evaluated / "with"), str(evaluated / "without")]) == 2
     assert "a second look at one race" in capsys.readouterr().err
 
 

@@ -10,19 +10,19 @@ FUNCTIONS = "functions"
 """The exam for bases that have none of their own: small functions in everyday Python, written for it."""
 
 
-def exam_file(asked: str) -> Path:
+def exam_file(name: str) -> Path:
     """The exam of this name: `functions`, or that of a base that comes with the package; or else the file."""
-    if asked == FUNCTIONS:
+    if name == FUNCTIONS:
         return Path(code.__file__).with_name("functions.jsonl")
-    if asked not in EMBEDDED:
-        path = Path(asked)
+    if name not in EMBEDDED:
+        path = Path(name)
         if not path.suffix and not path.exists():
             names = [FUNCTIONS, *(name for name, each in EMBEDDED.items() if each.exam.is_file())]
-            raise InputError(f"there is no exam {asked}, and no such file", f"use {', '.join(names)} or a .jsonl file")
+            raise InputError(f"there is no exam {name}, and no such file", f"use {', '.join(names)} or a .jsonl file")
         return path
-    if not EMBEDDED[asked].exam.is_file():
-        raise InputError(f"the base {asked} comes without an exam", "give a .jsonl file")
-    return EMBEDDED[asked].exam
+    if not EMBEDDED[name].exam.is_file():
+        raise InputError(f"the base {name} comes without an exam", "give a .jsonl file")
+    return EMBEDDED[name].exam
 
 
 def usual_exam(base: str) -> Path:

@@ -7,6 +7,7 @@ import json
 import math
 import re
 import shutil
+import sys
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
@@ -21,13 +22,16 @@ from hypothesis import strategies as st
 from loop.making import race_to_the_end, settings
 from rich.console import Console
 
+from redqueen.analysis.resampling import Interval, pass_at
+from redqueen.commands.exam import Exam as ExamCommand
 from redqueen.engine import LocalEngine, Sample, SampleRequest, Stop
 from redqueen.engine.pull import EMBEDDED, Embedded
 from redqueen.errors import InputError
-from redqueen.exam.exam import Answers, examine
-from redqueen.exam.figures import Figures, Interval, figures, gain, parts, pass_at, scores
-from redqueen.exam.named import exam_file, usual_exam
-from redqueen.exam.sitting import sit
+from redqueen.evals.benchmarks.exam import Exam
+from redqueen.evals.exam_files import exam_file, usual_exam
+from redqueen.evals.examination import examine
+from redqueen.evals.figures import Figures, Tally, figures, gain, parts, scores
+from redqueen.keys import key
 from redqueen.settings import Config, dump, load
 from redqueen.tasks.code import CodeTask
 from redqueen.tasks.library import ExamTask, read_exam, read_held_out, validated_exam
@@ -45,12 +49,6 @@ def one_thread() -> Iterator[None]:
     torch.set_num_threads(1)
     yield
     torch.set_num_threads(before)
-
-
-@pytest.fixture(scope="module")
-def verifier() -> Iterator[LocalVerifier]:
-    with LocalVerifier(workers=2) as pool:
-        yield pool
 
 
 def written(folder: Path, *rows: object, name: str = "exam.jsonl") -> Path:
@@ -78,8 +76,8 @@ def test_pass_at_k_needs_k_attempts():
         pass_at(5, 4, 1)
 
 
-FIRST = Answers(4, (4, 2, 0), (True, True, False), (4, 4, 1), (40, 20, 12))
-SECOND = Answers(4, (0, 0, 1), (False, True, True), (4, 4, 4), (8, 8, 8))
+FIRST = Tally(4, (4, 2, 0), (True, True, False), (4, 4, 1), (40, 20, 12))
+SECOND = Tally(4, (0, 0, 1), (False, True, True), (4, 4, 4), (8, 8, 8))
 
 
 def test_figures_are_the_means_over_tasks():
@@ -97,8 +95,8 @@ def test_the_score_of_several_is_their_mean_task_by_task():
     assert scores(FIRST, SECOND).tolist() == ((scores(FIRST) + scores(SECOND)) / 2).tolist()
 
 
-def answers(correct: Sequence[int], attempts: int = 8) -> Answers:
-    return Answers(
+def answers(correct: Sequence[int], attempts: int = 8) -> Tally:
+    return Tally(
         attempts,
         tuple(correct),
         tuple(2 * each > attempts for each in correct),
@@ -162,7 +160,7 @@ def test_an_exam_is_reported_whole_by_band_by_kind_and_by_both():
         return ExamTask(CodeTask(kind, ADD, (str(number),), (str(number + 1),)), band)
 
     exam = [task("code_o", "easy", 1), task("code_i", "easy", 1), task("code_o", "hard", 2), task("code_o", "hard", 3)]
-    assert [(part.band, part.kind, part.places) for part in parts(exam)] == [
+    assert [(part.band, part.kind, part.places) for part in parts(Exam(exam, Form.SHORT).items)] == [
         (None, None, (0, 1, 2, 3)),
         ("easy", None, (0, 1)),
         ("hard", None, (2, 3)),
@@ -251,7 +249,7 @@ class Scripted:
         self.prompts: list[str] = []
         self.base = self
 
-    def encode(self, messages: Sequence[dict[str, str]]) -> tuple[int, ...]:
+    def encode(self, messages: Sequence[dict[str, str]], prefill: str = "") -> tuple[int, ...]:
         self.prompts.append(messages[-1]["content"])
         return (len(self.prompts) - 1,)
 
@@ -267,9 +265,7 @@ class Scripted:
         return samples
 
 
-def examined(
-    verifier: LocalVerifier, say: Callable[[str | None, str, int], str]
-) -> tuple[dict[str, Answers], Scripted]:
+def examined(verifier: LocalVerifier, say: Callable[[str | None, str, int], str]) -> tuple[dict[str, Tally], Scripted]:
     exam = [
         ExamTask(CodeTask("code_o", ADD, ("1",), ("2",)), "easy"),
         ExamTask(CodeTask("code_i", DOUBLE, ("3",), ("6",)), "hard"),
@@ -295,12 +291,12 @@ def test_everybody_gets_what_its_own_attempts_are_worth(verifier):
 
     found, _ = examined(verifier, fenced)
     length = len("```output\n2\n```")
-    assert found["bare"] == Answers(3, (1, 0), (True, False), (2, 0), (3 * length + 4, 3 * (length + 9)))
-    assert found["ada"] == Answers(3, (3, 3), (False, True), (3, 3), (3 * length, 3 * (length - 1)))
+    assert found["bare"] == Tally(3, (1, 0), (True, False), (2, 0), (3 * length + 4, 3 * (length + 9)))
+    assert found["ada"] == Tally(3, (3, 3), (False, True), (3, 3), (3 * length, 3 * (length - 1)))
 
 
-def test_a_task_whose_own_truth_fails_while_it_is_sat_is_named(verifier, monkeypatch):
-    monkeypatch.setattr("test_exam.DOUBLE", "def f(n):\n    return -1")
+def test_a_task_whose_own_truth_fails_during_the_exam_is_named(verifier, monkeypatch):
+    monkeypatch.setattr(sys.modules[__name__], "DOUBLE", "def f(n):\n    return -1")
     with pytest.raises(InputError, match=r"\(def f\(n\):\.\.\.\) does not return its own output again"):
         examined(verifier, lambda member, prompt, attempt: "```input\n3\n```")
 
@@ -314,6 +310,9 @@ def test_random_numbers_come_from_task_and_attempt_alone(verifier):
     assert keys[None] == keys["m1"]
     assert len(set(keys[None])) == 8
     assert [temperature for _, temperature in keys[None]] == [0.7, 0.7, 0.7, 0.0] * 2
+    tasks = [CodeTask("code_o", ADD, ("1",), ("2",)), CodeTask("code_i", DOUBLE, ("3",), ("6",))]
+    # Exams of earlier versions come out the same.
+    assert [number for number, _ in keys[None]] == [key("exam", task.id, at) for task in tasks for at in range(4)]
 
 
 # The command
@@ -394,7 +393,7 @@ def test_bands_that_are_asked_for_get_what_they_get_in_the_whole_exam(redqueen, 
         assert by_name(low)[name]["parts"][0] == of_low | {"band": None}
 
 
-def test_steps_adapters_and_bases_sit_one_exam_and_get_what_they_get_alone(redqueen, run, exam, place):
+def test_steps_adapters_and_bases_share_one_exam_and_get_what_they_get_alone(redqueen, run, exam, place):
     assert redqueen("export", run, "--member", "s1", "--to", place / "s1")[0] == 0
     asked = ("--tasks", exam, "--attempts", 2, "--json", *HERE)
     status, out, _ = redqueen("exam", "chains", f"{run}:1", place / "s1", run, "--role", "all", *asked)
@@ -469,7 +468,8 @@ def test_whatever_has_no_exam_of_its_own_is_asked_about_functions(redqueen, tmp_
 
 
 def test_a_narrow_terminal_keeps_names_and_intervals_and_says_what_it_leaves_out(run, exam):
-    found = sit([str(run)], str(exam), [], "students", 2, 2, load("demo", [("engine.device", "cpu")]))
+    asked = ExamCommand(what=(str(run),), tasks=str(exam), settings=load("demo", [("engine.device", "cpu")]))
+    found = asked.evaluate(attempts=2, k=2)
     out = io.StringIO()
     found.render(Console(file=out, force_terminal=True, width=64, color_system=None))
     text = out.getvalue()

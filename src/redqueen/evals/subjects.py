@@ -1,4 +1,4 @@
-"""Who sits an exam: from what the user names (runs, PEFT folders, a base) to adapters of one base.
+"""Who is evaluated: from what the user names (runs, members, PEFT folders, a base) to adapters of one base.
 
 A run's adapters are read from its checkpoint one by one, without their optimisers, which may be larger than the base.
 """
@@ -14,7 +14,7 @@ from redqueen.analysis import export
 from redqueen.analysis.distance import difference
 from redqueen.engine import peft
 from redqueen.engine.base import config as base_config
-from redqueen.engine.protocol import MemberState
+from redqueen.engine.protocol import MemberId, MemberState
 from redqueen.engine.pull import EMBEDDED, KNOWN
 from redqueen.errors import InputError
 from redqueen.population.members import SOLO, Role
@@ -23,12 +23,15 @@ from redqueen.runs import checkpoints
 from redqueen.runs.run import CONFIG
 from redqueen.runs.store import RECORDS
 from redqueen.settings import Config, load
-from redqueen.settings.toml import shown
 
 if TYPE_CHECKING:
     from redqueen.engine.local import LocalEngine
+    from redqueen.settings.models import EngineConfig
 
-Asked = Literal["students", "teachers", "all"]
+Roles = Literal["students", "teachers", "all"]
+"""Whom of a run."""
+BARE = ""
+"""The bare base among the subjects: no member has this name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,32 +45,36 @@ class Group:
     role: Role | None
     """None for an adapter that has both, or none that we know of."""
     members: Mapping[str, MemberState]
-    """By names that no two of an exam share."""
+    """By names that no two of an evaluation share."""
 
 
 @dataclass(frozen=True, slots=True)
-class Examinees:
-    """Everybody."""
+class Subjects:
+    """Everybody who is evaluated."""
 
     base: str
     """Of all of them."""
     groups: tuple[Group, ...]
-    settings: Mapping[str, Config]
-    """The runs', by what the user named them."""
+    runs: Mapping[str, Config]
+    """The runs' settings, by what the user named them."""
     notes: tuple[str, ...]
 
     @property
     def members(self) -> dict[str, MemberState]:
         return {name: state for group in self.groups for name, state in group.members.items()}
 
+    @property
+    def in_engine(self) -> dict[str, MemberId | None]:
+        """As the engine knows them: the bare base first, then every member under its own name."""
+        return {BARE: None} | {name: name for name in self.members}
 
-def find(whats: Sequence[str], asked: Asked, options: Config) -> Examinees:
-    """Everybody that these runs (`RUN`, `RUN:STEP`), PEFT folders and bases have; they must share one base, which the
-    options may name for PEFT folders that call it otherwise."""
-    given = options.engine.base if "base" in options.engine.model_fields_set else None
+
+def find_subjects(whats: Sequence[str], roles: Roles, base_name: str | None = None) -> Subjects:
+    """Everybody that these runs (`RUN`, `RUN:STEP`, `RUN/ID`), PEFT folders and bases have; they must share one base.
+    `base_name` is for PEFT folders that call it otherwise."""
     bases: dict[str, str] = {}
     groups: list[Group] = []
-    settings: dict[str, Config] = {}
+    runs: dict[str, Config] = {}
     notes: list[str] = []
     for what in whats:
         if what in bases:
@@ -75,18 +82,18 @@ def find(whats: Sequence[str], asked: Asked, options: Config) -> Examinees:
         prefix = f"{what}/" if len(whats) > 1 else ""
         run, step, member = _run(what)
         if run is not None:
-            settings[what] = load(str(run / CONFIG))
+            runs[what] = load(str(run / CONFIG))
             checkpoint, told = export.find(run, step)
             notes += told
             if member is None:
-                groups += _of_run(what, prefix, checkpoint, settings[what], asked)
+                groups += _of_run(what, prefix, checkpoint, runs[what], roles)
             else:
                 state = peft.load(export.member_folder(checkpoint, member))
                 groups.append(Group(what, export.step_of(checkpoint), None, {what: state}))
-            named = settings[what].engine.base
+            named = runs[what].engine.base
         elif (Path(what) / peft.CONFIG).is_file():
             groups.append(Group(what, None, None, {what: peft.load(what)}))
-            named = given or json.loads((Path(what) / peft.CONFIG).read_text()).get("base_model_name_or_path")
+            named = base_name or json.loads((Path(what) / peft.CONFIG).read_text()).get("base_model_name_or_path")
             if not isinstance(named, str) or not named:
                 raise InputError(f"the adapter in {what} does not say what base it is for", "say it with --engine.base")
         else:
@@ -99,9 +106,9 @@ def find(whats: Sequence[str], asked: Asked, options: Config) -> Examinees:
             raise InputError(
                 f"{first} is of the base {base}, {what} of {other}", "examine them apart: one base at a time"
             )
-    found = Examinees(base, tuple(groups), settings, tuple(notes))
-    _fit(found.members)
-    return found
+    subjects = Subjects(base, tuple(groups), runs, tuple(notes))
+    _fit(subjects.members)
+    return subjects
 
 
 def _base(what: str) -> None:
@@ -127,14 +134,14 @@ def _run(what: str) -> tuple[Path | None, int | None, str | None]:
     return None, None, None
 
 
-def _of_run(what: str, prefix: str, checkpoint: Path, settings: Config, asked: Asked) -> list[Group]:
+def _of_run(what: str, prefix: str, checkpoint: Path, settings: Config, roles: Roles) -> list[Group]:
     wanted: dict[Role | None, list[str]] = {}
     if settings.population.single:
         wanted[None] = [SOLO]
     else:
         living = checkpoints.population(checkpoint)
         for role in (Role.STUDENT, Role.TEACHER):
-            if asked in ("all", f"{role}s"):
+            if roles in ("all", f"{role}s"):
                 wanted[role] = [member.id for member in living.of(role)]
     folder, step = checkpoint / checkpoints.MEMBERS, export.step_of(checkpoint)
     return [
@@ -163,33 +170,18 @@ def _fit(members: Mapping[str, MemberState]) -> None:
 
 
 @contextmanager
-def seated(examinees: Examinees, settings: Config) -> Iterator["LocalEngine"]:
-    """An engine with everybody's adapters, computing as the runs did unless the options say otherwise."""
-    runs = examinees.settings
-    fitting: dict[str, Any] = {
-        "base": examinees.base,
-        "dtype": agreed("engine", "dtype", settings, runs, settings.engine.dtype),
-    }
-    if examinees.members:
-        state = next(iter(examinees.members.values()))
+def open_subjects(subjects: Subjects, settings: "EngineConfig") -> Iterator["LocalEngine"]:
+    """An engine with everybody's adapters."""
+    fitting: dict[str, Any] = {"base": subjects.base}
+    if subjects.members:
+        state = next(iter(subjects.members.values()))
         fitting |= {"rank": state.rank, "alpha": state.alpha, "target_modules": tuple(state.factors)}
-    with open_engine(settings.engine.model_copy(update=fitting), list(examinees.members)) as engine:
-        for name, state in examinees.members.items():
+    with open_engine(settings.model_copy(update=fitting), list(subjects.members)) as engine:
+        for name, state in subjects.members.items():
             engine.write(name, state)
         yield engine
 
 
-def agreed(section: str, name: str, given: Config, runs: Mapping[str, Config], otherwise: Any) -> Any:
-    """What the options say; or what the runs say, which must agree; or what there is otherwise."""
-    mine = getattr(given, section)
-    if name in mine.model_fields_set:
-        return getattr(mine, name)
-    theirs = {what: getattr(getattr(settings, section), name) for what, settings in runs.items()}
-    for what, value in theirs.items():
-        first, other = next(iter(theirs.items()))
-        if value != other:
-            raise InputError(
-                f"{first} has {section}.{name} = {shown(other)}, and {what} has {shown(value)}",
-                f"say what the exam shall have with --{section}.{name.replace('_', '-')}",
-            )
-    return next(iter(theirs.values()), otherwise)
+def computed_on(engine: "LocalEngine") -> dict[str, str]:
+    """What figures depend on in their last bits."""
+    return {"device": engine.device.type, "dtype": str(engine.dtype).removeprefix("torch.")}
