@@ -17,8 +17,9 @@ from pretrain import Document, make_tokenizer, propose, solve, train
 
 from redqueen.cli import main
 from redqueen.config import load as load_settings
-from redqueen.engine import LocalEngine, load
-from redqueen.engine.pull import EMBEDDED
+from redqueen.engine.base import load
+from redqueen.engine.known import EMBEDDED
+from redqueen.engine.local import LocalEngine
 from redqueen.tasks.code import CodeTask
 from redqueen.tasks.library import read_seeds
 from redqueen.tasks.protocol import Attempt, Rejection

@@ -22,8 +22,9 @@ from loop.making import race_to_the_end, settings
 from rich.console import Console
 
 from redqueen.config import dump, load
-from redqueen.engine import LocalEngine, Sample, SampleRequest, Stop
-from redqueen.engine.pull import EMBEDDED, Embedded
+from redqueen.engine.known import EMBEDDED, Embedded
+from redqueen.engine.local import LocalEngine
+from redqueen.engine.protocol import Sample, SampleRequest, Stop
 from redqueen.errors import InputError
 from redqueen.exam.exam import Answers, examine
 from redqueen.exam.figures import Figures, Interval, figures, gain, parts, pass_at, scores

@@ -37,7 +37,8 @@ from transformers import (
 from redqueen.cli import main
 from redqueen.engine import pull as pulling
 from redqueen.engine.base import Base, load
-from redqueen.engine.pull import KNOWN, Known, pull
+from redqueen.engine.known import KNOWN, Known
+from redqueen.engine.pull import pull
 from redqueen.engine.shapes import SHAPES, random_base
 from redqueen.errors import InputError
 
@@ -656,7 +657,7 @@ PULL = """
 import json, sys
 from redqueen.cli import main
 from redqueen.engine import pull
-from redqueen.engine.pull import KNOWN, Known
+from redqueen.engine.known import KNOWN, Known
 pull.TIMEOUT_S = 600  # the server stalls until it is told to go on
 known = Known(**json.loads(sys.argv[1]))
 KNOWN[known.name] = known

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any, Literal
 from redqueen.config import load, open_engine
 from redqueen.engine import peft
 from redqueen.engine.base import config as base_config
+from redqueen.engine.known import EMBEDDED, KNOWN
 from redqueen.engine.protocol import MemberState
-from redqueen.engine.pull import EMBEDDED, KNOWN
 from redqueen.errors import InputError
 from redqueen.measure.distance import difference
 from redqueen.phases.race import SOLO

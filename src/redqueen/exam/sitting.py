@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from redqueen.config import open_verifier
-from redqueen.engine.pull import EMBEDDED
+from redqueen.engine.known import EMBEDDED
 from redqueen.errors import InputError
 from redqueen.exam.exam import examine
 from redqueen.exam.examinees import Asked, agreed, find, seated

@@ -11,8 +11,8 @@ from redqueen.config import load as load_settings
 from redqueen.engine import peft
 from redqueen.engine.base import config as base_config
 from redqueen.engine.base import load as load_base
+from redqueen.engine.known import EMBEDDED, KNOWN
 from redqueen.engine.protocol import MemberState
-from redqueen.engine.pull import EMBEDDED, KNOWN
 from redqueen.errors import InputError, RunError, UserError
 from redqueen.phases.race import SOLO
 from redqueen.population.members import Role

@@ -17,9 +17,9 @@ import torch
 from redqueen import __version__
 from redqueen.config import dump, load, open_engine, open_verifier
 from redqueen.engine.base import Base
+from redqueen.engine.known import EMBEDDED
 from redqueen.engine.local import LocalEngine
 from redqueen.engine.protocol import Engine, MemberId
-from redqueen.engine.pull import EMBEDDED
 from redqueen.errors import ConfigError, InputError, RunError
 from redqueen.evals.asking import Slices, encoder, positions
 from redqueen.evals.benchmarks import chosen
