@@ -31,9 +31,10 @@ from transformers import (
     Qwen3ForCausalLM,
 )
 
+from redqueen.engine.adaptable import adaptable
 from redqueen.engine.bank import Bank
 from redqueen.engine.base import Base
-from redqueen.engine.body import GeneralBody, adaptable
+from redqueen.engine.general import GeneralBody
 from redqueen.engine.local import LocalEngine
 from redqueen.engine.peft import save
 from redqueen.engine.protocol import MemberState, Recipe, Sample, SampleRequest, Score, ScoreRequest, Trajectory

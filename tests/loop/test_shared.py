@@ -6,7 +6,7 @@ import torch
 
 from loop.making import at_the_start, clock, settings
 from redqueen.config import open_engine
-from redqueen.engine.corner import Corner
+from redqueen.engine.namespaced import NamespacedEngine
 from redqueen.evolution import variation
 from redqueen.loop import one_step
 from redqueen.phases.journal import Forgetful
@@ -36,10 +36,10 @@ def test_two_races_on_one_engine_are_what_each_is_alone(verifier):
             alone[seed] = asyncio.run(two_steps(race, verifier))
             weights |= {f"race{seed}-{id}": own for id, own in factors(engine).items()}
 
-    names = [Corner(None, f"race{seed}-").name(id) for seed in SEEDS for id in adapters(of[seed])]  # type: ignore
+    names = [NamespacedEngine(None, f"race{seed}-").name(id) for seed in SEEDS for id in adapters(of[seed])]  # type: ignore
     with open_engine(of[1].engine, names) as engine:
         operators = variation.resolve(of[1].evolution.operators)
-        corners = {seed: Corner(engine, f"race{seed}-") for seed in SEEDS}
+        corners = {seed: NamespacedEngine(engine, f"race{seed}-") for seed in SEEDS}
         races = [
             open_race(of[seed], corners[seed], engine.base, verifier, open_guards(of[seed])[0], operators, Forgetful())
             for seed in SEEDS

@@ -24,8 +24,8 @@ from study.sitting import BARE, Answered, Examinee, Sitting
 
 from redqueen.config import open_engine, open_verifier
 from redqueen.engine.bank import Bank
-from redqueen.engine.corner import Corner
 from redqueen.engine.local import LocalEngine
+from redqueen.engine.namespaced import NamespacedEngine
 from redqueen.engine.protocol import MemberId, MemberState
 from redqueen.errors import InputError, UserError
 from redqueen.loop import run_race
@@ -55,7 +55,7 @@ class Entry:
         return self.folder.name
 
 
-class Own(Corner):
+class Own(NamespacedEngine):
     """A race's part of the engine, whose fresh members have the A factors of the race's own seed, as alone."""
 
     def __init__(self, engine: LocalEngine, name: str, fresh: MemberState) -> None:

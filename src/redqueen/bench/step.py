@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 from redqueen.bench import workload
 from redqueen.config import open_engine, open_verifier
-from redqueen.engine.corner import Corner
 from redqueen.engine.local import LocalEngine
+from redqueen.engine.namespaced import NamespacedEngine
 from redqueen.errors import InputError
 from redqueen.evolution import variation
 from redqueen.loop import Clock, one_step
@@ -106,7 +106,9 @@ def measure(settings: Config, names: Sequence[str], steps: int, warmup: int) -> 
         open_engine(settings.engine, members, settings.run.seed) as engine,
     ):
         races = {
-            name: open_race(arm, Corner(engine, f"{name}/"), engine.base, verifier, guards, operators, Forgetful())
+            name: open_race(
+                arm, NamespacedEngine(engine, f"{name}/"), engine.base, verifier, guards, operators, Forgetful()
+            )
             for name, arm in of_arm.items()
         }
         taken = asyncio.run(_in_turn(races, verifier, steps, warmup))

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from redqueen.engine.protocol import MemberId, MemberState, OptimiserState, master_dtype
+from redqueen.engine.protocol import MemberId, MemberState, OptimiserState
 from redqueen.errors import InputError
 
 ALIGN = 64
@@ -260,3 +260,8 @@ def _places(group: Group, rank: int) -> list[tuple[Linear, int, int]]:
 
 def aligned(at: int) -> int:
     return -(-at // ALIGN) * ALIGN
+
+
+def master_dtype(compute: torch.dtype) -> torch.dtype:
+    """What weights and optimiser states are kept in: float32, because bfloat16 swallows small steps."""
+    return torch.float64 if compute == torch.float64 else torch.float32

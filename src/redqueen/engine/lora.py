@@ -1,8 +1,7 @@
 """A linear layer of the base with every row's own adapter on top, for sampling and for training.
 
-Rows come in blocks of one member each: a sequence in training, several sequences' newest tokens in sampling. A block's
-factors are looked up by its member, so one batched product serves all members, and a block's gradient is added to its
-member's row alone.
+A block's factors are looked up by its member, so one batched product serves all members, and a block's gradient is
+added to its member's row alone.
 """
 
 from dataclasses import dataclass, field
@@ -13,67 +12,14 @@ from torch import Tensor
 
 from redqueen.engine import ops
 from redqueen.engine.bank import BARE, Bank, Group
-
-
-@dataclass(slots=True)
-class Gradients:
-    """One row for each member that is being trained, in the layout of the bank."""
-
-    sum_T_D: Tensor
-    trained_T: Tensor
-    """The bank's rows of the members in training."""
-    isolate: bool = False
-    """Keep what is not finite to its own member. The sum over blocks multiplies other members' blocks by zero, which
-    is no help against NaN; looking for it in every layer would cost every update what few need."""
-
-
-TILE = 16
-"""Rows of one member that the kernels compute together: the least that the matrix units take."""
+from redqueen.engine.routing import Gradients, Routing
 
 ALONE = 3 << 17
 """Multiplications that BLAS does on one thread. For a few more it wakes the others, which takes many times as long as
 the product where another process has their cores."""
 
 
-@dataclass(slots=True)
-class Tiles:
-    """Rows in the order of their members, cut into tiles of one member each: where a member's rows do not fill whole
-    tiles, the last one is short."""
-
-    start_K: Tensor
-    count_K: Tensor
-    gather_K_S: Tensor | None = None
-    """For plain torch, which wants tiles of one size: the rows of each tile, any row where it is short. None where
-    all are full."""
-    back_N: Tensor | None = None
-    """The place of each row among the tiles."""
-
-
-@dataclass(slots=True)
-class Routing:
-    """Which member each block of rows belongs to."""
-
-    member_K: Tensor
-    """The bank's row of each block."""
-    tiles: Tiles | None = None
-    """What the blocks are; without them all rows in equal parts, as whole sequences are."""
-    spans: tuple[tuple[int, int], ...] | None = None
-    """For plain torch on a CPU, instead of tiles: the bank's row of each run of rows, and how many rows it has. Where
-    runs are long, a product for each takes less time than filling tiles up."""
-    key: tuple[int, ...] | None = None
-    """`member_K` as plain numbers, where they are known: factors that were looked up for the same ones serve again."""
-    gradients: Gradients | None = None
-    """Where a backward pass leaves the members' gradients."""
-    belongs_T_K: Tensor | None = None
-    """1 where a block is a trained member's: the product with it adds blocks up by member, in a fixed order."""
-
-    @classmethod
-    def training(cls, member_K: Tensor, gradients: Gradients) -> "Routing":
-        belongs_T_K = (gradients.trained_T.unsqueeze(1) == member_K.unsqueeze(0)).to(gradients.sum_T_D.dtype)
-        return cls(member_K, gradients=gradients, belongs_T_K=belongs_T_K)
-
-
-@dataclass(slots=True)
+@dataclass(slots=True, kw_only=True)
 class Layer:
     """One linear layer of the base, or several that read the same input, their weights stacked."""
 
