@@ -173,6 +173,12 @@ def general(opened: LocalEngine, architecture: str) -> tuple[GeneralBody, Bank]:
     return GeneralBody(copy, bank), bank
 
 
+def spelt(base: Base, tokens: tuple[int, ...]) -> str:
+    """The text of tokens, control tokens included."""
+    assert base.tokenizer is not None
+    return base.tokenizer.decode(list(tokens), clean_up_tokenization_spaces=False)
+
+
 def tokens(random: Random, count: int, vocabulary: int = VOCABULARY) -> tuple[int, ...]:
     return tuple(random.randrange(vocabulary) for _ in range(count))
 

@@ -34,23 +34,23 @@ def adaptable(model: PreTrainedModel, target_modules: Sequence[str] | None) -> l
             "use a base without it",
         )
     head = model.get_output_embeddings()
-    found, other = [], []
+    linears, other = [], []
     for name, module in model.named_modules():
         weight = getattr(module, "weight", None)
         if module is head or isinstance(module, nn.Embedding) or not isinstance(weight, Tensor) or weight.ndim < 2:
             continue
-        (found if type(module) is nn.Linear else other).append((name, module))
+        (linears if type(module) is nn.Linear else other).append((name, module))
     if target_modules is not None:
-        chosen = [(name, module) for name, module in found if _matches(name, target_modules)]
+        chosen = [(name, module) for name, module in linears if _matches(name, target_modules)]
         odd = [name for name, _ in other if _matches(name, target_modules)]
-        missing = [t for t in target_modules if not any(_matches(name, [t]) for name, _ in [*found, *other])]
+        missing = [t for t in target_modules if not any(_matches(name, [t]) for name, _ in [*linears, *other])]
         if missing:
-            names = sorted({name.rpartition(".")[2] for name, _ in found})
+            names = sorted({name.rpartition(".")[2] for name, _ in linears})
             raise InputError(
                 f"no module of the base is called {missing[0]}", f"its linear layers are {', '.join(names)}"
             )
     else:
-        chosen, odd = found, [name for name, _ in other]
+        chosen, odd = linears, [name for name, _ in other]
     if odd or not chosen:
         kind = type(model.get_submodule(odd[0])).__name__ if odd else "no"
         raise InputError(
@@ -77,13 +77,13 @@ def llama_family(model: PreTrainedModel) -> str | None:
     return None
 
 
-def groups(model: PreTrainedModel, linears: Sequence[Linear]) -> list[list[Linear]]:
-    """The adapted linears in the groups that the body computes at once."""
+def fused_groups(model: PreTrainedModel, linears: Sequence[Linear]) -> list[list[Linear]]:
+    """The adapted linears, grouped as the body computes them: those that read the same input at once."""
     if llama_family(model) is not None:
         return [[linear] for linear in linears]
-    found: dict[str, list[Linear]] = {}
+    groups: dict[str, list[Linear]] = {}
     for linear in linears:
         prefix, _, last = linear.name.rpartition(".")
         together = {"q_proj": "qkv", "k_proj": "qkv", "v_proj": "qkv", "gate_proj": "gate_up", "up_proj": "gate_up"}
-        found.setdefault(f"{prefix}.{together.get(last, last)}", []).append(linear)
-    return list(found.values())
+        groups.setdefault(f"{prefix}.{together.get(last, last)}", []).append(linear)
+    return list(groups.values())

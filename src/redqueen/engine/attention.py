@@ -58,7 +58,7 @@ class Branches:
     """Prompt and completion of each sequence among all tokens of the batch, S * T of them."""
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, kw_only=True)
 class Shared(Whole):
     """Rows of one prompt and several completions that go on from it: each sees the prompt and itself.
 
@@ -110,7 +110,8 @@ class Shared(Whole):
             at += len(query_X)
             branches.append(Branches(*(torch.from_numpy(x).to(device) for x in (position_S_C, query_X, key_X))))
         position_N = torch.from_numpy(position_B_T.reshape(-1)).to(device)
-        return cls(batch, position_N, longest, branches, torch.from_numpy(back_N).to(device))
+        back_N = torch.from_numpy(back_N).to(device)
+        return cls(batch, position_N, prompt=longest, branches=branches, back_N=back_N)
 
     def attend(
         self, layer: int, q_B_T_H_D: Tensor, k_B_T_G_D: Tensor, v_B_T_G_D: Tensor, scale: float, window: int
@@ -141,7 +142,7 @@ class Shared(Whole):
         return self._masks[window]
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, kw_only=True)
 class Prefill(Whole):
     """Prompts that enter the cache, each once for every sequence that goes on from it."""
 

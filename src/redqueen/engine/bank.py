@@ -250,12 +250,12 @@ class Bank:
 
 
 def _places(group: Group, rank: int) -> list[tuple[Linear, int, int]]:
-    found, a_at, b_at = [], group.a_at, group.b_at
+    places, a_at, b_at = [], group.a_at, group.b_at
     for linear in group.linears:
-        found.append((linear, a_at, b_at))
+        places.append((linear, a_at, b_at))
         a_at += rank * linear.inputs
         b_at += rank * linear.outputs
-    return found
+    return places
 
 
 def aligned(at: int) -> int:

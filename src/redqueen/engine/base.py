@@ -9,8 +9,8 @@ from jinja2 import TemplateError
 from transformers import PreTrainedConfig, PreTrainedModel, PreTrainedTokenizerBase
 
 from redqueen.engine import weights
+from redqueen.engine.control_tokens import take_out
 from redqueen.engine.locate import find
-from redqueen.engine.marks import take_out
 from redqueen.engine.messages import one_line
 from redqueen.engine.pretrained import quiet, read_config, read_model, read_tokenizer
 from redqueen.errors import InputError
@@ -36,7 +36,7 @@ class Base:
         if isinstance(messages, str):
             [text], taken_out = take_out(tokenizer, [messages])
             return taken_out.encode(text, add_special_tokens=True)
-        [*contents, prefill], taken_out = take_out(tokenizer, [*(each["content"] for each in messages), prefill])
+        [*contents, prefill], taken_out = take_out(tokenizer, [*(message["content"] for message in messages), prefill])
         if not tokenizer.chat_template:
             # White space at the end would be cut apart from the word that it begins: as no training text is.
             return taken_out.encode("\n\n".join(contents).rstrip(), add_special_tokens=True)
@@ -48,11 +48,9 @@ class Base:
             raise InputError(what, "write them as one user message, or use another base") from None
         return taken_out.encode(rendered + prefill, add_special_tokens=False)
 
-    def decode(self, tokens: Sequence[int], *, special: bool = False) -> str:
-        """The text of these tokens; special ones are left out unless they are asked for."""
-        text = self._tokenizer().decode(
-            list(tokens), skip_special_tokens=not special, clean_up_tokenization_spaces=False
-        )
+    def decode(self, tokens: Sequence[int]) -> str:
+        """The text of these tokens, without special ones."""
+        text = self._tokenizer().decode(list(tokens), skip_special_tokens=True, clean_up_tokenization_spaces=False)
         assert isinstance(text, str)
         return text
 

@@ -28,7 +28,7 @@ def converted_folder(name: str, *identity: object) -> Path:
 
 
 @contextlib.contextmanager
-def alone(folder: Path) -> Iterator[None]:
+def locked(folder: Path) -> Iterator[None]:
     """Be the only process that makes `folder`. The lock ends with the process, however that ends."""
     folder.parent.mkdir(parents=True, exist_ok=True)
     with folder.with_name(f"{folder.name}.lock").open("w") as file:

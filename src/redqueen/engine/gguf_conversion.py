@@ -15,7 +15,7 @@ from safetensors import SafetensorError
 from tokenizers import pre_tokenizers
 from transformers import AutoTokenizer, GgufConfig, PreTrainedModel, PreTrainedTokenizerBase
 
-from redqueen.engine.disk_cache import alone, converted_folder, writing
+from redqueen.engine.disk_cache import converted_folder, locked, writing
 from redqueen.engine.known import ways
 from redqueen.engine.messages import one_line, say
 from redqueen.engine.pretrained import LOADING_ERRORS, quiet, read_model
@@ -38,14 +38,14 @@ def converted(path: Path) -> Path:
     # Not a checksum of the whole file: that would take longer than loading the model.
     folder = converted_folder(file.stem, str(file), stat.st_size, stat.st_mtime_ns)
     if not folder.is_dir():
-        with writing(folder.parent), alone(folder):
+        with writing(folder.parent), locked(folder):
             if not folder.is_dir():
                 convert(file, folder)
     return folder
 
 
 def convert(path: Path, folder: Path) -> None:
-    """Make `folder` from a .gguf file, whole or not at all. Call it with `folder` to yourself (`alone`)."""
+    """Make `folder` from a .gguf file, whole or not at all. Call it with `folder` to yourself (`locked`)."""
     say(f"converting {path.name}, once (a minute, longer for a large model)")
     aside = folder.with_name(f"{folder.name}.aside")
     shutil.rmtree(aside, ignore_errors=True)  # of a conversion that was killed
@@ -71,13 +71,13 @@ def _read_gguf(path: Path) -> tuple[PreTrainedModel, PreTrainedTokenizerBase | N
     except (OSError, ValueError, IndexError, KeyError, TypeError, OverflowError) as error:
         raise InputError(f"{path.name} is no whole GGUF file: {one_line(error)}", "get it anew") from None
     facts = {name: reader.fields[name].contents() for name in reader.fields if name.startswith(_TOKENIZER_FACTS)}
-    with tempfile.TemporaryDirectory() as alone_there:
+    with tempfile.TemporaryDirectory() as scratch:
         # Files beside it, of some other model, would be read along with it.
-        (Path(alone_there) / path.name).symlink_to(path)
+        (Path(scratch) / path.name).symlink_to(path)
         with contextlib.redirect_stderr(io.StringIO()):  # a bar that `quiet` cannot turn off
             model = read_model(
                 path.name,
-                Path(alone_there),
+                Path(scratch),
                 gguf_file=path.name,
                 quantization_config=GgufConfig(dequantize=True),
                 dtype=_stored_dtype(reader),
@@ -86,7 +86,7 @@ def _read_gguf(path: Path) -> tuple[PreTrainedModel, PreTrainedTokenizerBase | N
         if "tokenizer.ggml.model" not in facts:
             return model, None
         try:
-            tokenizer = AutoTokenizer.from_pretrained(alone_there, gguf_file=path.name, local_files_only=True)
+            tokenizer = AutoTokenizer.from_pretrained(scratch, gguf_file=path.name, local_files_only=True)
         except LOADING_ERRORS as error:
             what = f"the tokenizer in {path.name} cannot be read: {one_line(error)}"
             raise InputError(what, "give the model as a folder") from None

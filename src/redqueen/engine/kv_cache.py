@@ -20,8 +20,7 @@ class KVCache:
     def __init__(
         self, *, tokens: int, layers: int, kv_heads: int, dim: int, device: torch.device, dtype: torch.dtype
     ) -> None:
-        self.kv_heads, self.dim, self.layers = kv_heads, dim, layers
-        self.tokens = tokens
+        self.tokens, self.kv_heads, self.dim = tokens, kv_heads, dim
         shape = (layers, (SCRATCH + tokens) * kv_heads, dim)
         # Zeros, not whatever memory held: a masked-out NaN would still be one after the product with zero.
         self.k = torch.zeros(shape, device=device, dtype=dtype)

@@ -9,7 +9,7 @@ from contextlib import AbstractContextManager
 from typing import Any
 
 from redqueen.engine import memory
-from redqueen.engine.adaptable import adaptable, groups, llama_family
+from redqueen.engine.adaptable import adaptable, fused_groups, llama_family
 from redqueen.engine.bank import Bank
 from redqueen.engine.base import Base
 from redqueen.engine.body import Body
@@ -90,7 +90,7 @@ class LocalEngine:
                 "use fewer members, a lower rank or a smaller base (`redqueen doctor --base` says what fits)",
             )
         self.bank = Bank(
-            groups(model, linears), rank=rank, alpha=2.0 * rank if alpha is None else alpha, members=members,
+            fused_groups(model, linears), rank=rank, alpha=2.0 * rank if alpha is None else alpha, members=members,
             device=self.device, dtype=self.dtype, seed=seed,
         )  # fmt: skip
         self.body: Body = LlamaBody(model, self.bank) if fast else GeneralBody(model, self.bank)

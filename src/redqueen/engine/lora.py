@@ -14,7 +14,7 @@ from redqueen.engine import ops
 from redqueen.engine.bank import BARE, Bank, Group
 from redqueen.engine.routing import Gradients, Routing
 
-ALONE = 3 << 17
+SINGLE_THREAD = 3 << 17
 """Multiplications that BLAS does on one thread. For a few more it wakes the others, which takes many times as long as
 the product where another process has their cores."""
 
@@ -130,9 +130,9 @@ class Layer:
 
     def parts(self, y_K_S_O: Tensor, u_K_S_L: Tensor, b_K_O_R: Tensor) -> list[tuple[Tensor, Tensor, Tensor]]:
         """Outputs, lanes and B factors of each linear of the group, as views."""
-        rank, b_at, found = self.bank.rank, 0, []
+        rank, b_at, views = self.bank.rank, 0, []
         for index, (y_at, size) in enumerate(self.places):
-            found.append(
+            views.append(
                 (
                     y_K_S_O[..., y_at : y_at + size],
                     u_K_S_L[..., index * rank : (index + 1) * rank],
@@ -140,7 +140,7 @@ class Layer:
                 )
             )
             b_at += size
-        return found
+        return views
 
 
 class _Adapted(torch.autograd.Function):
@@ -197,8 +197,8 @@ def _bmm(left_K_S_X: Tensor, right_K_X_Y: Tensor) -> Tensor:
         return torch.bmm(left_K_S_X, right_K_X_Y)
     right_K_X_Y = right_K_X_Y.contiguous()
     pieces = left_K_S_X.split(_piece(right_K_X_Y[0].numel()) or left_K_S_X.shape[1], 1)
-    found = [torch.bmm(piece, right_K_X_Y) for piece in pieces]
-    return found[0] if len(found) == 1 else torch.cat(found, 1)
+    products = [torch.bmm(piece, right_K_X_Y) for piece in pieces]
+    return products[0] if len(products) == 1 else torch.cat(products, 1)
 
 
 def _product(left_K_X_S: Tensor, right_K_S_Y: Tensor, gradients: Gradients) -> Tensor:
@@ -210,14 +210,14 @@ def _product(left_K_X_S: Tensor, right_K_S_Y: Tensor, gradients: Gradients) -> T
         return torch.bmm(left_K_X_S, right_K_S_Y, out_dtype=exact)
     size = _piece(left_K_X_S.shape[1] * right_K_S_Y.shape[2]) or left_K_X_S.shape[2]
     pieces = zip(left_K_X_S.to(exact).split(size, 2), right_K_S_Y.to(exact).split(size, 1), strict=True)
-    found = [torch.bmm(left, right) for left, right in pieces]
-    for more in found[1:]:
-        found[0] += more
-    return found[0]
+    total, *products = [torch.bmm(left, right) for left, right in pieces]
+    for product in products:
+        total += product
+    return total
 
 
-def _piece(each: int) -> int | None:
-    """How many tokens a product on a CPU takes at once, where each is `each` multiplications; None is all of them. No
-    matter how many there are, so that the neighbours' lengths do not change how a member's are added up."""
-    size = ALONE // each // 16 * 16
+def _piece(multiplications: int) -> int | None:
+    """How many tokens a product on a CPU takes at once, given the multiplications of one; None is all of them. It does
+    not depend on how many there are, so that the neighbours' lengths do not change how a member's are added up."""
+    size = SINGLE_THREAD // multiplications // 16 * 16
     return size if size >= 32 else None

@@ -28,7 +28,7 @@ FEW_TOKENS = 4_096
 """When not even these fit, the blocks' inputs alone are kept."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Shape:
     """The numbers of a base that memory depends on."""
 
@@ -63,7 +63,7 @@ class Shape:
         )
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
     """What fits, and what it takes; bytes unless a name says otherwise."""
 
@@ -117,7 +117,16 @@ def plan(
     micro = micro if micro >= LEAST_TOKENS else 0
     cache_tokens = max(0, room - micro * activation) // cache_token
     return Plan(
-        weights, member, row * 3 * exact, members, cache_token, activation, passing, micro, checkpointing, cache_tokens
+        weights=weights,
+        member=member,
+        trained_member=row * 3 * exact,
+        members=members,
+        cache_token=cache_token,
+        activation_token=activation,
+        passing=passing,
+        micro_tokens=micro,
+        checkpointing=checkpointing,
+        cache_tokens=cache_tokens,
     )
 
 
@@ -129,9 +138,9 @@ def available(device: torch.device) -> int:
     facts = Path("/proc/meminfo")
     if not facts.exists():
         return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 2
-    found = re.search(r"MemAvailable:\s+(\d+) kB", facts.read_text())
-    assert found is not None
-    return int(found[1]) * 1024
+    match = re.search(r"MemAvailable:\s+(\d+) kB", facts.read_text())
+    assert match is not None
+    return int(match[1]) * 1024
 
 
 def share(device: torch.device, engines: int) -> int:

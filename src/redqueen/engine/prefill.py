@@ -45,8 +45,8 @@ def prefill(
     inside_S_T = at_T < known_S.unsqueeze(1)
     position_N = at_T.clamp(max=body.positions - 1).repeat(len(prompts))
     attention = Prefill(
-        batch=len(prompts),
-        position_N=position_N,
+        len(prompts),
+        position_N,
         cache=cache,
         row_S=row_S,
         place_S_T_G=torch.where(inside_S_T.unsqueeze(2), place_S_T_G, scratch_G),

@@ -24,7 +24,7 @@ from urllib.error import HTTPError
 from urllib.parse import urlsplit
 from urllib.request import Request, url2pathname, urlopen
 
-from redqueen.engine.disk_cache import alone, cache, writing
+from redqueen.engine.disk_cache import cache, locked, writing
 from redqueen.engine.known import EMBEDDED, KNOWN, Known
 from redqueen.engine.messages import one_line, say
 from redqueen.errors import InputError
@@ -84,7 +84,7 @@ def pull(name: str, progress: Progress) -> Path:
         raise InputError(f"no base {name} can be pulled", mend)
     if known.folder.is_dir():
         return known.folder
-    with writing(cache()), alone(known.folder):
+    with writing(cache()), locked(known.folder):
         if not known.folder.is_dir():  # another process may have fetched it while this one waited
             _make(known, progress)
     return known.folder

@@ -27,7 +27,7 @@ class Gradients:
     is no help against NaN; looking for it in every layer would cost every update what few need."""
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class Tiles:
     """Rows in the order of their members, cut into tiles of one member each: where a member's rows do not fill whole
     tiles, the last one is short."""
@@ -41,7 +41,7 @@ class Tiles:
     """The place of each row among the tiles."""
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class Routing:
     member_K: Tensor
     """The bank's row of each block."""
@@ -79,13 +79,13 @@ class Routing:
         size = _tile_size([rows for _, rows in counts])
         tiles_K_3 = cut_tiles(counts, size)
         member_K, start_K, count_K = torch.from_numpy(tiles_K_3).to(device).unbind(1)
-        tiles = Tiles(start_K, count_K)
+        gather_K_S = back_N = None
         if (tiles_K_3[:, 2] != size).any():
             lane_S = np.arange(size)
             inside_K_S = lane_S < tiles_K_3[:, 2:]
-            gather_K_S = np.where(inside_K_S, tiles_K_3[:, 1:2] + lane_S, 0)
-            tiles.gather_K_S = torch.from_numpy(gather_K_S).to(device)
-            tiles.back_N = torch.from_numpy(np.flatnonzero(inside_K_S)).to(device)
+            gather_K_S = torch.from_numpy(np.where(inside_K_S, tiles_K_3[:, 1:2] + lane_S, 0)).to(device)
+            back_N = torch.from_numpy(np.flatnonzero(inside_K_S)).to(device)
+        tiles = Tiles(start_K, count_K, gather_K_S, back_N)
         return cls(member_K, tiles=tiles, key=tuple(tiles_K_3[:, 0].tolist()))
 
 

@@ -148,12 +148,12 @@ class Trainer:
     def _stats(
         self, members: list[MemberId], batch: Sequence[Trajectory], tally_5_T: Tensor, norms: list[float]
     ) -> list[UpdateStats]:
-        found = []
+        stats = []
         for at, (member, tally) in enumerate(zip(members, tally_5_T.t().tolist(), strict=True)):
             mine = [t for t in batch if t.member == member]
             trained = sum(len(t.completion) for t in mine)
             loss, entropy, ratio, kl, ratio_max = tally
-            found.append(
+            stats.append(
                 UpdateStats(
                     sequences=len(mine),
                     tokens=sum(len(t.prompt) + len(t.completion) for t in mine),
@@ -167,7 +167,7 @@ class Trainer:
                     skipped=not np.isfinite(norms[at]),
                 )
             )
-        return found
+        return stats
 
     def largest(self, items: Sequences) -> tuple[int, int]:
         """The micro-batch of these that takes the most memory: its sequences, and how many tokens take as much."""
