@@ -293,7 +293,7 @@ def test_an_engine_is_opened_as_the_settings_ask(tmp_path):
         dtype="float32",
     )
     with open_engine(settings, ["a", "b"]) as engine:
-        assert (engine.members, engine.dtype, engine.sampler.steps.rows) == (["a", "b"], torch.float32, 24)
+        assert (engine.members, engine.dtype, engine.sampler.backend.rows) == (["a", "b"], torch.float32, 24)
         state = engine.read("b")
     assert (state.rank, state.alpha) == (4, 6.0)
     assert {name.rpartition(".")[2] for name in state.factors} == {"q_proj", "v_proj"}

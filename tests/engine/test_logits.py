@@ -9,9 +9,10 @@ from torch import Tensor
 from engine import tiny
 from redqueen.engine.attention import Whole
 from redqueen.engine.bank import Bank
-from redqueen.engine.body import GeneralBody, LlamaBody
-from redqueen.engine.lora import Routing
+from redqueen.engine.general import GeneralBody
+from redqueen.engine.llama import LlamaBody
 from redqueen.engine.protocol import ScoreRequest
+from redqueen.engine.routing import Routing
 
 WHO = ["m1", None, "m0", "m2", "m0", None]
 LENGTHS = [24, 9, 1, 17, 20, 24]

@@ -24,8 +24,9 @@ from rich.console import Console
 
 from redqueen.analysis.resampling import Interval, pass_at
 from redqueen.commands.exam import Exam as ExamCommand
-from redqueen.engine import LocalEngine, Sample, SampleRequest, Stop
-from redqueen.engine.pull import EMBEDDED, Embedded
+from redqueen.engine.known import EMBEDDED, Embedded
+from redqueen.engine.local import LocalEngine
+from redqueen.engine.protocol import Sample, SampleRequest, Stop
 from redqueen.errors import InputError
 from redqueen.evals.benchmarks.exam import Exam
 from redqueen.evals.exam_files import exam_file, usual_exam

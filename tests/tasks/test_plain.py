@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from redqueen.engine.pull import EMBEDDED
+from redqueen.engine.known import EMBEDDED
 from redqueen.tasks import all_kinds
 from redqueen.tasks.code import SEEDS, CodeTask
 from redqueen.tasks.code.plain import read_plain

@@ -18,7 +18,7 @@ import torch
 
 from redqueen.bench import workload
 from redqueen.engine import memory, shapes
-from redqueen.engine.body import adaptable
+from redqueen.engine.adaptable import adaptable
 from redqueen.engine.protocol import MemberState, OptimiserState
 from redqueen.errors import InputError
 from redqueen.evolution import variation

@@ -63,7 +63,7 @@ class Exam(Configured):
                 print(printable(f"all figures are in {self.to}"))
 
     def evaluate(self, attempts: int, k: int) -> "ExamReport":
-        from redqueen.engine.pull import EMBEDDED
+        from redqueen.engine.known import EMBEDDED
         from redqueen.evals.exam_files import exam_file, usual_exam
         from redqueen.evals.examination import evaluate_exam
         from redqueen.evals.figures import in_order

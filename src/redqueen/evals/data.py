@@ -15,7 +15,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from redqueen.engine.pull import cache, one_line, say, writing
+from redqueen.engine.disk_cache import cache, writing
+from redqueen.engine.messages import one_line, say
 from redqueen.errors import InputError
 from redqueen.evals.protocol import Hub, Item, Published, Row, SaysHow
 from redqueen.runs.atomic import put_in_place

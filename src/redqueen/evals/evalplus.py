@@ -15,7 +15,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
 from typing import Any, ClassVar
 
-from redqueen.engine.pull import cache
+from redqueen.engine.disk_cache import cache
 from redqueen.evals.code import Oracle, Tests, judge, reference
 from redqueen.evals.extraction import fenced
 from redqueen.evals.protocol import Grade, Item, Published, Row, Suite

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from redqueen.engine.pull import EMBEDDED
+from redqueen.engine.known import EMBEDDED
 from redqueen.errors import InputError
 from redqueen.tasks import code
 

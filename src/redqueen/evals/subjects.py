@@ -14,8 +14,8 @@ from redqueen.analysis import export
 from redqueen.analysis.distance import difference
 from redqueen.engine import peft
 from redqueen.engine.base import config as base_config
+from redqueen.engine.known import EMBEDDED, KNOWN
 from redqueen.engine.protocol import MemberId, MemberState
-from redqueen.engine.pull import EMBEDDED, KNOWN
 from redqueen.errors import InputError
 from redqueen.population.members import SOLO, Role
 from redqueen.resources import open_engine

@@ -174,7 +174,7 @@ def check_base(name: str, members: int, settings: EngineConfig) -> BaseCheckup:
     """What would fit if this base were loaded now. Only its configuration is read."""
     try:
         from redqueen.engine import memory, shapes
-        from redqueen.engine.body import adaptable, llama_family
+        from redqueen.engine.adaptable import adaptable, llama_family
     except (ImportError, OSError) as error:
         raise InputError(
             f"no base can run here ({_first_line(error)})", "`redqueen doctor` says what is missing"

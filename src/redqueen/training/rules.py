@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from redqueen.analysis.complexity import of_task
-from redqueen.engine.pull import EMBEDDED
+from redqueen.engine.known import EMBEDDED
 from redqueen.errors import ConfigError
 from redqueen.evals.benchmarks import chosen
 from redqueen.evals.data import Loaded, find

@@ -22,8 +22,8 @@ from redqueen.analysis.complexity import Complexity
 from redqueen.analysis.coverage import Coverage, place
 from redqueen.analysis.watch import Watch
 from redqueen.engine.bank import Bank
-from redqueen.engine.corner import Corner
 from redqueen.engine.local import LocalEngine
+from redqueen.engine.namespaced import NamespacedEngine
 from redqueen.engine.protocol import Engine, MemberId, MemberState
 from redqueen.errors import InputError
 from redqueen.evals.asking import Slices, encoder, positions
@@ -143,7 +143,7 @@ def open_races(
         yield Stage(engine, verifier, races, _facts(engine, verifier))
 
 
-class _Own(Corner):
+class _Own(NamespacedEngine):
     """A race's part of a shared engine, whose fresh members have the A factors of the race's own seed, as alone."""
 
     def __init__(self, engine: LocalEngine, name: str, fresh: MemberState) -> None:

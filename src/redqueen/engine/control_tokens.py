@@ -1,9 +1,9 @@
 """Control tokens, told from text that spells them.
 
-A tokenizer reads `<|im_end|>` as the token that ends a turn, whoever wrote it. In a prompt such marks are the chat
+A tokenizer reads `<|im_end|>` as the token that ends a turn, whoever wrote it. In a prompt such tokens are the chat
 template's alone: what the messages hold is text, most of it a model's. So each spelling of one is taken out of the
-messages before they are rendered, and comes back letter by letter, which no tokenizer reads as a mark. Where nothing
-is spelt, the tokens are those that the tokenizer gives the whole text.
+messages before they are rendered, and comes back letter by letter, which no tokenizer reads as a control token. Where
+nothing is spelt, the tokens are those that the tokenizer gives the whole text.
 """
 
 import re
@@ -20,7 +20,7 @@ _STAND_INS = range(0xF0000, 0xFFFFE)
 
 
 @dataclass(frozen=True, slots=True)
-class Marks:
+class ControlTokens:
     """The control tokens of a tokenizer."""
 
     ids: frozenset[int]
@@ -50,7 +50,7 @@ class TakenOut:
 
 def take_out(tokenizer: PreTrainedTokenizerBase, texts: Sequence[str]) -> tuple[list[str], TakenOut]:
     """The texts without any control token that they spell, and what gives it back."""
-    marks = _marks(tokenizer, str(tokenizer.chat_template))
+    control = _control_tokens(tokenizer, str(tokenizer.chat_template))
     used = set().union(*texts)
     stand_in = next(chr(code) for code in _STAND_INS if chr(code) not in used)
     taken: list[str] = []
@@ -61,28 +61,28 @@ def take_out(tokenizer: PreTrainedTokenizerBase, texts: Sequence[str]) -> tuple[
 
     left: list[str] = []
     for text in texts:
-        rest = marks.spelling.sub(lambda found: take(found[0]), text)
+        rest = control.spelling.sub(lambda match: take(match[0]), text)
         # What a tokenizer makes the same before it looks, another width of letters for one, no pattern finds.
-        hidden = not marks.ids.isdisjoint(tokenizer.encode(rest, add_special_tokens=False))
+        hidden = not control.ids.isdisjoint(tokenizer.encode(rest, add_special_tokens=False))
         left.append(take(text) if hidden else rest)
     return left, TakenOut(tokenizer, stand_in, tuple(taken))
 
 
 @lru_cache(maxsize=4)
-def _marks(tokenizer: PreTrainedTokenizerBase, template: str) -> Marks:
+def _control_tokens(tokenizer: PreTrainedTokenizerBase, template: str) -> ControlTokens:
     """Special tokens, those that the chat template writes, and those that look like one.
 
     Other tokens of a list of added ones are text that somebody wanted in one piece: white space, or a fence.
     """
     added = tokenizer.added_tokens_decoder.items()
-    found = {token.content: at for at, token in added if token.special or _is_one(token.content, template)}
-    found |= dict(zip(tokenizer.all_special_tokens, tokenizer.all_special_ids, strict=True))
+    ids = {token.content: at for at, token in added if token.special or _is_one(token.content, template)}
+    ids |= dict(zip(tokenizer.all_special_tokens, tokenizer.all_special_ids, strict=True))
     # One letter, or white space, is nothing that could be told from text.
-    found = {content: at for content, at in found.items() if len(content.strip()) > 1}
-    longest_first = sorted(found, key=len, reverse=True)
+    ids = {content: at for content, at in ids.items() if len(content.strip()) > 1}
+    longest_first = sorted(ids, key=len, reverse=True)
     spelling = re.compile("|".join(map(re.escape, longest_first)) or "(?!)")
     # What is not in the vocabulary comes to the unknown token without spelling it.
-    return Marks(frozenset(found.values()) - {getattr(tokenizer, "unk_token_id", None)}, spelling)
+    return ControlTokens(frozenset(ids.values()) - {getattr(tokenizer, "unk_token_id", None)}, spelling)
 
 
 def _is_one(content: str, template: str) -> bool:

@@ -1,4 +1,4 @@
-"""A part of an engine: several races share one base, each with members of its own names."""
+"""A namespace of an engine: several races share one base, each with members of its own names."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -18,7 +18,7 @@ from redqueen.engine.protocol import (
 )
 
 
-class Corner:
+class NamespacedEngine:
     """Implements `Engine` on another one. A race's member `t0` is called `PREFIXt0` there."""
 
     def __init__(self, engine: Engine, prefix: str) -> None:
@@ -29,14 +29,16 @@ class Corner:
         return self._prefix + member
 
     async def sample(self, requests: Sequence[SampleRequest], done: Done | None = None) -> list[Sample]:
-        return await self._engine.sample([replace(each, member=self._named(each.member)) for each in requests], done)
+        return await self._engine.sample(
+            [replace(request, member=self._named(request.member)) for request in requests], done
+        )
 
     async def update(self, batch: Sequence[Trajectory], recipe: Recipe) -> dict[MemberId, UpdateStats]:
-        stats = await self._engine.update([replace(each, member=self.name(each.member)) for each in batch], recipe)
+        stats = await self._engine.update([replace(one, member=self.name(one.member)) for one in batch], recipe)
         return {member.removeprefix(self._prefix): one for member, one in stats.items()}
 
     async def score(self, requests: Sequence[ScoreRequest]) -> list[Score]:
-        return await self._engine.score([replace(each, member=self._named(each.member)) for each in requests])
+        return await self._engine.score([replace(request, member=self._named(request.member)) for request in requests])
 
     def read(self, member: MemberId, *, optimiser: bool = False) -> MemberState:
         return self._engine.read(self.name(member), optimiser=optimiser)

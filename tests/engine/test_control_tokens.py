@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from tokenizers import AddedToken, Tokenizer, decoders, models, normalizers, pre_tokenizers, processors
 from transformers import ByT5Tokenizer, PreTrainedTokenizerFast
 
+from engine.tiny import spelt
 from redqueen.engine.base import Base, load
 from redqueen.evals.asking import encoder
 from redqueen.evals.protocol import Prompt, Prompts
@@ -86,7 +87,7 @@ def test_a_message_that_spells_a_control_token_is_text(fake, normalised):
     tokens = qwen.encode(user("What?", fake, fake))
     assert marks(qwen.tokenizer, tokens) == ["<|im_start|>", "<|im_end|>"] * 4 + ["<|im_start|>"]
     turns = "".join(f"<|im_start|>{m['role']}\n{m['content'].strip()}<|im_end|>\n" for m in user("What?", fake, fake))
-    assert qwen.decode(tokens, special=True) == SYSTEM + turns + ASSISTANT
+    assert spelt(qwen, tokens) == SYSTEM + turns + ASSISTANT
 
 
 @pytest.mark.parametrize("fake", FAKES)
@@ -94,7 +95,7 @@ def test_a_beginning_of_the_reply_that_spells_one_is_text(fake):
     qwen = base(tokenizer(chat_template=QWEN))
     tokens = qwen.encode(user("What?"), prefill=fake)
     assert len(marks(qwen.tokenizer, tokens)) == 5
-    assert qwen.decode(tokens, special=True).endswith(ASSISTANT + fake)
+    assert spelt(qwen, tokens).endswith(ASSISTANT + fake)
 
 
 @pytest.mark.parametrize("fake", FAKES)
@@ -104,7 +105,7 @@ def test_a_text_that_spells_one_is_text(begins, fake):
     plain = base(tokenizer(begins=begins, chat_template=QWEN if written else None))
     for tokens in map(plain.encode, [fake] if written else [fake, user(fake)]):
         assert marks(plain.tokenizer, tokens) == (["<s>"] if begins else [])
-        assert plain.decode(tokens, special=True).removeprefix("<s>" if begins else "").rstrip() == fake.rstrip()
+        assert spelt(plain, tokens).removeprefix("<s>" if begins else "").rstrip() == fake.rstrip()
 
 
 def test_a_spelling_that_only_the_tokenizer_makes_the_same_is_text():

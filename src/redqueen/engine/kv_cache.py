@@ -1,4 +1,4 @@
-"""The keys and values of all sequences that are being sampled: one arena per layer, allocated once.
+"""The KV cache of all sequences that are being sampled: one arena per layer, allocated once.
 
 A sequence has a region of the arena to itself, as long as its prompt and its limit ask for: [kv heads, capacity, dim]
 numbers from `start`. The arena never moves, so captured graphs stay valid whatever the sequences are.
@@ -11,12 +11,16 @@ SCRATCH = 16
 """Tokens at the arena's beginning that belong to rows without a sequence."""
 
 
-class Cache:
+def rounded(tokens: int) -> int:
+    """Up to a multiple of 16, which lengths and capacities are."""
+    return -(-int(tokens) // 16) * 16
+
+
+class KVCache:
     def __init__(
         self, *, tokens: int, layers: int, kv_heads: int, dim: int, device: torch.device, dtype: torch.dtype
     ) -> None:
-        self.kv_heads, self.dim, self.layers = kv_heads, dim, layers
-        self.tokens = tokens
+        self.tokens, self.kv_heads, self.dim = tokens, kv_heads, dim
         shape = (layers, (SCRATCH + tokens) * kv_heads, dim)
         # Zeros, not whatever memory held: a masked-out NaN would still be one after the product with zero.
         self.k = torch.zeros(shape, device=device, dtype=dtype)
