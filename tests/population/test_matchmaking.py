@@ -22,6 +22,7 @@ from redqueen.population.ratings import Rating, expected
 from redqueen.population.results import TaskScore
 from redqueen.settings import Config
 from redqueen.settings.models import MatchConfig, PopulationConfig
+from redqueen.training import checks
 
 SHAPES = list(product(range(1, 10), repeat=2))
 
@@ -230,9 +231,11 @@ def test_any_teacher_may_come_first():
 )
 def test_a_schedule_that_can_never_be_made_is_refused_with_the_settings(teachers, students, apart):
     with pytest.raises(ConfigError, match="everybody plays"):
-        Config(
-            population=PopulationConfig(teachers=teachers, students=students),
-            match=MatchConfig(exclude=tuple(f"{teacher}:{student}" for teacher, student in apart)),
+        checks.check(
+            Config(
+                population=PopulationConfig(teachers=teachers, students=students),
+                match=MatchConfig(exclude=tuple(f"{teacher}:{student}" for teacher, student in apart)),
+            )
         )
 
 

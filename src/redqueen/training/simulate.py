@@ -28,6 +28,7 @@ from redqueen.population.ratings import BETA, MU, SIGMA
 from redqueen.population.results import TaskScore
 from redqueen.settings import Config
 from redqueen.settings.models import EvolutionConfig
+from redqueen.training.checks import check
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -158,10 +159,11 @@ def ratings(
         raise InputError("one seed gives no interval", "use --seeds 2 or more")
     if settings.evolution.every == 0:
         raise InputError("evolution.every = 0 leaves no births to simulate", "set it to 1 or more")
-    # Also says whether match.exclude and the elites suit these sizes.
     settings = Config.model_validate(
         settings.model_dump() | {"population": {"teachers": teachers, "students": students}}
     )
+    # Whether match.exclude and the elites suit these sizes.
+    check(settings)
     orders = [_orders(seed, rounds, attempts, settings) for seed in range(seeds)]
     ours = [_births(seed, births, attempts, settings, "ours", "mean") for seed in range(seeds)]
     paper = [_births(seed, births, attempts, settings, "paper", "mean") for seed in range(seeds)]

@@ -140,8 +140,8 @@ def _begin_fork(forked: Fork, folder: Path, settings: Config) -> None:
         theirs = load(str(forked.source / CONFIG))
     # Members and adapters are the checkpoint's: other ones cannot go on from it.
     there, here = flat(theirs), flat(settings)
-    for key in sorted(affecting(Affects.MEMBERS)):
-        if there[key] != here[key]:
+    for key in here:
+        if key in affecting(Affects.MEMBERS) and there[key] != here[key]:
             raise RunError(
                 f"{forked.source} has {key} = {shown(there[key])}, and {shown(here[key])} is asked for its fork",
                 "a fork keeps its source's members: give the same",
