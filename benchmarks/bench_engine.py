@@ -13,8 +13,8 @@ import engine_peers
 
 from redqueen.bench import engine
 from redqueen.commands.arguments import read
-from redqueen.commands.bench import BenchSample, BenchUpdate
-from redqueen.commands.main import framed
+from redqueen.commands.bench import BenchSampleCommand, BenchUpdateCommand
+from redqueen.commands.main import exit_status
 from redqueen.console import show
 from redqueen.errors import InputError
 
@@ -22,10 +22,10 @@ from redqueen.errors import InputError
 def main(argv: Sequence[str]) -> None:
     match list(argv):
         case ["sample", *words]:
-            command = read(BenchSample, "bench sample", words)
+            command = read(BenchSampleCommand, "bench sample", words)
             report = engine.sample(command.options(), command.settings.engine, engine_peers.samplers)
         case ["update", *words]:
-            command = read(BenchUpdate, "bench update", words)
+            command = read(BenchUpdateCommand, "bench update", words)
             report = engine.update(command.options(), command.settings.engine, engine_peers.trainers)
         case _:
             raise InputError("there are two benchmarks of the engine", "begin with sample or update")
@@ -33,4 +33,4 @@ def main(argv: Sequence[str]) -> None:
 
 
 if __name__ == "__main__":
-    sys.exit(framed(lambda: main(sys.argv[1:])))
+    sys.exit(exit_status(lambda: main(sys.argv[1:])))

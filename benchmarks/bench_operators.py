@@ -21,11 +21,10 @@ from typing import IO, Annotated, Any
 import torch
 import tyro
 
-from redqueen.bench.operators import Slots
+from redqueen.bench.operators import OperatorsReport, Slots
 from redqueen.commands.arguments import read
-from redqueen.commands.bench import BenchOperators
-from redqueen.commands.main import framed
-from redqueen.console import show
+from redqueen.commands.bench import BenchOperatorsCommand
+from redqueen.commands.main import exit_status
 from redqueen.errors import InputError
 
 OPERATORS = {
@@ -45,17 +44,17 @@ entry, which costs next to nothing and is not what the operator means."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class BesidePopulora(BenchOperators):
+class BesidePopulora(BenchOperatorsCommand):
     """What a child costs with every operator, beside PyPI's populora: same slots, same rank, same run."""
 
     peer: Annotated[str | None, tyro.conf.arg(metavar="PYTHON")] = None
     """An interpreter that has populora and torch."""
 
-    def run(self) -> None:
+    def report(self) -> OperatorsReport:
         if self.peer is None:
             mend = "`python -m venv peer && peer/bin/pip install populora`, and then --peer peer/bin/python"
             raise InputError("--peer names no interpreter that has populora", mend)
-        show(self.measure(partial(Populora.started, self.peer)), as_json=self.json)
+        return self.measure(partial(Populora.started, self.peer))
 
 
 class Populora:
@@ -118,4 +117,4 @@ def main(argv: Sequence[str]) -> None:
 
 
 if __name__ == "__main__":
-    sys.exit(framed(lambda: main(sys.argv[1:])))
+    sys.exit(exit_status(lambda: main(sys.argv[1:])))

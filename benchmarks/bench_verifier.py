@@ -17,9 +17,9 @@ from redqueen.bench import verifier
 from redqueen.bench.programs import PROGRAMS
 from redqueen.bench.verifier import Peer
 from redqueen.commands.arguments import read
-from redqueen.commands.bench import BenchVerifier
+from redqueen.commands.bench import BenchVerifierCommand
 from redqueen.commands.command import positive
-from redqueen.commands.main import framed
+from redqueen.commands.main import exit_status
 from redqueen.console import show
 from redqueen.errors import Fault, InputError
 
@@ -54,7 +54,7 @@ def rate_of(name: str, workers: int) -> Callable[[float], float]:
 
 
 def main(argv: Sequence[str]) -> None:
-    command = read(BenchVerifier, "bench verifier", argv)
+    command = read(BenchVerifierCommand, "bench verifier", argv)
     if command.soak is not None:
         raise InputError("a soak has no peers", "use `redqueen bench verifier --soak`")
     contestants = peers(command.settings.verifier.workers or os.cpu_count() or 1)
@@ -64,4 +64,4 @@ def main(argv: Sequence[str]) -> None:
 
 
 if __name__ == "__main__":
-    sys.exit(framed(lambda: main(sys.argv[1:])))
+    sys.exit(exit_status(lambda: main(sys.argv[1:])))

@@ -11,7 +11,7 @@ import pytest
 
 from redqueen.bench import soak, verifier
 from redqueen.bench.programs import PROGRAMS
-from redqueen.commands.main import framed, main
+from redqueen.commands.main import exit_status, main
 from redqueen.errors import Fault
 from redqueen.settings import Config
 from redqueen.verifier import Job, LocalVerifier
@@ -30,7 +30,7 @@ def test_every_program_of_the_comparison_runs_in_every_way() -> None:
 
 def test_the_comparison_names_all_contestants_and_its_ratios(monkeypatch, capsys) -> None:
     monkeypatch.setattr(verifier, "ROUNDS", 1)
-    assert framed(lambda: bench_verifier.main(["--seconds", "0.5", "--json"])) == 0
+    assert exit_status(lambda: bench_verifier.main(["--seconds", "0.5", "--json"])) == 0
     report = json.loads(capsys.readouterr().out)
     ratios = {contestant["name"]: contestant["ours_to_it"] for contestant in report["contestants"]}
     assert {verifier.OURS, verifier.TEN_INPUTS, verifier.LOOPS, "fresh interpreter", "evalplus's way"} <= ratios.keys()
@@ -92,7 +92,7 @@ def alone(*more: str) -> int:
 
 
 def beside_populora(*more: str) -> int:
-    return framed(lambda: bench_operators.main([*FEW, *more]))
+    return exit_status(lambda: bench_operators.main([*FEW, *more]))
 
 
 def operators(capsys, run, *more: str) -> dict:

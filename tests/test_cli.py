@@ -146,7 +146,7 @@ def test_version(redqueen):
         ("doctor --verifier.minimum", "--verifier.minimum needs a value"),
         ("exam pico --tasks.prompts 3", "exam does not use --tasks.prompts"),
         ("exam pico --tasks.promts 3", "did you mean tasks.prompts?"),
-        ("compare a b --rl.lr 1", "compare has no settings, and so no --rl.lr"),
+        ("compare a b --rl.lr 1", "compare has no settings, so --rl.lr cannot be used"),
         ("compare a b --config demo", "unknown option --config"),
         ("train demo --tasks.seeds nowhere.jsonl", "nowhere.jsonl: No such file or directory; give a file"),
         ("tasks . --rejected --reason dupl", "nothing is rejected for dupl; the reasons are "),

@@ -10,7 +10,7 @@ import torch
 
 from redqueen.bench import engine as bench
 from redqueen.bench import members, workload
-from redqueen.commands.main import framed, main
+from redqueen.commands.main import exit_status, main
 from redqueen.engine import memory
 from redqueen.resources import open_engine
 from redqueen.settings import load
@@ -49,7 +49,7 @@ def beside_peers(capsys):
     """Run the benchmark beside its peers, likewise."""
 
     def run(*argv: str) -> tuple[int, str, str]:
-        return framed(lambda: bench_engine.main(argv)), *capsys.readouterr()
+        return exit_status(lambda: bench_engine.main(argv)), *capsys.readouterr()
 
     return run
 

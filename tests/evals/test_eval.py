@@ -190,7 +190,10 @@ def test_answers_do_not_depend_on_what_else_is_asked(redqueen, slices, place):
         (("--suite", "gsm8", "--prompts", "raw"), "there is no suite or benchmark gsm8; did you mean gsm8k?"),
         (("--suite", "poetry", "--prompts", "raw"), "there is no suite or benchmark poetry; there are code, math, all"),
         (("--suite", "gsm8k,", "--prompts", "raw"), "there is no suite or benchmark without a name"),
-        (("--suite", "gsm8k", "--k", 3, "--attempts", 2), "pass@3 cannot be told from 2 attempts; use --attempts 3"),
+        (
+            ("--suite", "gsm8k", "--k", 3, "--attempts", 2),
+            "pass@3 cannot be computed from 2 attempts; use --attempts 3",
+        ),
         (("--suite", "gsm8k", "--k", 0, "--attempts", 2), "--k cannot be 0"),
         (("--suite", "gsm8k", "--attempts", -1), "--attempts cannot be -1"),
         (("--suite", "gsm8k", "--temperature", 0), "--temperature cannot be 0"),

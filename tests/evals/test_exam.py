@@ -23,7 +23,7 @@ from loop.making import race_to_the_end, settings
 from rich.console import Console
 
 from redqueen.analysis.resampling import Interval, pass_at
-from redqueen.commands.exam import Exam as ExamCommand
+from redqueen.commands.exam import ExamCommand
 from redqueen.engine.known import EMBEDDED, Embedded
 from redqueen.engine.local import LocalEngine
 from redqueen.engine.protocol import Sample, SampleRequest, Stop
@@ -439,7 +439,7 @@ def test_what_cannot_be_examined_together_is_refused_in_one_line(redqueen, run, 
         ((place / "nothing",), f"{place / 'nothing'} is no run, no member and no PEFT folder, and there is no base "),
         (("chains", "--attempts", 0), "--attempts cannot be 0"),
         (("chains", "--k", 0), "--k cannot be 0"),
-        (("chains", "--attempts", 4, "--k", 5), "pass@5 cannot be told from 4 attempts; use --attempts 5 or more"),
+        (("chains", "--attempts", 4, "--k", 5), "pass@5 cannot be computed from 4 attempts; use --attempts 5 or more"),
         (("chains", "--bands", "low,deep"), f"{exam} has no band 'deep'; it has low, high"),
         (("chains", "--to", exam), f"{exam} is of no known format"),
         (("chains", "--to", run / "no" / "x.json"), "there is no folder"),
@@ -469,10 +469,10 @@ def test_whatever_has_no_exam_of_its_own_is_asked_about_functions(redqueen, tmp_
 
 
 def test_a_narrow_terminal_keeps_names_and_intervals_and_says_what_it_leaves_out(run, exam):
-    asked = ExamCommand(what=(str(run),), tasks=str(exam), settings=load("demo", [("engine.device", "cpu")]))
-    found = asked.evaluate(attempts=2, k=2)
+    settings = load("demo", [("engine.device", "cpu")])
+    command = ExamCommand(what=(str(run),), tasks=str(exam), attempts=2, settings=settings)
     out = io.StringIO()
-    found.render(Console(file=out, force_terminal=True, width=64, color_system=None))
+    command.report().render(Console(file=out, force_terminal=True, width=64, color_system=None))
     text = out.getvalue()
     assert "mean of" in text and "less the" in text and len(re.findall(r"\[[-+][0-9.]+, [-+][0-9.]+\]", text)) >= 3
     assert "no room here for band high, band low, tokens, well formed: --to FILE.json has all" in text

@@ -16,11 +16,7 @@ from transformers import AutoModelForCausalLM
 from redqueen.analysis.compare import arm_names
 from redqueen.analysis.intervals import half_width, student_t
 from redqueen.commands import arguments
-from redqueen.commands.command import Command
-from redqueen.commands.compare import Compare
-from redqueen.commands.export import Export
-from redqueen.commands.tasks import Tasks
-from redqueen.commands.words import match
+from redqueen.commands.index import COMMANDS, find_command
 from redqueen.engine import peft
 from redqueen.errors import RedQueenError, UserError
 from redqueen.population.board import Meeting
@@ -39,17 +35,14 @@ POPULATION = Population(
         Member("s0", Role.STUDENT, "s0"),
     )
 )
-COMMANDS: dict[str, type[Command]] = {"tasks": Tasks, "export": Export, "compare": Compare}
 HOSTILE = "\x1b]0;owned\x07\x1b[2J\r[red]x[/red] :skull: \u202e\u2028\ud800"
 SHOWN = r"\x1b]0;owned\x07\x1b[2J\r[red]x[/red] :skull: \u202e\u2028\ud800"
 IDS = torch.tensor([[5, 17, 80, 3, 3, 44, 9, 61, 2, 30]])
 
 
 def call(*words: object) -> None:
-    name, rest = match([str(word) for word in words], COMMANDS)
-    command, overrides = arguments.parse(COMMANDS[name], name, rest)
-    assert not overrides
-    command.run()
+    name, rest = find_command([str(word) for word in words])
+    arguments.read(COMMANDS[name].load(), name, rest).run()
 
 
 def printed(capsys, *words: object) -> str:

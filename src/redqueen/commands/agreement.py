@@ -1,4 +1,4 @@
-"""What several runs are evaluated with: what the options say, or what all of the runs were trained with."""
+"""The settings that several runs are evaluated with: those of the options, or those that all runs were trained with."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -9,28 +9,27 @@ from redqueen.settings.models import EngineConfig
 from redqueen.settings.toml import shown
 
 
-def agreed(section: str, name: str, given: Config, runs: Mapping[str, Config], otherwise: Any) -> Any:
-    """What the options say; or what the runs say, which must agree; or what there is otherwise."""
-    mine = getattr(given, section)
-    if name in mine.model_fields_set:
-        return getattr(mine, name)
-    theirs = {what: getattr(getattr(settings, section), name) for what, settings in runs.items()}
-    for what, value in theirs.items():
-        first, other = next(iter(theirs.items()))
-        if value != other:
+def agreed(section: str, name: str, options: Config, runs: Mapping[str, Config], default: Any) -> Any:
+    """The value in the options, or else the one that all runs share, or else the default."""
+    if name in getattr(options, section).model_fields_set:
+        return getattr(getattr(options, section), name)
+    values = {run: getattr(getattr(settings, section), name) for run, settings in runs.items()}
+    first = next(iter(values), "")
+    for run, value in values.items():
+        if value != values[first]:
             raise InputError(
-                f"{first} has {section}.{name} = {shown(other)}, and {what} has {shown(value)}",
-                f"say what the exam shall have with --{section}.{name.replace('_', '-')}",
+                f"{first} has {section}.{name} = {shown(values[first])}, and {run} has {shown(value)}",
+                f"choose one with --{section}.{name.replace('_', '-')}",
             )
-    return next(iter(theirs.values()), otherwise)
+    return values.get(first, default)
 
 
-def agreed_engine(given: Config, runs: Mapping[str, Config]) -> EngineConfig:
-    """The engine of the options, which computes as the runs did unless they say otherwise."""
-    dtype = agreed("engine", "dtype", given, runs, given.engine.dtype)
-    return given.engine.model_copy(update={"dtype": dtype})
+def agreed_engine(options: Config, runs: Mapping[str, Config]) -> EngineConfig:
+    """The engine's options, with the runs' dtype unless the options name another."""
+    dtype = agreed("engine", "dtype", options, runs, options.engine.dtype)
+    return options.engine.model_copy(update={"dtype": dtype})
 
 
-def named_base(given: Config) -> str | None:
-    """The base that the options name, if they do."""
-    return given.engine.base if "base" in given.engine.model_fields_set else None
+def named_base(options: Config) -> str | None:
+    """The base, if the options name one."""
+    return options.engine.base if "base" in options.engine.model_fields_set else None

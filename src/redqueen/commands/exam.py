@@ -3,54 +3,45 @@
 import json as plain_json
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import Annotated, Literal
 
 import tyro
 
 from redqueen.commands.agreement import agreed, agreed_engine, named_base
-from redqueen.commands.command import COMPUTED, Configured, positive
-from redqueen.console import printable, show
+from redqueen.commands.command import ENGINE_OPTIONS, Configured, Reporting, pass_at, positive
+from redqueen.console import Report, printable, show
 from redqueen.errors import InputError
-
-if TYPE_CHECKING:
-    from redqueen.evals.exam_report import ExamReport
 
 
 @dataclass(frozen=True, kw_only=True)
-class Exam(Configured):
-    """How good members are on a fixed set of tasks, all in one batch, beside their bare base.
+class ExamCommand(Reporting, Configured):
+    """Evaluate members on a fixed set of tasks, all in one batch, beside their bare base.
 
     Prompts, temperature and the longest attempt are those of the runs; --tasks.form, --rl.temperature and
     --tasks.attempt-tokens change them.
     """
 
-    uses = ("verifier", *COMPUTED, "tasks.form", "tasks.attempt_tokens", "rl.temperature")
+    uses = ("verifier", *ENGINE_OPTIONS, "tasks.form", "tasks.attempt_tokens", "rl.temperature")
     what: Annotated[tuple[str, ...], tyro.conf.arg(metavar="RUN|RUN:STEP|FOLDER|BASE...", help_behavior_hint="")]
-    """Runs (their newest checkpoints, or those of a step), PEFT folders, or a base; all of one base."""
+    """Runs (their newest checkpoint, or that of a step), PEFT folders or a base; all of one base."""
     tasks: Annotated[str | None, tyro.conf.arg(metavar="FILE.jsonl|NAME")] = None
-    """The exam: a file of tasks, `functions`, or the name of a base that comes with the package for its own; that of
-    the base when left out, or else `functions`."""
+    """The exam: a file of tasks, `functions`, or the name of a bundled base for its exam. When left out: the exam of
+    the base, or else `functions`."""
     bands: Annotated[str | None, tyro.conf.arg(metavar="BAND,BAND")] = None
-    """Of these bands only; of all when left out."""
+    """Only these bands of difficulty; all when left out."""
     attempts: int = 8
-    """At each task, beside a greedy one."""
+    """Sampled attempts at each task, beside a greedy one."""
     k: int | None = None
-    """Of pass@k, which is the surer the more attempts there are; the number of attempts when left out."""
+    """The k of pass@k, which is the surer the more attempts there are; the number of attempts when left out."""
     role: Literal["students", "teachers", "all"] = "students"
-    """Whom of a run."""
-    json: bool = False
-    """Print one line of JSON."""
+    """Which members of a run."""
     to: Annotated[Path | None, tyro.conf.arg(metavar="FILE.json")] = None
-    """Also write all figures to this file, which must not be there yet."""
+    """Also write all figures to this file, which must not exist yet."""
 
     def run(self) -> None:
-        attempts = positive("--attempts", self.attempts)
-        k = attempts if self.k is None else positive("--k", self.k)
-        if k > attempts:
-            raise InputError(f"pass@{k} cannot be told from {attempts} attempts", f"use --attempts {k} or more")
         if self.to is not None:
-            _refuse(self.to)
-        report = self.evaluate(attempts, k)
+            _check_writable(self.to)
+        report = self.report()
         show(report, as_json=self.json)
         if self.to is not None:
             from redqueen.runs.atomic import write_text
@@ -62,7 +53,9 @@ class Exam(Configured):
             if not self.json:
                 print(printable(f"all figures are in {self.to}"))
 
-    def evaluate(self, attempts: int, k: int) -> "ExamReport":
+    def report(self) -> Report:
+        attempts = positive("--attempts", self.attempts)
+        k = pass_at(attempts, self.k)
         from redqueen.engine.known import EMBEDDED
         from redqueen.evals.exam_files import exam_file, usual_exam
         from redqueen.evals.examination import evaluate_exam
@@ -75,17 +68,17 @@ class Exam(Configured):
         subjects = find_subjects(self.what, self.role, named_base(settings))
         file = usual_exam(subjects.base) if self.tasks is None else exam_file(self.tasks)
         drafts = read_exam(file)
-        there = in_order(each.band for each in drafts)
-        wanted = there if self.bands is None else in_order(band.strip() for band in self.bands.split(","))
-        for band in wanted:
-            if band not in there:
-                raise InputError(f"{file} has no band {band!r}", f"it has {', '.join(there)}")
+        known = in_order(draft.band for draft in drafts)
+        bands = known if self.bands is None else in_order(band.strip() for band in self.bands.split(","))
+        for band in bands:
+            if band not in known:
+                raise InputError(f"{file} has no band {band!r}", f"it has {', '.join(known)}")
         form = "short" if subjects.base in EMBEDDED else "long"
         return evaluate_exam(
             subjects,
             file,
-            [each for each in drafts if each.band in wanted],
-            bands=wanted,
+            [draft for draft in drafts if draft.band in bands],
+            bands=bands,
             form=Form(agreed("tasks", "form", settings, subjects.runs, form)),
             attempts=attempts,
             k=k,
@@ -96,11 +89,11 @@ class Exam(Configured):
         )
 
 
-def _refuse(path: Path) -> None:
-    """Now rather than when all is done."""
+def _check_writable(path: Path) -> None:
+    """Before the exam rather than after it."""
     if path.suffix != ".json":
         raise InputError(f"{path} is of no known format", "use a name that ends in .json")
     if path.exists():
-        raise InputError(f"{path} is there already", "name another file, or remove it")
+        raise InputError(f"{path} exists already", "name another file, or remove it")
     if not path.absolute().parent.is_dir():
         raise InputError(f"there is no folder {path.absolute().parent}", "make it, or name another file")

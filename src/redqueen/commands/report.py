@@ -13,23 +13,22 @@ from redqueen.errors import InputError
 
 
 @dataclass(frozen=True, kw_only=True)
-class Report(Command):
-    """The same views as one file that needs no network: charts, matches, lineage, tasks, settings, compute."""
+class ReportCommand(Command):
+    """Write the page of `redqueen watch` as one file that needs no network."""
 
     folders: Annotated[tuple[Path, ...], tyro.conf.arg(metavar="RUN...", help_behavior_hint="")]
-    """The runs, under way or finished; of several also the arms, laid over each other."""
+    """The runs, under way or finished. Several runs are also shown as arms, in the same charts."""
     to: Annotated[Path | None, tyro.conf.arg(name="output", aliases=["-o"], metavar="FILE.html")] = None
-    """Where the report goes; report.html in the folder of a single run when left out."""
+    """Where the report is written; report.html in the run's folder when left out."""
 
     def run(self) -> None:
         needs("plotly")
-        first, *others = self.folders
-        if self.to is None and others:
+        if self.to is None and len(self.folders) > 1:
             raise InputError("a report of several runs needs a name", "add -o FILE.html")
         from redqueen.runs.atomic import write_text
         from redqueen.ui.page.document import report
 
-        path = self.to or first / "report.html"
+        path = self.to or self.folders[0] / "report.html"
         if path.is_dir():
             raise InputError(f"{path} is a folder", "name a file, such as report.html")
         text = report(self.folders)
@@ -42,4 +41,4 @@ class Report(Command):
 
 def needs(*modules: str) -> None:
     if missing := [name for name in modules if importlib.util.find_spec(name) is None]:
-        raise InputError(f"the page needs {', '.join(missing)}", "run `pip install redqueen[page]`")
+        raise InputError(f"the page needs {', '.join(missing)}", "run `pip install 'redqueen[page]'`")

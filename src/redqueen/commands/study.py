@@ -6,48 +6,46 @@ from typing import Annotated
 
 import tyro
 
-from redqueen.commands.command import OfRace, numbers
-from redqueen.console import say, show
+from redqueen.commands.command import OfRace, Reporting, numbers
+from redqueen.console import Report, say
 from redqueen.training.arms import STUDIED
 
 
 @dataclass(frozen=True, kw_only=True)
-class Study(OfRace):
-    """Compare the population with its baselines: arms x seeds on one engine, their exam, tables and pictures.
+class StudyCommand(Reporting, OfRace):
+    """Compare the population with its baselines: arms x seeds on one engine, their exam, tables and plots.
 
-    The runs in FOLDER/ARM-SEED are ordinary ones (`redqueen compare`, `tasks`, `exam`). The same command again goes
-    on where it was stopped or killed. Ctrl-C finishes the phase and saves.
+    The runs in FOLDER/ARM-SEED are ordinary ones (`redqueen compare`, `tasks`, `exam`). The same command resumes a
+    study that was stopped or killed. Ctrl-C finishes the phase and saves.
     """
 
     to: Annotated[Path | None, tyro.conf.arg(metavar="FOLDER")] = None
-    """Where runs, answers and outcomes.json are kept; runs/study- and the name of the settings when left out."""
+    """Where runs, answers and outcomes.json are kept; runs/study-SETTINGS when left out."""
     arms: Annotated[str, tyro.conf.arg(metavar="ARM,ARM")] = ",".join(STUDIED)
-    """`population`, and others as in `redqueen train --arm`."""
+    """`population`, and baselines as in `redqueen train --arm`."""
     seeds: int = 5
     """Races of each arm."""
     first_seed: int | None = None
-    """For seeds that had no part in choosing settings; run.seed of the settings when left out."""
+    """Use seeds from this one on, such as seeds that played no part in choosing settings; run.seed when left out."""
     steps: int | None = None
-    """Of every race; run.steps of the settings when left out."""
+    """Steps of every race; run.steps when left out."""
     sweep: Annotated[str | None, tyro.conf.arg(metavar="LR,LR")] = None
-    """First choose each arm's learning rate from these, by races of their own seeds at the other half of the exam; that
-    of the settings for all arms when left out."""
+    """First choose each arm's learning rate from these, with other seeds and the other half of the exam; rl.lr for all
+    arms when left out."""
     sweep_seeds: int = 2
-    """Races of each arm and rate."""
+    """Races of each arm and rate in the sweep."""
     sweep_steps: int | None = None
-    """Of the sweep's races; as the study's when left out."""
+    """Steps of the sweep's races; those of the study when left out."""
     attempts: int = 8
-    """At each task of the exam, beside a greedy one."""
+    """Sampled attempts at each task of the exam, beside a greedy one."""
     exam: Annotated[str | None, tyro.conf.arg(metavar="FILE.jsonl|NAME")] = None
     """The exam, as in `redqueen exam --tasks`; it needs tasks in the bands 1 to 4."""
     jobs: int = 1
-    """Processes among which the races are shared out, an engine in each."""
+    """Processes that share the races, each with its own engine."""
     plots: Annotated[Path | None, tyro.conf.arg(metavar="FOLDER")] = None
-    """Also draw pictures into this folder."""
-    json: bool = False
-    """Print one line of JSON."""
+    """Also draw plots into this folder."""
 
-    def run(self) -> None:
+    def report(self) -> Report:
         rates = () if self.sweep is None else numbers("--sweep", self.sweep)
         from redqueen.evals.exam_files import exam_file
         from redqueen.training.study import plots
@@ -74,7 +72,7 @@ class Study(OfRace):
         if result is None:
             say("stopped; the same command goes on from there")
             raise KeyboardInterrupt
-        show(result, as_json=self.json)
         if self.plots is not None:
             for path in plots.draw(result.races, result.outcomes, result.base, self.plots):
                 say(str(path))
+        return result

@@ -87,7 +87,7 @@ class Maths(Published):
         return grades
 
 
-def can_grade(benchmarks: Iterable[Published]) -> None:
+def check_gradable(benchmarks: Iterable[Published]) -> None:
     """Refuse what cannot be graded here, before anybody is asked."""
     missing = [each.title for each in benchmarks if isinstance(each, Maths) and each.algebra]
     if missing and not maths_paths():

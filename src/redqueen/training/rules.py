@@ -10,7 +10,7 @@ from redqueen.errors import ConfigError
 from redqueen.evals.benchmarks import chosen
 from redqueen.evals.data import Loaded, find
 from redqueen.evals.exam_files import FUNCTIONS, exam_file
-from redqueen.evals.maths import can_grade
+from redqueen.evals.maths import check_gradable
 from redqueen.evolution.variation import Operator, resolve
 from redqueen.settings import Config
 from redqueen.tasks.guards import Caps, Guards, read_patterns
@@ -76,7 +76,7 @@ def _read_benchmarks(settings: Config) -> tuple[Loaded, ...]:
         return ()
     folder = None if asked.data is None else Path(asked.data)
     wanted = chosen(",".join(asked.suite))
-    can_grade(wanted)
+    check_gradable(wanted)
     return tuple(find(each, folder, "--evals.data").first(asked.items) for each in wanted)
 
 
