@@ -10,7 +10,7 @@ import pytest
 from redqueen.analysis.resampling import DRAWS, Interval, between, paired, pass_at, resamples
 from redqueen.errors import InputError
 from redqueen.evals.answers import GREEDY, SETTINGS, Answer, AnswerStore, note_settings
-from redqueen.evals.figures import Sheet, Tally, majority, measures, score, sheet
+from redqueen.evals.figures import Sheet, Tally, accuracy, majority, measures, sheet
 from redqueen.evals.protocol import Item
 from redqueen.runs import benchmarks
 from redqueen.runs.benchmarks import Result
@@ -77,7 +77,7 @@ def test_a_damaged_line_in_the_middle_is_named_in_one_line(tmp_path, line):
     before = path.read_bytes()
     with pytest.raises(InputError) as caught:
         AnswerStore(tmp_path, "own")
-    assert f"line 2 of {path} is no answer" in str(caught.value)
+    assert f"line 2 of {path} is not an answer" in str(caught.value)
     assert "\n" not in str(caught.value)
     assert path.read_bytes() == before
 
@@ -157,22 +157,22 @@ def test_the_same_vote_may_be_right_for_one_and_wrong_for_another():
 
 
 def test_a_score_has_the_standard_error_of_its_mean():
-    found = score(np.array([1.0, 0, 0, 1, 1]))
+    found = accuracy(np.array([1.0, 0, 0, 1, 1]))
     assert found.value == pytest.approx(0.6)
     assert found.error == pytest.approx(math.sqrt(0.3 / 5))
     assert found.gain is None
-    assert score(np.array([1.0])).error is None
+    assert accuracy(np.array([1.0])).error is None
     assert found.as_json() == {"value": found.value, "error": found.error}
 
 
 def test_a_gain_is_paired_task_by_task():
     mine, other = np.array([1.0, 1, 0, 1]), np.array([0.0, 1, 0, 0])
-    found = score(mine, other)
+    found = accuracy(mine, other)
     assert found.gain is not None and found.gain.value == pytest.approx(0.5)
     assert found.gain == paired(mine - other)
-    same = score(mine, mine).gain
+    same = accuracy(mine, mine).gain
     assert same == Interval(0, 0, 0)
-    assert score(np.array([1.0]), np.array([0.0])).gain == Interval(1, None, None)
+    assert accuracy(np.array([1.0]), np.array([0.0])).gain == Interval(1, None, None)
 
 
 def test_a_sheet_counts_attempts_tokens_and_what_was_cut():

@@ -12,7 +12,7 @@ from evals.slices import BESIDE, ROWS, SAID, SECRETS, script, write_rows
 from redqueen.errors import InputError
 from redqueen.evals.benchmarks import BENCHMARKS, chosen
 from redqueen.evals.benchmarks.humaneval_plus import HumanEvalPlus
-from redqueen.evals.data import Loaded, find
+from redqueen.evals.data import LoadedBenchmark, find
 from redqueen.evals.evalplus import EvalPlus, read_script
 from redqueen.evals.protocol import Grade, Item, Prompts, Published
 from redqueen.verifier import Verifier
@@ -22,7 +22,7 @@ FUNCTIONS = ("humaneval_plus", "mbpp_plus")
 
 
 @pytest.fixture(params=ALL)
-def loaded(request, slices) -> Loaded:
+def loaded(request, slices) -> LoadedBenchmark:
     return find(BENCHMARKS[request.param], slices)
 
 

@@ -149,7 +149,7 @@ def test_ctrl_c_says_what_is_kept_and_the_same_command_goes_on(redqueen, slices,
             redqueen(*words)
     out, err = capsys.readouterr()
     assert (left.value.code, out) == (130, "")
-    told = f"redqueen: stopped: 7 of 10 answers are kept in {tmp_path / 'e'}; the same command goes on\n"
+    told = f"redqueen: stopped: 7 of 10 answers are kept in {tmp_path / 'e'}; the same command goes on from there\n"
     assert err.count("stopped: ") == 1 and err.endswith(told)
     status, out, err = redqueen(*words)
     assert status == 0
@@ -199,7 +199,7 @@ def test_answers_do_not_depend_on_what_else_is_asked(redqueen, slices, place):
         (("--suite", "gsm8k", "--temperature", 0), "--temperature cannot be 0"),
         (("--suite", "gsm8k", "--items", 0), "--items cannot be 0"),
         (("--suite", "gsm8k", "--max-tokens", 0), "--max-tokens cannot be 0"),
-        (("--suite", "gsm8k", "--prompts", "raw", "--against", "x"), "x is not among what is evaluated"),
+        (("--suite", "gsm8k", "--prompts", "raw", "--against", "x"), "--against x is not among the arguments"),
     ],
 )
 def test_what_cannot_be_asked_is_refused_in_one_line(redqueen, slices, tmp_path, words, told):
@@ -302,7 +302,7 @@ def test_a_member_is_not_set_against_roles(redqueen, run, slices, place):
     words = ("--prompts", "raw", "--suite", "gsm8k", "--data", slices, "--to", place / "against", *HERE)
     status, out, err = redqueen("eval", run, f"{run}/s1", "--against", run, *words)
     assert (status, out, err.count("\n")) == (2, "", 1)
-    assert f"the single adapter {run}/s1 cannot be set against {run}, which has students and teachers" in err
+    assert f"the single adapter {run}/s1 cannot be compared with {run}, which has students and teachers" in err
     assert not (place / "against").exists()
 
 

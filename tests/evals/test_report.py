@@ -13,7 +13,7 @@ from redqueen.console import Progress
 from redqueen.engine.protocol import MemberState
 from redqueen.errors import InputError
 from redqueen.evals.benchmarks import BENCHMARKS
-from redqueen.evals.data import Loaded
+from redqueen.evals.data import LoadedBenchmark
 from redqueen.evals.evaluation import fingerprint
 from redqueen.evals.figures import Sheet, Tally
 from redqueen.evals.protocol import Item
@@ -43,7 +43,7 @@ def report(of: Subjects, names: tuple[str, ...] = ("humaneval_plus", "gsm8k"), c
     found = []
     for name in names:
         benchmark = BENCHMARKS[name]
-        loaded = Loaded(benchmark, tuple(Item(f"{name}/{n}", {}) for n in range(40)), "f", "0", ())
+        loaded = LoadedBenchmark(benchmark, tuple(Item(f"{name}/{n}", {}) for n in range(40)), "f", "0", ())
         sheets = {who: sheet(place, cut) for place, who in enumerate([BARE, *of.members])}
         found.append(benchmark_report(loaded, sheets, of, None, 0, 1234.5, benchmark.tokens))
     return EvaluationReport(of.base, {**HOW, "against": None}, tuple(found), ())
@@ -118,9 +118,9 @@ def test_gains_are_on_the_same_role():
 @pytest.mark.parametrize(
     ("mine", "others", "told"),
     [
-        (Role.STUDENT, (Role.TEACHER,), "the students of b cannot be set against a, which has teachers"),
-        (None, (Role.STUDENT, Role.TEACHER), "the single adapter b cannot be set against a, which has students and"),
-        (Role.TEACHER, (None,), "the teachers of b cannot be set against a, which has a single adapter"),
+        (Role.STUDENT, (Role.TEACHER,), "the students of b cannot be compared with a, which has teachers"),
+        (None, (Role.STUDENT, Role.TEACHER), "the single adapter b cannot be compared with a, which has students and"),
+        (Role.TEACHER, (None,), "the teachers of b cannot be compared with a, which has a single adapter"),
     ],
 )
 def test_gains_on_another_role_are_refused_in_one_line(mine, others, told):

@@ -16,7 +16,7 @@ from redqueen.engine.flow import sample_and_check
 from redqueen.engine.protocol import Engine, MemberId, Sample, SampleRequest, Stop
 from redqueen.errors import InputError
 from redqueen.evals.answers import GREEDY, Answer, AnswerId
-from redqueen.evals.data import Loaded
+from redqueen.evals.data import LoadedBenchmark
 from redqueen.evals.protocol import Benchmark, Grade, Item, Prompt, Prompts, Reply
 from redqueen.verifier.zygotes import available_cores
 
@@ -67,7 +67,7 @@ class Question:
 class Slices:
     """Benchmarks that are put to members during a race."""
 
-    loaded: tuple[Loaded, ...]
+    loaded: tuple[LoadedBenchmark, ...]
     encode: Encode
     prompts: Prompts
 

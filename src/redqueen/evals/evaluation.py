@@ -1,4 +1,4 @@
-"""A whole evaluation on benchmarks, from who is evaluated to a report; every answer is kept in a folder."""
+"""An evaluation on benchmarks, from the subjects to the report. Every answer is kept in a folder."""
 
 import asyncio
 import hashlib
@@ -17,9 +17,9 @@ from redqueen.engine.protocol import MemberState
 from redqueen.errors import InputError
 from redqueen.evals.answers import GREEDY, RESULTS, Answer, AnswerId, AnswerStore, note_settings, read_answers
 from redqueen.evals.asking import Encode, Question, Sampling, ask, encoder, positions, questions
-from redqueen.evals.data import Loaded
+from redqueen.evals.data import LoadedBenchmark
 from redqueen.evals.figures import sheet
-from redqueen.evals.protocol import Prompts
+from redqueen.evals.protocol import Item, Prompts
 from redqueen.evals.report import BenchmarkReport, EvaluationReport, benchmark_report, rival
 from redqueen.evals.subjects import Subjects, computed_on, open_subjects
 from redqueen.keys import key
@@ -33,7 +33,7 @@ from redqueen.verifier import Verifier
 
 def evaluate(
     subjects: Subjects,
-    loaded: Sequence[Loaded],
+    loaded: Sequence[LoadedBenchmark],
     folder: Path,
     *,
     prompts: Prompts,
@@ -45,43 +45,43 @@ def evaluate(
     engine_settings: EngineConfig,
     verifier_settings: VerifierConfig,
 ) -> EvaluationReport:
-    """Everybody and their base on these benchmarks. Every answer is kept in the folder; what is there is not asked for
-    again. `max_tokens` is each benchmark's own when None."""
+    """Evaluate the subjects and their base on these benchmarks. Answers that are in the folder are not sampled again.
+    `max_tokens` is each benchmark's own when None."""
     if against is not None:
         if against not in {group.what for group in subjects.groups}:
-            raise InputError(f"{against} is not among what is evaluated", "name it there too, spelt the same")
+            raise InputError(f"--against {against} is not among the arguments", "add it there, spelt the same")
         for group in subjects.groups:
             rival(subjects, group, against)
     with open_verifier(verifier_settings) as verifier, open_subjects(subjects, engine_settings) as engine:
         encode = encoder(engine.base, prompts)
         computed = computed_on(engine)
         samplings = {
-            each.benchmark.name: Sampling(
+            benchmark.name: Sampling(
                 prompts=prompts,
                 temperature=temperature,
-                max_tokens=max_tokens or each.benchmark.tokens,
+                max_tokens=max_tokens or benchmark.benchmark.tokens,
                 positions=positions(engine.base),
             )
-            for each in loaded
+            for benchmark in loaded
         }
-        note_settings(folder, _noted(subjects, loaded, samplings) | computed)
-        asked = {each.benchmark.name: _questions(each, subjects, attempts) for each in loaded}
-        found: list[BenchmarkReport] = []
+        note_settings(folder, _settings(subjects, loaded, samplings) | computed)
+        asked = {benchmark.name: _questions(benchmark, subjects, attempts) for benchmark in loaded}
+        reports: list[BenchmarkReport] = []
         try:
-            for each in loaded:
-                name = each.benchmark.name
+            for benchmark in loaded:
+                sampling = samplings[benchmark.name]
                 answers, seconds = asyncio.run(
-                    _benchmark(engine, verifier, encode, each, asked[name], samplings[name], folder)
+                    _answers(engine, verifier, encode, benchmark, asked[benchmark.name], sampling, folder)
                 )
-                sheets = {who: sheet(answers, who, each.items, attempts) for who in subjects.in_engine}
-                found.append(benchmark_report(each, sheets, subjects, against, k, seconds, samplings[name].max_tokens))
+                sheets = {name: sheet(answers, name, benchmark.items, attempts) for name in subjects.in_engine}
+                reports.append(benchmark_report(benchmark, sheets, subjects, against, k, seconds, sampling.max_tokens))
         except KeyboardInterrupt:
             say(_stopped(folder, asked))
             verifier.close()
             # The engine's thread may be in the middle of minutes of work. What is on the disk is whole at any moment.
             os._exit(130)
-    notes = [*subjects.notes, *(note for each in loaded for note in each.notes)]
-    given = {
+    notes = [*subjects.notes, *(note for benchmark in loaded for note in benchmark.notes)]
+    how = {
         "prompts": str(prompts),
         "attempts": attempts,
         "k": k,
@@ -90,35 +90,36 @@ def evaluate(
         "against": against,
         "redqueen": __version__,
     }
-    report = EvaluationReport(subjects.base, given | computed, tuple(found), tuple(notes))
+    report = EvaluationReport(subjects.base, how | computed, tuple(reports), tuple(notes))
     write_text(folder / RESULTS, json.dumps(report.as_json(), indent=1) + "\n")
     _keep_with_runs(report, subjects)
     return report
 
 
-def _questions(loaded: Loaded, subjects: Subjects, attempts: int) -> list[Question]:
-    name = loaded.benchmark.name
-    numbers = (GREEDY, *range(attempts))
-    return questions(loaded.items, subjects.in_engine, numbers, lambda item, number: key("eval", name, item.id, number))
+def _questions(loaded: LoadedBenchmark, subjects: Subjects, attempts: int) -> list[Question]:
+    def key_of(item: Item, number: int) -> int:
+        return key("eval", loaded.name, item.id, number)
+
+    return questions(loaded.items, subjects.in_engine, (GREEDY, *range(attempts)), key_of)
 
 
-async def _benchmark(
+async def _answers(
     engine: LocalEngine,
     verifier: Verifier,
     encode: Encode,
-    loaded: Loaded,
+    loaded: LoadedBenchmark,
     asked: Sequence[Question],
     sampling: Sampling,
     folder: Path,
 ) -> tuple[Mapping[AnswerId, Answer], float]:
-    """All answers to one benchmark, and the seconds that those took which were not known."""
+    """All answers to one benchmark, and the seconds that sampling and grading the missing ones took."""
     benchmark = loaded.benchmark
     store = AnswerStore(folder, benchmark.name)
     try:
         missing = [question for question in asked if question.id not in store.answers]
         known = len(asked) - len(missing)
-        told = f", {known:,} of them known" if known else ""
-        say(f"{benchmark.title}: {len(loaded.items):,} tasks, {len(asked):,} answers{told}")
+        kept = f", {known:,} of them known" if known else ""
+        say(f"{benchmark.title}: {len(loaded.items):,} tasks, {len(asked):,} answers{kept}")
         progress = Progress(benchmark.title, known, len(asked))
 
         def keep(answer: Answer) -> None:
@@ -133,8 +134,10 @@ async def _benchmark(
         store.close()
 
 
-def _noted(subjects: Subjects, loaded: Sequence[Loaded], samplings: Mapping[str, Sampling]) -> dict[str, Any]:
-    """What answers must have in common to stand in one folder."""
+def _settings(
+    subjects: Subjects, loaded: Sequence[LoadedBenchmark], samplings: Mapping[str, Sampling]
+) -> dict[str, Any]:
+    """What all answers in one folder must have in common."""
     first = next(iter(samplings.values()))
     return {
         "base": subjects.base,
@@ -142,27 +145,24 @@ def _noted(subjects: Subjects, loaded: Sequence[Loaded], samplings: Mapping[str,
         "temperature": first.temperature,
         "weights": {name: fingerprint(state) for name, state in subjects.members.items()},
         "benchmarks": {
-            each.benchmark.name: {
-                "sha256": each.sha256,
-                "beside_sha256": each.beside_sha256,
-                "max_tokens": samplings[each.benchmark.name].max_tokens,
+            benchmark.name: {
+                "sha256": benchmark.sha256,
+                "beside_sha256": benchmark.beside_sha256,
+                "max_tokens": samplings[benchmark.name].max_tokens,
             }
-            for each in loaded
+            for benchmark in loaded
         },
     }
 
 
 def _stopped(folder: Path, asked: Mapping[str, Sequence[Question]]) -> str:
-    kept = whole = 0
-    for name, wanted in asked.items():
-        answers = read_answers(folder, name)
-        kept += sum(question.id in answers for question in wanted)
-        whole += len(wanted)
-    return f"stopped: {kept:,} of {whole:,} answers are kept in {folder}; the same command goes on"
+    kept = sum(len({question.id for question in asked[name]} & read_answers(folder, name).keys()) for name in asked)
+    total = sum(map(len, asked.values()))
+    return f"stopped: {kept:,} of {total:,} answers are kept in {folder}; the same command goes on from there"
 
 
 def fingerprint(state: MemberState) -> str:
-    """Of a member's weights, and of how much they count."""
+    """A hash of a member's weights, rank and alpha."""
     digest = hashlib.sha256(f"{state.rank} {float(state.alpha)!r} ".encode())
     for name, factors in sorted(state.factors.items()):
         digest.update(name.encode())
@@ -172,25 +172,26 @@ def fingerprint(state: MemberState) -> str:
 
 
 def _keep_with_runs(report: EvaluationReport, subjects: Subjects) -> None:
-    """For `redqueen compare`: what whole roles of a run came to."""
-    found: dict[Path, list[benchmarks.Result]] = {}
+    """Store the scores of whole roles with their runs, for `redqueen compare`."""
+    by_run: dict[Path, list[benchmarks.Result]] = {}
     temperature = report.how["temperature"]
     for group in subjects.groups:
         run = Path(group.what.rpartition(":")[0] if group.what.rpartition(":")[2].isdigit() else group.what)
         whole = group.role is not None or len(group.members) == 1
         if group.step is None or not whole or not (run / RECORDS).is_file():
             continue
-        for each in report.benchmarks:
-            tokens = sum(each.sheets[name].tokens for name in group.members)
-            found.setdefault(run, []).extend(
+        for of_one in report.benchmarks:
+            tokens = sum(of_one.sheets[name].tokens for name in group.members)
+            usual_tokens = of_one.loaded.benchmark.tokens
+            by_run.setdefault(run, []).extend(
                 benchmarks.Result(
                     line.benchmark, line.title, line.measure, report.how["prompts"], line.role, group.step, line.tasks,
-                    each.loaded.sha256, line.mean.value, line.mean.error, tokens,
+                    of_one.loaded.sha256, line.mean.value, line.mean.error, tokens,
                     temperature if line.sampled and temperature != benchmarks.TEMPERATURE else None,
-                    each.max_tokens if each.max_tokens != each.loaded.benchmark.tokens else None,
+                    of_one.max_tokens if of_one.max_tokens != usual_tokens else None,
                 )
-                for line in each.lines
+                for line in of_one.lines
                 if line.what == group.what and line.role == (group.role and str(group.role)) and line.mean is not None
             )  # fmt: skip
-    for run, results in found.items():
+    for run, results in by_run.items():
         benchmarks.keep(run, results)

@@ -6,7 +6,7 @@ from statistics import fmean
 from redqueen.engine.protocol import MemberId
 from redqueen.evals.answers import GREEDY, Answer
 from redqueen.evals.asking import Sampling, ask, questions
-from redqueen.evals.data import Loaded
+from redqueen.evals.data import LoadedBenchmark
 from redqueen.evals.protocol import Grade, Reply
 from redqueen.keys import key
 from redqueen.phases.race import Race
@@ -38,7 +38,7 @@ async def evaluate(race: Race, step: int, population: Population, base_on: Colle
     return found
 
 
-async def _accuracies(race: Race, loaded: Loaded, subjects: Mapping[str, MemberId | None]) -> dict[str, float]:
+async def _accuracies(race: Race, loaded: LoadedBenchmark, subjects: Mapping[str, MemberId | None]) -> dict[str, float]:
     """Sampled in one batch. Verdicts are journalled, so that a step that is done again comes out as it did."""
     assert race.slices is not None
     benchmark, prompts = loaded.benchmark, race.slices.prompts

@@ -8,7 +8,7 @@ from redqueen.analysis.complexity import of_task
 from redqueen.engine.known import EMBEDDED
 from redqueen.errors import ConfigError
 from redqueen.evals.benchmarks import chosen
-from redqueen.evals.data import Loaded, find
+from redqueen.evals.data import LoadedBenchmark, find
 from redqueen.evals.exam_files import FUNCTIONS, exam_file
 from redqueen.evals.maths import check_gradable
 from redqueen.evolution.variation import Operator, resolve
@@ -26,7 +26,7 @@ class Rules:
     guards: Guards
     seeds: list[Seed] | None
     """The user's own, not run yet; None for the family's."""
-    benchmarks: tuple[Loaded, ...]
+    benchmarks: tuple[LoadedBenchmark, ...]
     """The slices that members are evaluated on during the race."""
     files: dict[str, str]
     """What the settings' own files hold, by hash: a run that is resumed with other ones says so."""
@@ -69,7 +69,7 @@ def _read_seeds(settings: Config) -> list[Seed] | None:
     return read_seeds(Path(settings.tasks.seeds) if embedded is None else embedded.seeds)
 
 
-def _read_benchmarks(settings: Config) -> tuple[Loaded, ...]:
+def _read_benchmarks(settings: Config) -> tuple[LoadedBenchmark, ...]:
     """The slices that the settings want members evaluated on."""
     asked = settings.evals
     if not asked.every:

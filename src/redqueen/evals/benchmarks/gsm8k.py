@@ -43,5 +43,5 @@ class Gsm8k(Maths):
         return {"id": f"gsm8k/{number}", "question": row["question"], "answer": answer}
 
     def extract(self, item: Item, text: str, prompts: Prompts) -> str | None:
-        found = boxed(text)
-        return (number_in_box(found) if found else None) or last_number(text)
+        box = boxed(text)
+        return (number_in_box(box) if box else None) or last_number(text)

@@ -9,11 +9,11 @@ from redqueen.evals.protocol import Hub, Item, Prompt, Prompts, Row
 
 
 def _find_zero(inputs: Sequence[Any], value: Any, expected: Any) -> bool:
-    """Any zero of the polynomial will do. Where it is steep, even the closest float misses the tolerance: the one that
-    the benchmark's own solution finds counts too."""
+    """Any zero of the polynomial passes. Where it is steep, even the closest float misses the tolerance, so the zero of
+    the benchmark's own solution passes too."""
     try:
-        missed = sum(factor * math.pow(value, power) for power, factor in enumerate(inputs[0]))
-        return abs(missed) <= 1e-4 or math.isclose(value, expected, rel_tol=1e-6)
+        residual = sum(factor * math.pow(value, power) for power, factor in enumerate(inputs[0]))
+        return abs(residual) <= 1e-4 or math.isclose(value, expected, rel_tol=1e-6)
     except (TypeError, ValueError, OverflowError):
         return False
 

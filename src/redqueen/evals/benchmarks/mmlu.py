@@ -41,16 +41,18 @@ class Mmlu(Published):
             if len(row["choices"]) != len(LETTERS) or row["answer"] not in LETTERS:
                 raise ValueError("a question does not have four choices")
             if len(by_subject.get(row["subject"], [])) < SHOTS:
-                raise ValueError(f"mmlu_dev/test.jsonl.gz beside it has no {SHOTS} examples of {row['subject']}")
+                raise ValueError(
+                    f"mmlu_dev/test.jsonl.gz beside it has fewer than {SHOTS} examples of {row['subject']}"
+                )
             items.append(Item(row["id"], {**row, "shots": by_subject[row["subject"]][:SHOTS]}))
         return items
 
     def prompt(self, item: Item, prompts: Prompts) -> Prompt:
         row = item.row
         subject = row["subject"].replace("_", " ")
-        shown = "".join(f"{_asked(shot)} {shot['answer']}\n\n" for shot in row["shots"])
+        shots = "".join(f"{_question(shot)} {shot['answer']}\n\n" for shot in row["shots"])
         head = f"Questions about {subject}, each with four choices and the letter of the right one."
-        text = f"{head}\n\n{shown}{_asked(row)}"
+        text = f"{head}\n\n{shots}{_question(row)}"
         if prompts is Prompts.RAW:
             return Prompt(text=text, stop=("\n",))
         return Prompt(text=f"{text}\n\nReply with the letter of the last question's answer alone.")
@@ -69,6 +71,6 @@ class Mmlu(Published):
         ]
 
 
-def _asked(row: Row) -> str:
+def _question(row: Row) -> str:
     choices = "\n".join(f"{mark}. {choice}" for mark, choice in zip(LETTERS, row["choices"], strict=True))
     return f"{row['question'].strip()}\n{choices}\nAnswer:"
