@@ -16,7 +16,7 @@ from redqueen.evolution.replacement import Event, apply, plan
 from redqueen.evolution.variation import OPERATORS, Kind, Operator, child
 from redqueen.population.board import Board, Meeting
 from redqueen.population.members import Birth, Member, Population, Role, founders
-from redqueen.population.ratings import Result
+from redqueen.population.ratings import MatchResult
 from redqueen.settings.models import EvolutionConfig
 
 
@@ -140,7 +140,7 @@ def _rewards(opened, population: Population, prompt, wanted) -> dict[str, float]
 
 def _meeting(step: int, student: str, reward: float) -> Meeting:
     return Meeting(
-        step, 0, "t0", student, "code_o", 1, 0, 1, 0, 1, 0.5, Result.DRAW, Result.DRAW, student_reward=reward
+        step, 0, "t0", student, "code_o", 1, 0, 1, 0, 1, 0.5, MatchResult.DRAW, MatchResult.DRAW, student_reward=reward
     )
 
 

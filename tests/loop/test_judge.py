@@ -16,7 +16,7 @@ from redqueen.phases.race import Posed, Proposal
 from redqueen.phases.solve import grade, solve
 from redqueen.population.matchmaking import Match
 from redqueen.population.play import play
-from redqueen.population.ratings import Result
+from redqueen.population.ratings import MatchResult
 from redqueen.tasks import all_kinds
 from redqueen.tasks.archive import Trivial
 from redqueen.tasks.code import CodeTask
@@ -30,7 +30,7 @@ def paid(posed, tried, reward: str = "paper") -> list[float]:
     return [each.reward for each in score(race({"rl": {"reward": reward}}), state(), 1, posed, tried)]
 
 
-def result(matches, posed, tried, rule: str = "ours") -> list[Result]:
+def result(matches, posed, tried, rule: str = "ours") -> list[MatchResult]:
     """Who won each meeting, with everybody at the prior's rating: a solve rate of 0.5 is foretold."""
     where = state()
     scored = score(race(), where, 1, posed, tried)
@@ -131,33 +131,38 @@ def test_a_task_that_is_withdrawn_shows_its_program_and_what_its_truth_gave():
 
 @pytest.mark.parametrize(
     ("grades", "won"),
-    [("CCCCCCCC", Result.STUDENT), ("CWWWWWWW", Result.TEACHER), ("CCCCWWWW", Result.DRAW), ("CCCWWWWW", Result.DRAW)],
+    [
+        ("CCCCCCCC", MatchResult.STUDENT),
+        ("CWWWWWWW", MatchResult.TEACHER),
+        ("CCCCWWWW", MatchResult.DRAW),
+        ("CCCWWWWW", MatchResult.DRAW),
+    ],
 )
-def test_a_solve_rate_above_what_was_foretold_wins_for_the_student(grades: str, won: Result):
+def test_a_solve_rate_above_what_was_foretold_wins_for_the_student(grades: str, won: MatchResult):
     assert result(ALONE, [riddle(0)], tries(0, grades)) == [won]
 
 
 def test_by_the_papers_rule_chance_makes_no_draw():
-    assert result(ALONE, [riddle(0)], tries(0, "CCCWWWWW"), "paper") == [Result.TEACHER]
-    assert result(ALONE, [riddle(0)], tries(0, "CCCCWWWW"), "paper") == [Result.DRAW]
+    assert result(ALONE, [riddle(0)], tries(0, "CCCWWWWW"), "paper") == [MatchResult.TEACHER]
+    assert result(ALONE, [riddle(0)], tries(0, "CCCCWWWW"), "paper") == [MatchResult.DRAW]
 
 
 def test_a_teacher_without_a_valid_task_loses():
-    assert result(ALONE, [refused(0, INVALID)], []) == [Result.STUDENT]
-    assert result(ALONE, [refused(0, INVALID)], [], "paper") == [Result.STUDENT]
+    assert result(ALONE, [refused(0, INVALID)], []) == [MatchResult.STUDENT]
+    assert result(ALONE, [refused(0, INVALID)], [], "paper") == [MatchResult.STUDENT]
 
 
 def test_tasks_that_nobody_solves_win_no_match_but_by_the_papers_rule():
-    assert result(ALONE, [riddle(0)], tries(0, "WWWWWWWW")) == [Result.STUDENT]
-    assert result(ALONE, [riddle(0)], tries(0, "WWWWWWWW"), "paper") == [Result.TEACHER]
+    assert result(ALONE, [riddle(0)], tries(0, "WWWWWWWW")) == [MatchResult.STUDENT]
+    assert result(ALONE, [riddle(0)], tries(0, "WWWWWWWW"), "paper") == [MatchResult.TEACHER]
 
 
 def test_tasks_whose_difficulty_does_not_count_decide_no_match():
     posed = [riddle(0, like="same"), riddle(1, like="same")]
     tried = [*tries(0, "CCCCCCCC"), *tries(1, "CWWWWWWW")]
-    assert result(ALONE, posed, tried) == [Result.STUDENT]
-    assert result(ALONE, posed, [*tries(0, "CWWWWWWW"), *tries(1, "CCCCCCCC")]) == [Result.TEACHER]
-    assert result(ALONE, posed, [*tries(0, "CWWWWWWW"), *tries(1, "CCCCCCCC")], "paper") == [Result.STUDENT]
+    assert result(ALONE, posed, tried) == [MatchResult.STUDENT]
+    assert result(ALONE, posed, [*tries(0, "CWWWWWWW"), *tries(1, "CCCCCCCC")]) == [MatchResult.TEACHER]
+    assert result(ALONE, posed, [*tries(0, "CWWWWWWW"), *tries(1, "CCCCCCCC")], "paper") == [MatchResult.STUDENT]
 
 
 def test_solve_rates_are_over_all_valid_tasks_also_those_that_decide_nothing():
@@ -171,7 +176,7 @@ def test_solve_rates_are_over_all_valid_tasks_also_those_that_decide_nothing():
 def test_a_task_that_another_student_of_the_panel_solves_counts_against_the_one_who_does_not():
     panel = [Match("t0", ("s0", "s1"))]
     tried = [*tries(0, "CCCCCCCC", "s0"), *tries(0, "WWWWWWWW", "s1")]
-    assert result(panel, [riddle(0)], tried) == [Result.STUDENT, Result.TEACHER]
+    assert result(panel, [riddle(0)], tried) == [MatchResult.STUDENT, MatchResult.TEACHER]
 
 
 def test_matches_are_judged_by_their_own_tasks_and_kinds_by_theirs():

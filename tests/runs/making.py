@@ -11,7 +11,7 @@ import torch
 
 from redqueen.engine.protocol import MemberState, OptimiserState
 from redqueen.population.board import Meeting
-from redqueen.population.ratings import Result
+from redqueen.population.ratings import MatchResult
 from redqueen.runs.rows import AlarmRow, AttemptRow, EventRow, Metric, RejectionRow, StepRecord, TaskRow
 
 SHAPES = {"model.layers.0.self_attn.q_proj": (5, 7), "model.layers.0.mlp.down_proj": (9, 4)}
@@ -91,7 +91,9 @@ def task(step: int, place: int, **changes) -> TaskRow:
 
 def record(step: int, tasks: int = 6) -> StepRecord:
     """A step with something in every table."""
-    meeting = Meeting(step, 0, "t0", "s0", "code_o", 3, 1, 12, 4, 5, 0.4, Result.STUDENT, Result.DRAW, 0.25, None)
+    meeting = Meeting(
+        step, 0, "t0", "s0", "code_o", 3, 1, 12, 4, 5, 0.4, MatchResult.STUDENT, MatchResult.DRAW, 0.25, None
+    )
     return StepRecord(
         step,
         [meeting],

@@ -21,7 +21,7 @@ from redqueen.engine import peft
 from redqueen.errors import RedQueenError, UserError
 from redqueen.population.board import Meeting
 from redqueen.population.members import Birth, Member, Population, Role
-from redqueen.population.ratings import Rating, Result
+from redqueen.population.ratings import MatchResult, Rating
 from redqueen.runs import checkpoints
 from redqueen.runs.rows import AttemptRow, Metric, RejectionRow, StepRecord
 from redqueen.runs.store import Store
@@ -427,8 +427,8 @@ def raced(
             ("t0", "mu"): 20.0 + seed, ("t1", "mu"): 24.0 + seed, ("s0", "mu"): 25.0,
         }  # fmt: skip
         meetings = [
-            Meeting(step, 0, "t0", "s0", "code_o", 5, 0, 100, 0, solved(step), 0.5, Result.DRAW, Result.DRAW),
-            Meeting(step, 0, "t0", "s0", "code_i", 5, 0, 100, 0, 20, 0.5, Result.DRAW, Result.DRAW),
+            Meeting(step, 0, "t0", "s0", "code_o", 5, 0, 100, 0, solved(step), 0.5, MatchResult.DRAW, MatchResult.DRAW),
+            Meeting(step, 0, "t0", "s0", "code_i", 5, 0, 100, 0, 20, 0.5, MatchResult.DRAW, MatchResult.DRAW),
         ]
         metrics = [Metric(step, subject, "", name, value) for (subject, name), value in values.items()]
         metrics += [each for each in more if each.step == step]

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from redqueen.errors import InputError, RunError
 from redqueen.population.board import Board, Meeting, restore
-from redqueen.population.ratings import Result
+from redqueen.population.ratings import MatchResult
 from redqueen.runs import sqlite
 from redqueen.runs.rows import AlarmRow, AttemptRow, EventRow, Metric, RejectionRow, StepRecord, TaskRow
 from redqueen.runs.schema import VERSION
@@ -120,8 +120,8 @@ MEETINGS = rows_of(
     unsolved_attempts=whole_numbers,
     solved=whole_numbers,
     foretold=numbers,
-    result=st.sampled_from(Result),
-    match_result=st.sampled_from(Result),
+    result=st.sampled_from(MatchResult),
+    match_result=st.sampled_from(MatchResult),
     teacher_reward=st.none() | numbers,
     student_reward=st.none() | numbers,
 )
@@ -171,7 +171,7 @@ def test_lone_surrogates_and_nuls_come_out_too(store, text):
 
 def test_types_come_back_too(store):
     store.write(record(1))
-    assert next(store.meetings()).result is Result.STUDENT
+    assert next(store.meetings()).result is MatchResult.STUDENT
     assert next(store.tasks()).oversight is False
     assert next(store.events()).parents == ("t1", "t0")
 
@@ -427,7 +427,7 @@ TAMPERED = {
     "UPDATE metrics SET value = 'abc'": "no number",
     "UPDATE metrics SET step = 'abc'": "no whole number",
     "UPDATE timings SET seconds = 'abc'": "no number",
-    "UPDATE matches SET match_result = 'abc'": "'abc' is not a valid Result",
+    "UPDATE matches SET match_result = 'abc'": "'abc' is not a valid MatchResult",
     "UPDATE events SET parents = '5'": "JSON that is no list",
     "UPDATE events SET parents = '[5]'": "no text",
     "UPDATE facts SET value = 5.5": None,

@@ -16,7 +16,7 @@ from redqueen.analysis.summary import MOST_MEMBERS, Summary, summarise, write_re
 from redqueen.errors import RunError
 from redqueen.population.board import Meeting
 from redqueen.population.members import Birth, Member, Population, Role, founders
-from redqueen.population.ratings import Rating, Result
+from redqueen.population.ratings import MatchResult, Rating
 from redqueen.runs.atomic import leftover
 from redqueen.runs.rows import EventRow, Metric, StepRecord
 from redqueen.runs.run import REPORT
@@ -35,7 +35,7 @@ def step(number: int) -> StepRecord:
     solved = 1 if early else 9 if number == STEPS else 3 if late else 5
 
     def meeting(kind: str, solved: int, attempts: int) -> Meeting:
-        return Meeting(number, 0, "t0", "s0", kind, 3, 0, attempts, 0, solved, 0.5, Result.DRAW, Result.DRAW)
+        return Meeting(number, 0, "t0", "s0", kind, 3, 0, attempts, 0, solved, 0.5, MatchResult.DRAW, MatchResult.DRAW)
 
     figures: Mapping[tuple[str, str], float] = {
         ("teacher", "valid"): 0.5 if early else 0.75, ("student", "length"): 20.0 + number,

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from redqueen.population.board import Meeting
-from redqueen.population.ratings import Result
+from redqueen.population.ratings import MatchResult
 from redqueen.runs.rows import AlarmRow, AttemptRow, EventRow, Metric, RejectionRow, StepRecord, TaskRow
 from redqueen.runs.store import Store
 from redqueen.settings import dump, load
@@ -147,7 +147,7 @@ class _Counted:
     def meeting(self, step: int, match: int, kind: str, teacher: str, student: str) -> Meeting:
         attempts = self.tasks * ATTEMPTS
         rate = self.solved / attempts if attempts else 0.5
-        won = Result.STUDENT if rate > 0.55 else Result.TEACHER if rate < 0.45 else Result.DRAW
+        won = MatchResult.STUDENT if rate > 0.55 else MatchResult.TEACHER if rate < 0.45 else MatchResult.DRAW
         return Meeting(
             step, match, teacher, student, kind, self.tasks, self.unsolved, attempts, self.unsolved * ATTEMPTS,
             self.solved, 0.5, won, won, 0.1, 0.2,

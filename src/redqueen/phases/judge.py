@@ -9,7 +9,7 @@ from redqueen.engine.protocol import MemberId
 from redqueen.phases.race import Posed, Race, Try
 from redqueen.phases.state import State
 from redqueen.population.matchmaking import Match
-from redqueen.population.play import KindOutcome, Outcome
+from redqueen.population.play import KindOutcome, MatchOutcome
 from redqueen.population.results import TaskScore
 from redqueen.rl.rewards import INVALID, student_reward, teacher_reward
 from redqueen.tasks.archive import Entry
@@ -68,7 +68,7 @@ def _scored(race: Race, posed: Posed, entry: Entry | None) -> Scored:
     return Scored(posed, entry, reward)
 
 
-def outcomes(matches: Sequence[Match], scored: Sequence[Scored], tries: Sequence[Try]) -> list[Outcome]:
+def outcomes(matches: Sequence[Match], scored: Sequence[Scored], tries: Sequence[Try]) -> list[MatchOutcome]:
     """One for every teacher and student who met, with all valid tasks; by our rule those whose difficulty does not
     count decide no match."""
     right: Counter[tuple[int, MemberId]] = Counter()
@@ -81,7 +81,7 @@ def outcomes(matches: Sequence[Match], scored: Sequence[Scored], tries: Sequence
         made[sitting] += 1
         right[sitting] += each.verdict.correct
         rewards.setdefault(sitting, []).append(student_reward(each.verdict.grade))
-    found: list[Outcome] = []
+    found: list[MatchOutcome] = []
     for number, match in enumerate(matches):
         ours = [each for each in scored if each.posed.proposal.match == number]
         for student in match.students:
@@ -101,5 +101,5 @@ def outcomes(matches: Sequence[Match], scored: Sequence[Scored], tries: Sequence
                 )
                 own = [reward for place in places for reward in rewards.get((place, student), [])]
                 kinds[kind] = KindOutcome(scores, fmean(each.reward for each in of_kind), fmean(own) if own else None)
-            found.append(Outcome(match.teacher, student, kinds))
+            found.append(MatchOutcome(match.teacher, student, kinds))
     return found

@@ -16,9 +16,9 @@ from typing import Any, Self, TypeVar
 from urllib.parse import quote
 
 from redqueen.errors import InputError, RunError
-from redqueen.population.board import Meeting, Tally
+from redqueen.population.board import Meeting, PairTally
 from redqueen.population.members import Role
-from redqueen.population.ratings import Result
+from redqueen.population.ratings import MatchResult
 from redqueen.runs.atomic import put_in_place
 from redqueen.runs.columns import HINTS, TABLES, decoder, insert, select
 from redqueen.runs.rows import AlarmRow, AttemptRow, EventRow, Metric, RejectionRow, StepRecord, TaskRow, Timing
@@ -309,15 +309,15 @@ class Store:
         sides = [(role, f"SELECT DISTINCT {role} FROM matches ORDER BY 1") for role in Role]
         return {member: role for role, sql in sides for (member,) in self._query(sql, [str])}
 
-    def tallies(self, since: int, until: int) -> dict[tuple[str, str], Tally]:
+    def tallies(self, since: int, until: int) -> dict[tuple[str, str], PairTally]:
         """What teachers and students did against each other in these steps, by teacher and student."""
-        found: dict[tuple[str, str], Tally] = {}
-        hints = [str, str, Result, *[int] * 6]
+        found: dict[tuple[str, str], PairTally] = {}
+        hints = [str, str, MatchResult, *[int] * 6]
         for teacher, student, result, matches, *sums in self._query(_TALLIES, hints, (since, until)):
-            won = {f"{result}_wins" if result != Result.DRAW else "draws": matches}
+            won = {f"{result}_wins" if result != MatchResult.DRAW else "draws": matches}
             counted = dict(zip(("tasks", "unsolved", "attempts", "unsolved_attempts", "solved"), sums, strict=True))
             pair = teacher, student
-            found[pair] = found.get(pair, Tally()) + Tally(matches=matches, **won, **counted)
+            found[pair] = found.get(pair, PairTally()) + PairTally(matches=matches, **won, **counted)
         return found
 
     def figures(self, name: str, since: int, by_kind: str) -> Iterator[tuple[str, str, int, float | None]]:

@@ -23,7 +23,7 @@ from redqueen.keys import numbers
 from redqueen.population.board import Board
 from redqueen.population.matchmaking import schedule
 from redqueen.population.members import Member, MemberId, Population, founders
-from redqueen.population.play import KindOutcome, Outcome, play
+from redqueen.population.play import KindOutcome, MatchOutcome, play
 from redqueen.population.ratings import BETA, MU, SIGMA
 from redqueen.population.results import TaskScore
 from redqueen.settings import Config
@@ -303,7 +303,7 @@ def _round(race: _Race, attempts: int, settings: Config) -> None:
     match = settings.match
     matches = schedule(race.population, match.maker, race.board, race.rng, match.panel, match.kept_apart)
     outcomes = [
-        Outcome(each.teacher, student, {"simulated": _outcome(race, each.teacher, student, attempts)})
+        MatchOutcome(each.teacher, student, {"simulated": _outcome(race, each.teacher, student, attempts)})
         for each in matches
         for student in each.students
     ]
