@@ -10,7 +10,7 @@ import torch
 from engine import tiny
 
 from redqueen.engine.protocol import Recipe, ScoreRequest, Trajectory
-from redqueen.errors import ConfigError, Fault, InputError
+from redqueen.errors import ConfigError, InputError
 from redqueen.evolution.breeding import breed, scatter
 from redqueen.evolution.replacement import Event, apply, plan
 from redqueen.evolution.variation import OPERATORS, Kind, Operator, child
@@ -65,13 +65,6 @@ def test_an_optimiser_does_not_pass_on_to_a_child_but_fisher_sees_the_parents():
         blind = child(OPERATORS["fisher"], [replace(state, optimiser=None) for state in states], seed=7)
         assert tiny.difference(made, child(OPERATORS["fisher"], states, seed=7)) == 0
         assert tiny.difference(made, blind) > 1e-4
-
-
-def test_an_operator_that_is_not_at_hand_changes_nobody():
-    with tiny.engine("llama", members=2) as opened:
-        with pytest.raises(Fault, match="not at hand"):
-            breed(opened, [an_event("m1", "m1.1", "copy_parent", "m0")], {})
-        assert opened.members == ["m0", "m1"]
 
 
 def test_who_is_not_there_cannot_go_and_nobody_else_does():

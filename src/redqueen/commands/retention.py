@@ -30,10 +30,10 @@ class RetentionCommand(Reporting):
 
     def report(self) -> Report:
         from redqueen.evolution.retention import WINDOW
-        from redqueen.training.retention import run_test
+        from redqueen.training.retention import measure_retention
 
         if self.updates < WINDOW:
             raise InputError(f"--updates cannot be {self.updates}", f"use {WINDOW} or more")
         if self.member is None:
             raise InputError("retention needs --member", "name one of the run's living members, such as s0")
-        return run_test(self.run_folder, self.member, positive("--children", self.children), self.updates)
+        return measure_retention(self.run_folder, self.member, positive("--children", self.children), self.updates)
