@@ -35,12 +35,11 @@ from redqueen.training.study import plots, races
 from redqueen.training.study import study as study_module
 from redqueen.training.study import sweep as study_sweep
 from redqueen.training.study.design import Design, StudyRace
-from redqueen.training.study.exam import Examinee, HalfExam, exam_figures, places_of
-from redqueen.training.study.gains import gains
-from redqueen.training.study.outcomes import RaceOutcome, arm_means, differences, growth, slope
+from redqueen.training.study.exam import Examinee, exam_figures, places_of
+from redqueen.training.study.outcomes import RaceOutcome, arm_means, differences, gains, growth, slope
 from redqueen.training.study.races import RaceProgress, RaceView
-from redqueen.training.study.study import StudyResult, run_study
-from redqueen.training.study.sweep import Swept, best_rates, sweep
+from redqueen.training.study.study import StudyReport, run_study
+from redqueen.training.study.sweep import SweepOutcome, best_rates, sweep
 from redqueen.training.study.tables import arms_table, gains_table
 
 TABLES = ("matches", "tasks", "rejections", "attempts", "events")
@@ -85,7 +84,7 @@ def design(place) -> Design:
 
 
 @pytest.fixture(scope="module")
-def result(design) -> StudyResult:
+def result(design) -> StudyReport:
     ended = run_study(design)
     assert ended is not None
     return ended
@@ -207,12 +206,12 @@ def test_a_study_that_is_stopped_goes_on_from_its_checkpoints(design, result, pl
 
 
 def test_a_race_that_has_gone_further_is_refused(design, result):
-    with pytest.raises(InputError, match="is at step 2, and 1 are asked for"):
+    with pytest.raises(InputError, match="is at step 2, and --steps is 1"):
         run_study(replace(design, steps=1))
 
 
 def test_a_mistake_that_a_process_finds_is_told_by_the_study(design, result):
-    with pytest.raises(InputError, match="is at step 2, and 1 are asked for") as refused:
+    with pytest.raises(InputError, match="is at step 2, and --steps is 1") as refused:
         run_study(replace(design, steps=1, jobs=2))
     assert refused.value.mend
 
@@ -250,7 +249,7 @@ def test_the_command_shows_what_the_study_came_to(design, result, place, capsys,
     assert redqueen(command(place, design.folder)) == 0
     out = capsys.readouterr().out
     assert arms_table(result.outcomes, result.base, 2) in out and gains_table(result.less_base, 2) in out
-    assert "goes for sweep, races and exam together, on Linux" in out
+    assert "parts for sweep, races and exam together, on Linux" in out
     assert not calls, "it was finished"
 
 
@@ -262,7 +261,7 @@ def test_pictures_need_matplotlib_and_say_so_before_anything_is_run(place, capsy
 
 
 def test_trackers_are_refused(design):
-    with pytest.raises(InputError, match="no tracker"):
+    with pytest.raises(InputError, match="cannot report to trackers"):
         replace(design, settings=override(design.settings, {"track.to": "wandb"}))
 
 
@@ -376,14 +375,14 @@ def test_an_exam_that_was_killed_goes_on_after_those_who_were_done(design, resul
         asks.append(list(examinees))
         return {each.name: whole[each] for each in whole if each.name in examinees}
 
-    async def no_tasks(*_: object) -> list[object]:
-        return []
+    async def unchecked(drafts: Sequence[object], _: object) -> Sequence[object]:
+        return drafts
 
     monkeypatch.setattr(study_exam, "examine", examine)
     monkeypatch.setattr(study_exam, "BATCH", 2)
-    monkeypatch.setattr(HalfExam, "_tasks", no_tasks)
+    monkeypatch.setattr(study_exam, "validated_exam", unchecked)
     with pytest.raises(KeyboardInterrupt):
-        exam.ask(None, None, list(whole)[:5])
+        exam.examine(None, None, list(whole)[:5])
     assert [name for some in asks for name in some] == [each.name for each in list(whole)[:4]]
     assert exam.answers() == {each: whole[each] for each in list(whole)[:4]}
 
@@ -407,9 +406,9 @@ def test_an_exam_without_the_main_bands_is_refused(design, tmp_path):
 
 def test_the_best_rate_of_an_arm_is_that_of_the_best_mean_over_seeds():
     swept = [
-        Swept("single", 1e-3, 1000, 0.9), Swept("single", 1e-3, 1001, 0.1),
-        Swept("single", 3e-3, 1000, 0.6), Swept("single", 3e-3, 1001, 0.6),
-        Swept("1t1s", 3e-3, 1000, 0.4), Swept("1t1s", 1e-3, 1000, 0.4),
+        SweepOutcome("single", 1e-3, 1000, 0.9), SweepOutcome("single", 1e-3, 1001, 0.1),
+        SweepOutcome("single", 3e-3, 1000, 0.6), SweepOutcome("single", 3e-3, 1001, 0.6),
+        SweepOutcome("1t1s", 3e-3, 1000, 0.4), SweepOutcome("1t1s", 1e-3, 1000, 0.4),
     ]  # fmt: skip
     assert best_rates(swept) == {"single": 3e-3, "1t1s": 1e-3}
 

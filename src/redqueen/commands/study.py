@@ -68,11 +68,11 @@ class StudyCommand(Reporting, OfRace):
             exam_file=None if self.exam is None else exam_file(self.exam),
             jobs=self.jobs,
         )
-        result = run_study(design)
-        if result is None:
+        report = run_study(design)
+        if report is None:
             say("stopped; the same command goes on from there")
             raise KeyboardInterrupt
         if self.plots is not None:
-            for path in plots.draw(result.races, result.outcomes, result.base, self.plots):
+            for path in plots.draw(report.races, report.outcomes, report.base, self.plots):
                 say(str(path))
-        return result
+        return report

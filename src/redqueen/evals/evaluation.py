@@ -65,18 +65,18 @@ def evaluate(
             for benchmark in loaded
         }
         note_settings(folder, _settings(subjects, loaded, samplings) | computed)
-        asked = {benchmark.name: _questions(benchmark, subjects, attempts) for benchmark in loaded}
+        wanted = {benchmark.name: _questions(benchmark, subjects, attempts) for benchmark in loaded}
         reports: list[BenchmarkReport] = []
         try:
             for benchmark in loaded:
                 sampling = samplings[benchmark.name]
                 answers, seconds = asyncio.run(
-                    _answers(engine, verifier, encode, benchmark, asked[benchmark.name], sampling, folder)
+                    _answers(engine, verifier, encode, benchmark, wanted[benchmark.name], sampling, folder)
                 )
                 sheets = {name: sheet(answers, name, benchmark.items, attempts) for name in subjects.in_engine}
                 reports.append(benchmark_report(benchmark, sheets, subjects, against, k, seconds, sampling.max_tokens))
         except KeyboardInterrupt:
-            say(_stopped(folder, asked))
+            say(_stopped(folder, wanted))
             verifier.close()
             # The engine's thread may be in the middle of minutes of work. What is on the disk is whole at any moment.
             os._exit(130)
@@ -108,7 +108,7 @@ async def _answers(
     verifier: Verifier,
     encode: Encode,
     loaded: LoadedBenchmark,
-    asked: Sequence[Question],
+    wanted: Sequence[Question],
     sampling: Sampling,
     folder: Path,
 ) -> tuple[Mapping[AnswerId, Answer], float]:
@@ -116,11 +116,11 @@ async def _answers(
     benchmark = loaded.benchmark
     store = AnswerStore(folder, benchmark.name)
     try:
-        missing = [question for question in asked if question.id not in store.answers]
-        known = len(asked) - len(missing)
+        missing = [question for question in wanted if question.id not in store.answers]
+        known = len(wanted) - len(missing)
         kept = f", {known:,} of them known" if known else ""
         say(f"{benchmark.title}: {len(loaded.items):,} tasks, {len(asked):,} answers{kept}")
-        progress = Progress(benchmark.title, known, len(asked))
+        progress = Progress(benchmark.title, known, len(wanted))
 
         def keep(answer: Answer) -> None:
             store.add(answer)
@@ -155,9 +155,9 @@ def _settings(
     }
 
 
-def _stopped(folder: Path, asked: Mapping[str, Sequence[Question]]) -> str:
-    kept = sum(len({question.id for question in asked[name]} & read_answers(folder, name).keys()) for name in asked)
-    total = sum(map(len, asked.values()))
+def _stopped(folder: Path, wanted: Mapping[str, Sequence[Question]]) -> str:
+    kept = sum(len({question.id for question in wanted[name]} & read_answers(folder, name).keys()) for name in wanted)
+    total = sum(map(len, wanted.values()))
     return f"stopped: {kept:,} of {total:,} answers are kept in {folder}; the same command goes on from there"
 
 

@@ -36,10 +36,9 @@ def scatter(engine: Engine, members: Sequence[MemberId], run_seed: int) -> None:
     fresh = engine.fresh()
     for member in members:
         draws = Draws(key(run_seed, "scatter", member), torch.device("cpu"))
-        factors = {
-            name: (a_R_I, FOUNDER_SCALE * draws.normal(*b_O_R.shape))
-            for name, (a_R_I, b_O_R) in sorted(fresh.factors.items())
-        }
+        factors = {}
+        for name, (a_R_I, b_O_R) in sorted(fresh.factors.items()):
+            factors[name] = a_R_I, FOUNDER_SCALE * draws.normal(*b_O_R.shape)
         engine.write(member, MemberState(fresh.rank, fresh.alpha, factors))
 
 

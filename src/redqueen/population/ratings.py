@@ -90,12 +90,12 @@ def _won(x: float) -> tuple[float, float]:
 def _drawn(lead: float, margin: float) -> tuple[float, float]:
     """The same after a draw."""
     far = abs(lead)
-    near, other = far - margin, far + margin
+    near_end, far_end = far - margin, far + margin
     # Both ends of the interval in units of the density at the nearer one.
     ratio = math.exp(-2 * margin * far)
-    mass = _mills(near) - ratio * _mills(other)
+    mass = _mills(near_end) - ratio * _mills(far_end)
     v = (1 - ratio) / mass
-    w = v * v + (other * ratio - near) / mass
+    w = v * v + (far_end * ratio - near_end) / mass
     return -math.copysign(v, lead), min(max(w, 0.0), 1.0)
 
 

@@ -175,11 +175,11 @@ def lineage(births: int, seed: int, settings: Config) -> Population:
     return race.population
 
 
-def kendall(one: Sequence[float], other: Sequence[float]) -> float:
+def kendall(a: Sequence[float], b: Sequence[float]) -> float:
     """The share of pairs in the same order, less that of pairs in the opposite one."""
     signs = [
-        math.copysign(1, (one[i] - one[j]) * (other[i] - other[j])) if one[i] != one[j] and other[i] != other[j] else 0
-        for i, j in combinations(range(len(one)), 2)
+        math.copysign(1, (a[i] - a[j]) * (b[i] - b[j])) if a[i] != a[j] and b[i] != b[j] else 0
+        for i, j in combinations(range(len(a)), 2)
     ]
     return statistics.fmean(signs)
 

@@ -1,6 +1,6 @@
-"""What a step of a race takes, and of that what is not sampling and training; the population beside its baselines.
+"""How long a step of a race takes, phase by phase, for the population beside its baselines.
 
-The arms share one engine and take turns, step by step, so that whatever else the machine does falls on all of them.
+The arms share one engine and take turns, step by step, so that other load on the machine affects them alike.
 """
 
 import asyncio
@@ -11,7 +11,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
-from redqueen.engine.local import LocalEngine
 from redqueen.errors import InputError
 from redqueen.loop import Clock, one_step
 from redqueen.phases.view import Quiet
@@ -25,40 +24,40 @@ if TYPE_CHECKING:
 
 RESAMPLES = 2000
 WORK = ("propose", "solve", "update")
-"""The phases in which the engine works; the others wait for the verifier, keep books or evolve."""
+"""The phases in which the engine works."""
 
 
 @dataclass(frozen=True, slots=True)
-class ArmReport:
-    """One arm's steps."""
+class ArmTimes:
+    """The steps of one arm."""
 
     arm: str
     steps: int
     seconds: float
-    """Median of a step."""
+    """The median of a step."""
     ratio: float
-    """Of the sum of its steps' seconds to that of the first arm's."""
+    """Of all seconds to those of the first arm."""
     ratio_interval: tuple[float, float]
-    """95 %, from the steps' pairs."""
+    """95 %, by resampling pairs of steps."""
     sampled_tokens: float
+    """The mean of a step."""
     trained_tokens: float
-    """Means of a step."""
     seconds_per_token_ratio: float
-    """The same ratio, by sampled token."""
+    """The same ratio per sampled token."""
     phases: Mapping[str, float]
     """Seconds by phase, summed over the steps."""
     other_share: float
-    """Of the step: everything but sampling and training."""
+    """The share of the seconds that is neither sampling nor training."""
 
 
 @dataclass(frozen=True, slots=True)
 class StepReport:
-    """What `redqueen bench step` found."""
+    """The report of `redqueen bench step`."""
 
     machine: str
     device: str
     base: str
-    arms: tuple[ArmReport, ...]
+    arms: tuple[ArmTimes, ...]
 
     def as_json(self) -> dict[str, Any]:
         return asdict(self)
@@ -68,18 +67,18 @@ class StepReport:
 
         console.print(f"{self.machine}; {self.device}; {self.base}", soft_wrap=True, markup=False)
         table = Table("arm", "a step", "ratio", "95 %", "by token", "sampled", "trained", "other")
-        for each in self.arms:
-            low, high = each.ratio_interval
+        for arm in self.arms:
+            low, high = arm.ratio_interval
             table.add_row(
-                each.arm, f"{each.seconds:.2f} s", f"{each.ratio:.2f}", f"{low:.2f}-{high:.2f}",
-                f"{each.seconds_per_token_ratio:.2f}", f"{each.sampled_tokens:,.0f}", f"{each.trained_tokens:,.0f}",
-                f"{each.other_share:.1%}",
+                arm.arm, f"{arm.seconds:.2f} s", f"{arm.ratio:.2f}", f"{low:.2f}-{high:.2f}",
+                f"{arm.seconds_per_token_ratio:.2f}", f"{arm.sampled_tokens:,.0f}", f"{arm.trained_tokens:,.0f}",
+                f"{arm.other_share:.1%}",
             )  # fmt: skip
         console.print(table)
-        for each in self.arms:
-            total = math.fsum(each.phases.values())
-            shares = ", ".join(f"{phase} {seconds / total:.1%}" for phase, seconds in each.phases.items())
-            console.print(f"{each.arm}: {shares}", soft_wrap=True, markup=False)
+        for arm in self.arms:
+            total = math.fsum(arm.phases.values())
+            shares = ", ".join(f"{phase} {seconds / total:.1%}" for phase, seconds in arm.phases.items())
+            console.print(f"{arm.arm}: {shares}", soft_wrap=True, markup=False)
         console.print(
             f"{self.arms[0].steps} steps of each, in turn; `other` is neither sampling nor training; nothing is saved",
             soft_wrap=True,
@@ -87,18 +86,17 @@ class StepReport:
 
 
 def measure(settings: Config, names: Sequence[str], steps: int, warmup: int) -> StepReport:
-    """These arms, the first being what the others are compared with; `population` is the settings as they are."""
+    """Measure these arms; the others are compared with the first. `population` is the settings as they are."""
     if len(set(names)) < len(names):
         raise InputError("an arm is named twice", "name each once")
-    of_arm = {name: arms.apply(settings, name) for name in names}
-    with open_races([Start.new(arm, f"{name}/") for name, arm in of_arm.items()]) as stage:
-        races = {name: stage.races[f"{name}/"] for name in names}
-        taken = asyncio.run(_in_turn(races, steps, warmup))
+    with open_races([Start.new(arms.apply(settings, name), f"{name}/") for name in names]) as stage:
+        engine = stage.engine
+        of_arms = asyncio.run(_in_turn({name: stage.races[f"{name}/"] for name in names}, steps, warmup))
         return StepReport(
             machine_name(),
-            device_name(stage.engine.device),
-            _shape(stage.engine),
-            tuple(_report(name, taken[name], taken[names[0]]) for name in names),
+            device_name(engine.device),
+            f"{engine.base.name}, {engine.shape.parameters / 1e6:,.1f} million parameters",
+            tuple(_times(name, of_arms[name], of_arms[names[0]]) for name in names),
         )
 
 
@@ -115,37 +113,37 @@ class _Step:
 
 async def _in_turn(races: Mapping[str, Opened], steps: int, warmup: int) -> dict[str, list[_Step]]:
     states = {name: opened.state for name, opened in races.items()}
-    taken: dict[str, list[_Step]] = {name: [] for name in races}
+    of_arms: dict[str, list[_Step]] = {name: [] for name in races}
     for number in range(warmup + steps):
-        # Whoever begins has the colder caches: that goes round.
+        # The first has the colder caches, so they take turns.
         order = list(races)[number % len(races) :] + list(races)[: number % len(races)]
         for name in order:
             clock = Clock(states[name].step + 1, Quiet(), lambda: False)
             states[name], rows = await one_step(races[name].race, states[name], clock)
-            figures = {each.name: each.value for each in rows.metrics if (each.subject, each.kind) == ("race", "")}
+            figures = {row.name: row.value for row in rows.metrics if (row.subject, row.kind) == ("race", "")}
             if number >= warmup:
-                taken[name].append(_Step(clock.seconds, figures["sampled_tokens"], figures["trained_tokens"]))
-    return taken
+                of_arms[name].append(_Step(clock.seconds, figures["sampled_tokens"], figures["trained_tokens"]))
+    return of_arms
 
 
-def _report(name: str, steps: Sequence[_Step], first: Sequence[_Step]) -> ArmReport:
-    seconds, base = [each.seconds for each in steps], [each.seconds for each in first]
-    sampled = math.fsum(each.sampled for each in steps)
+def _times(name: str, steps: Sequence[_Step], first: Sequence[_Step]) -> ArmTimes:
+    seconds, base = [step.seconds for step in steps], [step.seconds for step in first]
+    sampled = math.fsum(step.sampled for step in steps)
     phases: dict[str, float] = {}
-    for each in steps:
-        for phase, spent in each.phases.items():
+    for step in steps:
+        for phase, spent in step.phases.items():
             phases[phase] = phases.get(phase, 0.0) + spent
-    ratio = math.fsum(seconds) / math.fsum(base)
     total = math.fsum(seconds)
-    return ArmReport(
+    ratio = total / math.fsum(base)
+    return ArmTimes(
         name,
         len(steps),
         statistics.median(seconds),
         ratio,
         _ratio_interval(seconds, base),
         sampled / len(steps),
-        math.fsum(each.trained for each in steps) / len(steps),
-        ratio * math.fsum(each.sampled for each in first) / sampled,
+        math.fsum(step.trained for step in steps) / len(steps),
+        ratio * math.fsum(step.sampled for step in first) / sampled,
         phases,
         1 - math.fsum(phases.get(phase, 0.0) for phase in WORK) / total,
     )
@@ -158,10 +156,6 @@ def _ratio_interval(ours: Sequence[float], theirs: Sequence[float]) -> tuple[flo
     ratios = []
     for _ in range(RESAMPLES):
         drawn = rng.choices(pairs, k=len(pairs))
-        ratios.append(math.fsum(one for one, _ in drawn) / math.fsum(other for _, other in drawn))
+        ratios.append(math.fsum(our for our, _ in drawn) / math.fsum(their for _, their in drawn))
     ratios.sort()
     return ratios[round(0.025 * RESAMPLES)], ratios[round(0.975 * RESAMPLES) - 1]
-
-
-def _shape(engine: LocalEngine) -> str:
-    return f"{engine.base.name}, {engine.shape.parameters / 1e6:,.1f} million parameters"

@@ -1,4 +1,4 @@
-"""M3, component mask: some singular components are silenced; they keep their directions in A and can learn again."""
+"""M3, component mask: some singular components are set to zero; their directions in A stay and can learn."""
 
 from collections.abc import Sequence
 from dataclasses import replace

@@ -1,6 +1,6 @@
 """DELLA: as DARE, but small entries are dropped more often than large ones, and signs are elected as in TIES.
 
-An entry's rank in its row is read off the normal distribution with the row's spread: sorting the rows of a large slot
+An entry's rank in its row is estimated by a normal distribution with the row's spread: sorting the rows of a large slot
 would take longer than everything else.
 """
 
@@ -29,7 +29,7 @@ def della(parents: Sequence[Adapter], draws: Draws, *, drop: float = 0.7, spread
     def kept(delta_O_I: Tensor) -> Tensor:
         return pruned(delta_O_I, draws, drop, spread)
 
-    return merged(parents, draws, lambda one, other: elected(kept(one.delta()), kept(other.delta())))
+    return merged(parents, draws, lambda first, second: elected(kept(first.delta()), kept(second.delta())))
 
 
 def pruned(delta_O_I: Tensor, draws: Draws, drop: float, spread: float) -> Tensor:

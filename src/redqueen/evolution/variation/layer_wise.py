@@ -12,8 +12,8 @@ def layer_wise(parents: Sequence[Adapter], draws: Draws, *, share: float = 0.5) 
     better = parents[0]
     first_S = draws.coins(share, better.slots)
     stacks: list[Stack] = []
-    for (one, other), (_, part_S) in zip(pairs(parents), better.split(first_S), strict=True):
+    for (first, second), (_, part_S) in zip(pairs(parents), better.split(first_S), strict=True):
         # One by one, which are views: nothing need be copied.
         for index, from_first in enumerate(part_S.tolist()):
-            stacks.append((one if from_first else other).part(slice(index, index + 1)))
+            stacks.append((first if from_first else second).part(slice(index, index + 1)))
     return replace(better, stacks=tuple(stacks))

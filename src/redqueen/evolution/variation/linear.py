@@ -1,7 +1,7 @@
 """Linear merge of Delta W.
 
-The sum is taken of the products B @ A and then cut to the rank: a sum of the factors would mix every component of one
-parent with every component of the other.
+The products B @ A are summed and truncated to the rank: a sum of the factors would mix every component of one parent
+with every component of the other.
 """
 
 from collections.abc import Sequence
@@ -17,5 +17,5 @@ def linear(parents: Sequence[Adapter], draws: Draws) -> Adapter:
 
 
 def weighted(parents: Sequence[Adapter], weight: float) -> Adapter:
-    """`weight` times the first parent and the rest of 1 times the second; the weight may lie outside of 0..1."""
-    return zip_map(parents, lambda one, other: refactored(one, combined([(weight, one), (1 - weight, other)])))
+    """`weight` times the first parent and 1 - `weight` times the second; the weight may lie outside of 0..1."""
+    return zip_map(parents, lambda first, second: refactored(first, combined([(weight, first), (1 - weight, second)])))

@@ -1,4 +1,4 @@
-"""M6, rank perturbation: fall back to a lower effective rank, and fill up with directions that were never there."""
+"""M6, rank perturbation: a lower effective rank, filled up with random directions."""
 
 from collections.abc import Sequence
 from dataclasses import replace

@@ -14,14 +14,14 @@ def svd_subspace(parents: Sequence[Adapter], draws: Draws) -> Adapter:
     rank = parents[0].rank
     kept = draws.integer(1, max(1, rank - 1))
 
-    def change(one: Stack, other: Stack) -> Stack:
-        first, second = spectrum_of(one), spectrum_of(other)
+    def change(first: Stack, second: Stack) -> Stack:
+        large, small = spectrum_of(first), spectrum_of(second)
         return refactored(
-            one,
+            first,
             Spectrum(
-                torch.cat([first.u_S_O_R[:, :, :kept], second.u_S_O_R[:, :, kept:]], dim=2),
-                torch.cat([first.s_S_R[:, :kept], second.s_S_R[:, kept:]], dim=1),
-                torch.cat([first.v_S_I_R[:, :, :kept], second.v_S_I_R[:, :, kept:]], dim=2),
+                torch.cat([large.u_S_O_R[:, :, :kept], small.u_S_O_R[:, :, kept:]], dim=2),
+                torch.cat([large.s_S_R[:, :kept], small.s_S_R[:, kept:]], dim=1),
+                torch.cat([large.v_S_I_R[:, :, :kept], small.v_S_I_R[:, :, kept:]], dim=2),
             ),
         )
 

@@ -16,4 +16,4 @@ def ties(parents: Sequence[Adapter], draws: Draws, *, density: float = 0.2) -> A
         size_O_I = delta_O_I.abs()
         return delta_O_I * (size_O_I > threshold(size_O_I, 1 - density, draws))
 
-    return merged(parents, draws, lambda one, other: elected(trimmed(one.delta()), trimmed(other.delta())))
+    return merged(parents, draws, lambda first, second: elected(trimmed(first.delta()), trimmed(second.delta())))

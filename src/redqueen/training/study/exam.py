@@ -1,7 +1,7 @@
-"""The exam of a study: every second task, for all students of all races and the bare base. Answers are kept in files.
+"""The exam of a study: one half of the tasks, for the students of all races and the bare base.
 
-Who has a file is not asked again, as long as the exam is the same. The tasks at even places (from 0, in the order
-of the exam) choose learning rates, those at odd places are what the study reports: neither is used for the other.
+Answers are kept in files and not sampled again as long as the exam is the same. The tasks at even places (from 0, in
+the order of the exam) choose learning rates, those at odd places are reported: neither is used for the other.
 """
 
 import asyncio
@@ -19,16 +19,16 @@ from redqueen.evals.figures import Tally, figures, scores
 from redqueen.resources import place
 from redqueen.runs.atomic import write_text
 from redqueen.settings import Config
-from redqueen.tasks.library import ExamTask, read_exam, validated_exam
+from redqueen.tasks.library import read_exam, validated_exam
 from redqueen.tasks.protocol import Form
 from redqueen.verifier import Verifier
 
 MAIN = ("1", "2", "3", "4")
-"""The bands that the main figures are over. Others may be out of anybody's reach, or not of what is trained on."""
+"""The bands of the main figures. Others may be too hard for anybody, or unlike what is trained on."""
 MAIN_NAME = "1-4"
 Half = Literal["even", "odd"]
 BATCH = 32
-"""Examinees at a time: enough to keep any device busy, and all that is lost when the exam is killed."""
+"""Examinees at a time: enough to keep any device busy; no more is lost when the exam is killed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +41,7 @@ class Examinee:
 
     @property
     def name(self) -> str:
-        """As the shared engine calls it; the bare base has none."""
+        """Its name in the shared engine; the bare base has none."""
         return f"{self.race}/{self.member}" if self.race else ""
 
     @property
@@ -54,7 +54,7 @@ BARE = Examinee("", 0, "")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HalfExam:
-    """One half of an exam, and how it is asked."""
+    """One half of an exam, and how it is sampled."""
 
     file: Path
     half: Half
@@ -66,12 +66,13 @@ class HalfExam:
 
     @property
     def places(self) -> list[int]:
+        """Of the tasks in the whole exam."""
         return places_of(self.half, [task.band for task in read_exam(self.file)])
 
     def parts(self) -> dict[str, list[int]]:
-        """Which of the answers (not of the exam's tasks) are about what: by band, and the main bands by kind."""
+        """The tasks of this half, numbered from 0, by band, and those of the main bands by kind."""
         exam = read_exam(self.file)
-        tasks = [exam[own] for own in self.places]
+        tasks = [exam[number] for number in self.places]
         main = [at for at, task in enumerate(tasks) if task.band in MAIN]
         if not main:
             raise InputError(f"{self.file} has no task in the bands {', '.join(MAIN)}", "use an exam with such bands")
@@ -84,44 +85,46 @@ class HalfExam:
         return parts
 
     def by_band(self) -> dict[str, list[int]]:
-        """The answers about each kind in each band."""
+        """The tasks of this half, numbered from 0, by band and kind."""
         exam = read_exam(self.file)
         parts: dict[str, list[int]] = {}
-        for at, task in enumerate(exam[own] for own in self.places):
-            parts.setdefault(f"{task.band} {task.draft.kind}", []).append(at)
+        for at, number in enumerate(self.places):
+            parts.setdefault(f"{exam[number].band} {exam[number].draft.kind}", []).append(at)
         return dict(sorted(parts.items()))
 
     def answers(self) -> dict[Examinee, Tally]:
-        """Of everybody who has been asked, task by task."""
-        records = [json.loads(file.read_text()) for file in sorted(self.folder.glob("*.json"))]
+        """Of all who have been examined."""
         conditions = self._conditions()
-        kept = [record["answered"] for record in records if record["how"] == conditions]
-        return {Examinee(**each["who"]): _restored(each["answers"]) for each in kept}
+        answers = {}
+        for file in sorted(self.folder.glob("*.json")):
+            record = json.loads(file.read_text())
+            if record["how"] == conditions:
+                counts = record["answered"]["answers"]
+                tally = Tally(counts.pop("attempts"), **{name: tuple(values) for name, values in counts.items()})
+                answers[Examinee(**record["answered"]["who"])] = tally
+        return answers
 
-    def ask(self, engine: LocalEngine, verifier: Verifier, examinees: Sequence[Examinee]) -> None:
-        """Ask these, some at a time, and keep what they say."""
-        tasks = asyncio.run(self._tasks(verifier))
+    def examine(self, engine: LocalEngine, verifier: Verifier, examinees: Sequence[Examinee]) -> None:
+        """Examine these, some at a time, and keep their answers."""
+        exam = asyncio.run(validated_exam(read_exam(self.file), verifier))
+        tasks = [exam[number] for number in self.places]
         self.folder.mkdir(exist_ok=True)
         for start in range(0, len(examinees), BATCH):
             batch = examinees[start : start + BATCH]
-            members = {each.name: None if each == BARE else each.name for each in batch}
+            members = {examinee.name: None if examinee == BARE else examinee.name for examinee in batch}
             answers = asyncio.run(
                 examine(
                     engine, verifier, members, tasks, form=Form(self.settings.tasks.form), attempts=self.attempts,
                     temperature=self.settings.rl.temperature, max_tokens=self.settings.tasks.attempt_tokens,
                 )
             )  # fmt: skip
-            for each in batch:
-                answered = {"who": asdict(each), "answers": asdict(answers[each.name])}
+            for examinee in batch:
+                answered = {"who": asdict(examinee), "answers": asdict(answers[examinee.name])}
                 record = {"how": self._conditions(), "answered": answered}
-                write_text(self.folder / each.file, json.dumps(record) + "\n")
-
-    async def _tasks(self, verifier: Verifier) -> list[ExamTask]:
-        tasks = await validated_exam(read_exam(self.file), verifier)
-        return [tasks[own] for own in self.places]
+                write_text(self.folder / examinee.file, json.dumps(record) + "\n")
 
     def _conditions(self) -> dict[str, Any]:
-        """Whatever another answer might come from, but the weights."""
+        """All that answers depend on beside the weights."""
         settings = self.settings
         return {
             "exam": hashlib.sha256(self.file.read_bytes()).hexdigest()[:16],
@@ -136,19 +139,19 @@ class HalfExam:
 
 
 def places_of(half: Half, bands: Sequence[str]) -> list[int]:
-    """The places of one half of an exam whose tasks are of these bands; of the even ones the main bands alone, since
-    learning rates are chosen by nothing else."""
+    """The places of one half of an exam whose tasks are of these bands. The even half, which chooses learning rates,
+    has the main bands alone."""
     if half == "odd":
         return list(range(1, len(bands), 2))
     return [at for at in range(0, len(bands), 2) if bands[at] in MAIN]
 
 
 def exam_figures(answers: Sequence[Tally], parts: Mapping[str, Sequence[int]], attempts: int) -> dict[str, float]:
-    """The mean over a race's students; of the main bands also its best and its weakest student."""
+    """The means over a race's students, and for the main bands also the best and the weakest student."""
     by_name: dict[str, float] = {}
     scores_N_F = scores(*answers)
-    for part, at in parts.items():
-        mean = figures(scores_N_F[list(at)])
+    for part, places in parts.items():
+        mean = figures(scores_N_F[list(places)])
         by_name |= {
             f"exam {part}, sampled": mean.sampled,
             f"exam {part}, greedy": mean.greedy,
@@ -159,10 +162,3 @@ def exam_figures(answers: Sequence[Tally], parts: Mapping[str, Sequence[int]], a
     main = list(parts[MAIN_NAME])
     sampled = [figures(scores(student)[main]).sampled for student in answers]
     return by_name | {f"exam {MAIN_NAME}, weakest": min(sampled), f"exam {MAIN_NAME}, best": max(sampled)}
-
-
-def _restored(record: Mapping[str, Any]) -> Tally:
-    fields: dict[str, Any] = {
-        name: tuple(value) if isinstance(value, list) else value for name, value in record.items()
-    }
-    return Tally(**fields)

@@ -1,4 +1,4 @@
-"""The races of a study and their exam, in this process or shared out among several that each have an engine."""
+"""The races of a study and their exam, in this process or shared among several, each with its own engine."""
 
 import multiprocessing
 import os
@@ -19,26 +19,25 @@ from redqueen.verifier.zygotes import available_cores
 
 
 def run_all(races: Sequence[StudyRace], exam: HalfExam, jobs: int = 1) -> dict[Examinee, Tally] | None:
-    """Everybody's answers once all races are at their end; None if somebody stopped them."""
+    """All answers once all races are at their end; None if the user stopped them."""
     jobs = min(jobs, len(races))
     alone = jobs == 1
-    done = run_and_examine(races, exam, RaceProgress(races), bare=True) if alone else _share_out(races, exam, jobs)
+    done = run_and_examine(races, exam, RaceProgress(races), bare=True) if alone else _run_jobs(races, exam, jobs)
     return exam.answers() if done else None
 
 
-def _share_out(races: Sequence[StudyRace], exam: HalfExam, jobs: int) -> bool:
-    """The same in so many processes; the first error of one of them stops the others, which save what they have."""
+def _run_jobs(races: Sequence[StudyRace], exam: HalfExam, jobs: int) -> bool:
+    """The same in several processes. The first error stops the others, which save what they have."""
     context = multiprocessing.get_context("spawn")
     children: dict[Connection, SpawnProcess] = {}
     for at in range(jobs):
         ours, theirs = context.Pipe(duplex=False)
-        # Arms differ in what they cost, and an arm's races stand side by side.
+        # Every `jobs`-th race, since arms differ in their cost and an arm's races are side by side.
         child = context.Process(target=_job, args=(theirs, races[at::jobs], exam, at + 1, jobs))
         child.start()
         theirs.close()
         children[ours] = child
-    done, first_error = True, None
-    stopped = False
+    done, stopped, first_error = True, False, None
 
     def stop(*_: object) -> None:
         nonlocal stopped
@@ -57,8 +56,8 @@ def _share_out(races: Sequence[StudyRace], exam: HalfExam, jobs: int) -> bool:
                 try:
                     answer: bool | UserError = pipe.recv()
                 except EOFError:
-                    what, mend = "a process of the study ended before its races had", "give the same command again"
-                    answer = False if stopped else InputError(what, f"{mend}: it goes on from there")
+                    mend = "give the same command again: it goes on from there"
+                    answer = False if stopped else InputError("a process of the study died", mend)
                 if isinstance(answer, UserError) and first_error is None:
                     first_error = answer
                     stop()
@@ -74,8 +73,8 @@ def _share_out(races: Sequence[StudyRace], exam: HalfExam, jobs: int) -> bool:
 
 
 def _job(pipe: Connection, races: Sequence[StudyRace], exam: HalfExam, number: int, jobs: int) -> None:
-    """One of the processes. A terminal's Ctrl-C reaches the parent alone, which passes it on; without a parent there is
-    nobody to report to."""
+    """One of the processes, which dies with its parent. A terminal's Ctrl-C reaches the parent alone, which passes it
+    on."""
     os.setpgrp()
     parent = multiprocessing.parent_process()
     assert parent is not None

@@ -1,4 +1,4 @@
-"""What the races of a study came to: figures of each run, means of each arm, and differences seed by seed."""
+"""The outcomes of a study: figures of each run, means of each arm, differences by seed, and gains over the base."""
 
 import statistics
 from collections.abc import Mapping, Sequence
@@ -8,114 +8,136 @@ from pathlib import Path
 from redqueen.analysis import quarters
 from redqueen.analysis.intervals import Estimate, estimate
 from redqueen.analysis.quarters import COMPLEXITY, Series, series
-from redqueen.evals.figures import Tally
+from redqueen.evals.figures import Figures, Gain, Tally, figures, gain, scores
 from redqueen.runs.store import Store
 from redqueen.settings import Config
 from redqueen.training.study.design import StudyRace
 from redqueen.training.study.exam import exam_figures
 
 PER = 10
-"""Steps that slopes are given for."""
+"""Steps in the unit of slopes."""
 
 
 @dataclass(frozen=True, slots=True)
 class RaceOutcome:
-    """One run."""
-
     arm: str
     seed: int
     lr: float
     steps: int
     adapters: int
     figures: Mapping[str, float]
-    """By the names that the tables have; what a run has nothing of is left out."""
+    """By the names of the tables; figures that a run does not have are left out."""
+
+
+@dataclass(frozen=True, slots=True)
+class ArmGain:
+    """The means over an arm's students beside the base, on some tasks."""
+
+    tasks: int
+    base: Figures
+    arm: Figures
+    gain: Gain
 
 
 def outcome(
     race: StudyRace, answers: Sequence[Tally], parts: Mapping[str, Sequence[int]], attempts: int
 ) -> RaceOutcome:
-    """Of a finished run, whose students gave these answers."""
+    """The outcome of a finished run with the answers of its students."""
     settings = race.settings
     with Store.read(race.folder) as store:
-        figures = exam_figures(answers, parts, attempts) | race_figures(store, settings)
+        by_name = exam_figures(answers, parts, attempts) | race_figures(store, settings)
     adapters = 1 if settings.population.single else settings.population.teachers + settings.population.students
-    return RaceOutcome(race.arm, race.seed, settings.rl.lr, settings.run.steps, adapters, figures)
+    return RaceOutcome(race.arm, race.seed, settings.rl.lr, settings.run.steps, adapters, by_name)
 
 
 def race_figures(store: Store, settings: Config) -> dict[str, float]:
-    """What the records of a race say."""
+    """The figures in the records of a race."""
     steps = store.last_step()
     first, last = quarters.quarters(steps)
-    figures: dict[str, float | None] = {}
+    by_name: dict[str, float | None] = {}
     solved = quarters.solve_rates(store)
     measures = {"solve rate": solved.get("", Series({})), "valid proposals": series(store, "valid", "teacher")}
     measures |= {f"solve rate {kind}": solved.get(kind, Series({})) for kind in settings.tasks.kinds}
     measures |= {name: series(store, name, "race") for name in COMPLEXITY}
     measures |= {f"entropy of {role}s": series(store, "entropy", role) for role in ("student", "teacher")}
     for name, measure in measures.items():
-        figures |= {f"{name}, first quarter": measure.mean(first), f"{name}, last quarter": measure.mean(last)}
+        by_name |= {f"{name}, first quarter": measure.mean(first), f"{name}, last quarter": measure.mean(last)}
         if name in COMPLEXITY:
-            figures[f"{name}, a slope"] = slope(measure)
+            by_name[f"{name}, a slope"] = slope(measure)
     for name in ("coverage", "behaviours"):
         measure = series(store, name, "race")
-        figures[f"{name} at the end"] = measure.at(steps)
-        figures[f"{name}, growth in the last quarter"] = growth(measure, last)
-    figures |= {name.replace("_", " "): total for name, total in quarters.compute(store).items()}
-    return {name: value for name, value in figures.items() if value is not None}
+        by_name[f"{name} at the end"] = measure.at(steps)
+        by_name[f"{name}, growth in the last quarter"] = growth(measure, last)
+    by_name |= {name.replace("_", " "): total for name, total in quarters.compute(store).items()}
+    return {name: value for name, value in by_name.items() if value is not None}
 
 
 def slope(measure: Series) -> float | None:
-    """Of the line of least squares through its steps, for every `PER` steps; None for fewer than two."""
-    points = [(step, total / whole) for step, (total, whole) in measure.steps.items() if whole]
+    """The least-squares slope over all steps, per `PER` steps; None for fewer than two."""
+    points = [(step, total / count) for step, (total, count) in measure.steps.items() if count]
     if len(points) < 2:
         return None
     return PER * statistics.linear_regression(*zip(*points, strict=True)).slope
 
 
 def growth(measure: Series, steps: range) -> float | None:
-    """By how much a measure that only grows did so in these steps."""
+    """How much a cumulative measure grew in these steps."""
     after = measure.at(steps[-1])
     return None if after is None else after - (measure.at(steps[0] - 1) or 0.0)
 
 
 def curves(folders: Sequence[Path], name: str) -> list[Series]:
-    """A measure step by step, of each run: `solve rate`, or one of the race's own metrics."""
-    of_runs = []
+    """A measure of each run by step: `solve rate`, or one of the race's metrics."""
+    curves = []
     for folder in folders:
         with Store.read(folder) as store:
-            if name == "solve rate":
-                of_runs.append(quarters.solve_rates(store).get("", Series({})))
-            else:
-                of_runs.append(series(store, name, "race"))
-    return of_runs
+            solved = name == "solve rate"
+            curves.append(quarters.solve_rates(store).get("", Series({})) if solved else series(store, name, "race"))
+    return curves
 
 
 def arm_means(outcomes: Sequence[RaceOutcome]) -> dict[str, dict[str, Estimate]]:
     """By arm and figure, the mean over seeds with its interval."""
     by_arm: dict[str, dict[str, Estimate]] = {}
-    for arm in dict.fromkeys(each.arm for each in outcomes):
-        runs = [each.figures for each in outcomes if each.arm == arm]
+    for arm in dict.fromkeys(outcome.arm for outcome in outcomes):
+        runs = [outcome.figures for outcome in outcomes if outcome.arm == arm]
         by_arm[arm] = _estimates({name: [run[name] for run in runs if name in run] for name in _names(runs)})
     return by_arm
 
 
-def differences(outcomes: Sequence[RaceOutcome], arm: str, other: str) -> dict[str, Estimate]:
+def differences(outcomes: Sequence[RaceOutcome], arm: str, baseline: str) -> dict[str, Estimate]:
     """By figure, the mean over seeds of an arm's less the other's of the same seed."""
-    ours = {each.seed: each.figures for each in outcomes if each.arm == arm}
-    theirs = {each.seed: each.figures for each in outcomes if each.arm == other}
+    ours, theirs = (
+        {outcome.seed: outcome.figures for outcome in outcomes if outcome.arm == name} for name in (arm, baseline)
+    )
     pairs = [(ours[seed], theirs[seed]) for seed in sorted(ours.keys() & theirs.keys())]
     return _estimates(
         {
-            name: [mine[name] - its[name] for mine, its in pairs if name in mine and name in its]
-            for name in _names([mine for mine, _ in pairs])
+            name: [our[name] - their[name] for our, their in pairs if name in our and name in their]
+            for name in _names([our for our, _ in pairs])
         }
     )
 
 
-def _names(figures: Sequence[Mapping[str, float]]) -> list[str]:
-    return list(dict.fromkeys(name for run in figures for name in run))
+def gains(
+    answers: Mapping[str, Sequence[Tally]], base: Tally, parts: Mapping[str, Sequence[int]]
+) -> dict[str, dict[str, ArmGain]]:
+    """By arm and part of the exam, over all students of all races of the arm."""
+    base_N_F = scores(base)
+    by_arm: dict[str, dict[str, ArmGain]] = {}
+    for arm, students in answers.items():
+        arm_N_F = scores(*students)
+        by_arm[arm] = {}
+        for part, places in parts.items():
+            ours_P_F, theirs_P_F = arm_N_F[list(places)], base_N_F[list(places)]
+            arm_gain = ArmGain(len(places), figures(theirs_P_F), figures(ours_P_F), gain(ours_P_F, theirs_P_F))
+            by_arm[arm][part] = arm_gain
+    return by_arm
+
+
+def _names(runs: Sequence[Mapping[str, float]]) -> list[str]:
+    return list(dict.fromkeys(name for run in runs for name in run))
 
 
 def _estimates(values: Mapping[str, Sequence[float]]) -> dict[str, Estimate]:
-    estimates = {name: estimate(each) for name, each in values.items()}
-    return {name: each for name, each in estimates.items() if each is not None}
+    return {name: mean for name, own in values.items() if (mean := estimate(own)) is not None}

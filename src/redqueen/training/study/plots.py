@@ -1,4 +1,4 @@
-"""Pictures of a study: where each arm's students end, and how solve rate, length of programs and coverage went."""
+"""Plots of a study: the exam of each arm's students, and the curves of solve rate, program length and coverage."""
 
 import math
 import statistics
@@ -15,14 +15,14 @@ from redqueen.training.study.exam import MAIN_NAME
 from redqueen.training.study.outcomes import RaceOutcome, curves
 
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
-"""Okabe and Ito's, which can be told apart by everybody; with the lines below also in print."""
+"""Okabe and Ito's palette, which is safe for colour blindness; with the lines below also in print."""
 LINES = ("-", "--", "-.", ":", (0, (5, 1)), (0, (3, 1, 1, 1)), (0, (1, 1)))
 CURVES = {
     "solve-rate": ("solve rate", "share of attempts that are right", 1.0),
     "lines": ("lines", "lines of a task's program, mean", math.inf),
     "coverage": ("coverage", "cells of structures ever filled", math.inf),
 }
-"""By file, the measure, what its axis says, and the most that it can be; the least is 0."""
+"""By file: the measure, the label of its axis, and its largest possible value; the least is 0."""
 
 
 def need_matplotlib() -> None:
@@ -33,20 +33,15 @@ def need_matplotlib() -> None:
 def draw(
     races: Sequence[StudyRace], outcomes: Sequence[RaceOutcome], base: Mapping[str, float], folder: Path
 ) -> list[Path]:
-    """Write all pictures; where they are."""
+    """Write all plots; their paths."""
     import matplotlib
     from matplotlib import pyplot
 
     folder.mkdir(parents=True, exist_ok=True)
     written = []
-    # Text as text is small and can be read by machines; a fixed salt and no date make equal pictures equal files.
-    look: dict[Any, Any] = {
-        "svg.fonttype": "none",
-        "svg.hashsalt": "redqueen",
-        "font.size": 9,
-        "axes.spines.top": False,
-    }
-    with matplotlib.rc_context({**look, "axes.spines.right": False}):
+    # Text as text is small and can be searched; a fixed salt and no date make equal plots equal files.
+    style: dict[Any, Any] = {"svg.fonttype": "none", "svg.hashsalt": "redqueen", "font.size": 9}
+    with matplotlib.rc_context(style | {"axes.spines.top": False, "axes.spines.right": False}):
         for name, figure in {
             "exam": _exam(pyplot, outcomes, base),
             **{file: _over_steps(pyplot, races, *what) for file, what in CURVES.items()},
@@ -60,10 +55,10 @@ def draw(
 
 def _exam(pyplot: Any, outcomes: Sequence[RaceOutcome], base: Mapping[str, float]) -> Any:
     name = f"exam {MAIN_NAME}, sampled"
-    arms = list(dict.fromkeys(each.arm for each in outcomes))
+    arms = list(dict.fromkeys(outcome.arm for outcome in outcomes))
     figure, axes = pyplot.subplots(figsize=(6.4, 0.42 * len(arms) + 1.1))
     for at, arm in enumerate(arms):
-        values = [each.figures[name] for each in outcomes if each.arm == arm]
+        values = [outcome.figures[name] for outcome in outcomes if outcome.arm == arm]
         colour = COLOURS[at % len(COLOURS)]
         # Beside the interval, not below it.
         axes.plot(values, [at + 0.22] * len(values), "o", color=colour, markersize=4, alpha=0.6, markeredgewidth=0)
@@ -93,8 +88,8 @@ def _over_steps(pyplot: Any, races: Sequence[StudyRace], name: str, label: str, 
 
 
 def band(runs: Sequence[Series], most: float) -> tuple[list[int], list[float], list[float], list[float]]:
-    """Steps that any run has, the mean over runs of a figure from 0 to `most`, and its 95 % interval, of two runs from
-    one to the other; of one the mean again."""
+    """The steps of all runs, the mean over runs of a figure from 0 to `most`, and the ends of its 95 % interval (of two
+    runs: their values; of one: the mean)."""
     steps = sorted({step for run in runs for step in run.steps})
     middle, low, high = [], [], []
     for step in steps:

@@ -1,7 +1,7 @@
-"""Races that run at once on one engine and one verifier, each in a run folder of its own, and their exam after them.
+"""Races that run at once on one engine and one verifier, each in its own run folder, and then their exam.
 
-Each is the race that `redqueen train` would run alone: it goes on from its checkpoint, and one that is finished is not
-run again. Members of the shared engine are called RACE/ID.
+Each is the race that `redqueen train` would run alone: it resumes from its checkpoint, and a finished one is not run
+again. Members of the shared engine are called RACE/ID.
 """
 
 import asyncio
@@ -10,9 +10,9 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 
 from redqueen.console import say, span_text
-from redqueen.engine.protocol import MemberId
 from redqueen.errors import InputError
 from redqueen.loop import run_race
+from redqueen.phases.state import State
 from redqueen.phases.view import Quiet, StepSummary
 from redqueen.population.members import SOLO, Population
 from redqueen.population.members import restore as restore_population
@@ -23,11 +23,11 @@ from redqueen.training.study.exam import BARE, Examinee, HalfExam
 from redqueen.training.train import finished, heeding_signals, open_run, reached, started
 
 TICKS = 20
-"""Lines about how far they are."""
+"""Lines of progress."""
 
 
 class RaceProgress:
-    """How far the races of one process are together."""
+    """The progress of all races of one process."""
 
     def __init__(self, races: Sequence[StudyRace], job: str = "") -> None:
         self._job = job
@@ -47,7 +47,7 @@ class RaceProgress:
 
 
 class RaceView(Quiet):
-    """The view of one race among many: what must be read, and the steps that are done."""
+    """The view of one race among many: notes, and the progress."""
 
     def __init__(self, name: str, progress: RaceProgress) -> None:
         self._name, self._progress = name, progress
@@ -73,8 +73,8 @@ def run_and_examine(
     workers: int | None = None,
     jobs: int = 1,
 ) -> bool:
-    """Run what is not finished and examine who has not been; whether all came to their end. `bare` also examines the
-    base. `workers` is for a verifier whose settings leave them open; so many `jobs` do this at once."""
+    """Run the unfinished races and examine their students; whether all came to their end. `bare` also examines the
+    base. `workers` is for a verifier whose settings leave it open; `jobs` processes do this at once."""
     rules = {race.name: read_rules(race.settings) for race in races}
     with ExitStack() as stack:
         runs = {race.name: stack.enter_context(open_run(race.settings, race.folder)) for race in races}
@@ -82,11 +82,11 @@ def run_and_examine(
         for race in races:
             end = ends[race.name]
             if end is not None and end.step > race.settings.run.steps:
-                what = f"{race.folder} is at step {end.step}, and {race.settings.run.steps} are asked for"
-                raise InputError(what, "ask for as many as it has, or name another folder")
+                what = f"{race.folder} is at step {end.step}, and --steps is {race.settings.run.steps}"
+                raise InputError(what, "use as many steps as it has, or name another folder")
         unfinished = [race for race in races if ends[race.name] is None]
         answers = exam.answers()
-        unasked = {
+        unexamined = {
             student: end.members[student.member]
             for race in races
             if (end := ends[race.name]) is not None
@@ -94,46 +94,46 @@ def run_and_examine(
             if student not in answers
         }
         bare = bare and BARE not in answers
-        if not unfinished and not unasked and not bare:
+        if not unfinished and not unexamined and not bare:
             return True
         starts = {
             race.name: Start.of_run(race.settings, rules[race.name], runs[race.name], f"{race.name}/")
             for race in unfinished
         }
-        beside = {student.name: state for student, state in unasked.items()}
+        beside = {student.name: state for student, state in unexamined.items()}
         stage = stack.enter_context(
             open_races(list(starts.values()), races[0].settings, beside=beside, workers=workers, engines=jobs)
         )
         engine = stage.engine
 
-        async def one(race: StudyRace, stopping: Callable[[], bool]) -> tuple[StudyRace, int, Population]:
+        async def run_one(race: StudyRace, stopping: Callable[[], bool]) -> State:
             run, start, view = runs[race.name], starts[race.name], RaceView(race.name, progress)
             started(start, run, stage, view)
             opened = stage.races[start.name]
             with engine.shared():
-                ended = await run_race(opened.race, opened.state, run, view, stopping)
-            reached(run, race.settings, ended.step, ended.population)
-            return race, ended.step, ended.population
+                end = await run_race(opened.race, opened.state, run, view, stopping)
+            reached(run, race.settings, end.step, end.population)
+            return end
 
-        async def all_races(stopping: Callable[[], bool]) -> list[tuple[StudyRace, int, Population]]:
-            return await asyncio.gather(*(one(race, stopping) for race in unfinished))
+        async def run_all(stopping: Callable[[], bool]) -> list[State]:
+            return await asyncio.gather(*(run_one(race, stopping) for race in unfinished))
 
         progress.say(f"{len(unfinished)} of {len(races)} races to run, {len(engine.members)} adapters on one engine")
         with heeding_signals(RaceView("", progress)) as stopping:
-            ended = asyncio.run(all_races(stopping))
-        if any(step < race.settings.run.steps for race, step, _ in ended):
-            return False
-        examinees = [*unasked, *(student for race, _, population in ended for student in students(race, population))]
-        if bare:
-            examinees.insert(0, BARE)
+            states = asyncio.run(run_all(stopping))
+        examinees = [BARE] if bare else []
+        examinees += unexamined
+        for race, state in zip(unfinished, states, strict=True):
+            if state.step < race.settings.run.steps:
+                return False
+            examinees += students(race, state.population)
         progress.say(f"the exam: {len(examinees)} examinees at {len(exam.places)} tasks")
-        exam.ask(engine, stage.verifier, examinees)
+        exam.examine(engine, stage.verifier, examinees)
         return True
 
 
 def students(race: StudyRace, population: Population) -> list[Examinee]:
-    """Whom the exam of a finished race is about."""
-    ids: list[MemberId] = [SOLO]
-    if not race.settings.population.single:
-        ids = [member.id for member in population.students]
+    """The examinees of a finished race."""
+    single = race.settings.population.single
+    ids = [SOLO] if single else [member.id for member in population.students]
     return [Examinee(race.name, race.settings.run.steps, id) for id in ids]

@@ -1,4 +1,4 @@
-"""A study from its sweep to its tables. Whatever is finished is not done again, so the same study goes on."""
+"""A study from its sweep to its tables. What is finished is not done again, so the same command resumes a study."""
 
 import json
 import time
@@ -12,9 +12,8 @@ from redqueen.resources import device_name, machine_name, place
 from redqueen.runs.atomic import write_text
 from redqueen.training.study.design import Design, StudyRace
 from redqueen.training.study.exam import BARE, HalfExam, exam_figures
-from redqueen.training.study.gains import ArmGain, gains
 from redqueen.training.study.jobs import run_all
-from redqueen.training.study.outcomes import RaceOutcome, outcome
+from redqueen.training.study.outcomes import ArmGain, RaceOutcome, gains, outcome
 from redqueen.training.study.sweep import sweep
 from redqueen.training.study.tables import arms_table, gains_table
 
@@ -23,25 +22,25 @@ if TYPE_CHECKING:
 
 OUTCOMES = "outcomes.json"
 JOBS = "jobs.jsonl"
-"""What each command took: seconds and the machine. One that was killed has left no line."""
+"""A line for each command with its seconds and its machine; one that was killed leaves none."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class StudyResult:
-    """What a study came to."""
+class StudyReport:
+    """The report of `redqueen study`."""
 
     exam: HalfExam
     rates: Mapping[str, float]
-    """The learning rates that the sweep chose, by arm; empty without one."""
+    """The learning rates that the sweep chose, by arm; empty without a sweep."""
     races: tuple[StudyRace, ...]
     outcomes: tuple[RaceOutcome, ...]
-    """Of the races, in their order."""
+    """In the order of the races."""
     base: Mapping[str, float]
-    """The bare base's figures at the exam."""
+    """The figures of the bare base in the exam."""
     less_base: Mapping[str, Mapping[str, ArmGain]]
     """By arm and part of the exam."""
     took: str = field(default="", compare=False)
-    """A line about how long it took, and where."""
+    """A line about how long it took, and on what machine."""
 
     def as_json(self) -> dict[str, Any]:
         exam = self.exam
@@ -52,7 +51,7 @@ class StudyResult:
             "less_base": {
                 arm: {part: asdict(gain) for part, gain in parts.items()} for arm, parts in self.less_base.items()
             },
-            "runs": [asdict(each) for each in self.outcomes],
+            "runs": [asdict(outcome) for outcome in self.outcomes],
         }
 
     def render(self, console: "Console") -> None:
@@ -61,10 +60,10 @@ class StudyResult:
         console.print("\n\n".join(blocks), soft_wrap=True, markup=False, highlight=False)
 
 
-def run_study(design: Design) -> StudyResult | None:
+def run_study(design: Design) -> StudyReport | None:
     """From the sweep to outcomes.json; None if somebody stopped it."""
     start = time.monotonic()
-    # Settings that cannot be are refused before anything is written.
+    # Bad settings are refused before anything is written.
     races, exam = design.races(), design.exam("odd")
     parts = exam.parts()
     design.folder.mkdir(parents=True, exist_ok=True)
@@ -76,36 +75,32 @@ def run_study(design: Design) -> StudyResult | None:
     took = _note_time(design, time.monotonic() - start)
     if rates is None or answers is None:
         return None
-    by_race: dict[tuple[str, int], list[Tally]] = {}
-    for who, given in answers.items():
-        by_race.setdefault((who.race, who.step), []).append(given)
-    of_race = {race.name: by_race[race.name, race.settings.run.steps] for race in races}
     of_arm: dict[str, list[Tally]] = {}
     for race in races:
-        of_arm.setdefault(race.arm, []).extend(of_race[race.name])
-    result = StudyResult(
+        of_arm.setdefault(race.arm, []).extend(race.own(answers))
+    report = StudyReport(
         exam=exam,
         rates=rates,
         races=races,
-        outcomes=tuple(outcome(race, of_race[race.name], parts, exam.attempts) for race in races),
+        outcomes=tuple(outcome(race, race.own(answers), parts, exam.attempts) for race in races),
         base=exam_figures([answers[BARE]], parts, exam.attempts),
         less_base=gains(of_arm, answers[BARE], {**parts, **exam.by_band()}),
         took=took,
     )
-    write_text(design.folder / OUTCOMES, json.dumps(result.as_json(), indent=1) + "\n")
-    return result
+    write_text(design.folder / OUTCOMES, json.dumps(report.as_json(), indent=1) + "\n")
+    return report
 
 
 def _note_time(design: Design, seconds: float) -> str:
-    """Write down what this command took, and say it with those before."""
+    """Add a line about this command to the file; a sentence about all commands so far."""
     device = device_name(place(design.settings.engine)[0])
     file = design.folder / JOBS
     with file.open("a") as lines:
         lines.write(json.dumps({"seconds": seconds, "machine": machine_name(), "device": device}) + "\n")
     jobs = [json.loads(line) for line in file.read_text().splitlines()]
     total, machines = sum(job["seconds"] for job in jobs), {f"{job['machine']}; {job['device']}" for job in jobs}
-    goes = f" in {len(jobs)} goes" if len(jobs) > 1 else ""
+    parts = f" in {len(jobs)} parts" if len(jobs) > 1 else ""
     return (
-        f"{total:,.0f} s ({span_text(total)}){goes} for sweep, races and exam together, on "
-        f"{' and '.join(sorted(machines))}; races share an engine, so there are no seconds of an arm."
+        f"{total:,.0f} s ({span_text(total)}){parts} for sweep, races and exam together, on "
+        f"{' and '.join(sorted(machines))}; races share an engine, so arms cannot be timed apart."
     )

@@ -1,4 +1,4 @@
-"""The tables of a study, in Markdown: the arms side by side, their differences, and what they have on the base."""
+"""The tables of a study in Markdown: the arms side by side, their differences, and their gains over the base."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -9,21 +9,20 @@ from redqueen.analysis.quarters import COMPLEXITY, shown
 from redqueen.analysis.resampling import Interval
 from redqueen.training.arms import POPULATION
 from redqueen.training.study.exam import MAIN_NAME
-from redqueen.training.study.gains import ArmGain
-from redqueen.training.study.outcomes import PER, RaceOutcome, arm_means, differences
+from redqueen.training.study.outcomes import PER, ArmGain, RaceOutcome, arm_means, differences
 
 CLAIM = ("single", "single-wide")
-"""What the paper says that a population is better than: at equal tokens of an adapter, and of all together."""
+"""The arms that the paper says a population beats: with equal tokens per adapter, and in all."""
 
 
 def arms_table(outcomes: Sequence[RaceOutcome], base: Mapping[str, float], attempts: int) -> str:
-    """The arms side by side, and what they are less the population."""
+    """The arms side by side, and their differences to the population."""
     means, names = arm_means(outcomes), _table_figures(attempts)
     columns = [_column("bare base", {name: estimate([value]) for name, value in base.items()}, names)]
     for arm, figures in means.items():
-        runs = [each for each in outcomes if each.arm == arm]
+        runs = [outcome for outcome in outcomes if outcome.arm == arm]
         title = f"{arm} ({len(runs)} seed{'' if len(runs) == 1 else 's'})"
-        rates = ", ".join(sorted({f"{each.lr:g}" for each in runs}))
+        rates = ", ".join(sorted({f"{outcome.lr:g}" for outcome in runs}))
         columns.append(_column(title, figures, names) | {"learning rate": rates})
     blocks = [_side_by_side(columns, ["learning rate", *names])]
     others = [arm for arm in means if arm != POPULATION]
@@ -41,9 +40,8 @@ def arms_table(outcomes: Sequence[RaceOutcome], base: Mapping[str, float], attem
     blocks.append(
         f"± is half of the 95 % interval over seeds (Student's t), not corrected for the number of comparisons. "
         f"A slope is what {PER} steps add, by least squares over all steps. Exam figures are means over a run's "
-        f"students at the odd places of the exam, the base's beside them; the even places chose learning rates, where "
-        f"there was a sweep, and count nowhere. Everybody has the same tasks and random numbers there: ± says nothing "
-        f"of other ones."
+        f"students at the odd places of the exam; the even places choose learning rates in a sweep and count nowhere "
+        f"else. All examinees have the same tasks and random numbers: ± says nothing of other ones."
     )
     return "\n\n".join(blocks)
 
@@ -54,11 +52,11 @@ def gains_table(gains: Mapping[str, Mapping[str, ArmGain]], attempts: int) -> st
     blocks = []
     for arm, parts in gains.items():
         rows = [["exam", "tasks", *(t for name in names.values() for t in (f"base, {name}", arm, "less the base"))]]
-        for part, each in parts.items():
-            row = [part, str(each.tasks)]
+        for part, beside in parts.items():
+            row = [part, str(beside.tasks)]
             for name in names:
-                base, ours = (100 * getattr(figures, name) for figures in (each.base, each.arm))
-                row += [f"{base:.1f}", f"{ours:.1f}", _gain(getattr(each.gain, name))]
+                base, ours = (100 * getattr(figures, name) for figures in (beside.base, beside.arm))
+                row += [f"{base:.1f}", f"{ours:.1f}", _gain(getattr(beside.gain, name))]
             rows.append(row)
         blocks.append(_markdown(rows))
     rule = "[ ] is the 95 % interval by resampling tasks, the same ones for both sides: it says nothing of other seeds."
@@ -66,7 +64,7 @@ def gains_table(gains: Mapping[str, Mapping[str, ArmGain]], attempts: int) -> st
 
 
 def _main_figures(attempts: int) -> list[str]:
-    """Those that arms are compared by."""
+    """The figures that arms are compared by."""
     exam = [f"exam {MAIN_NAME}, {name}" for name in ("sampled", "greedy", f"pass@{attempts}", "weakest")]
     race = ["valid proposals, last quarter", "solve rate, last quarter", *(f"{name}, a slope" for name in COMPLEXITY)]
     ends = ["coverage at the end", "coverage, growth in the last quarter", "entropy of students, last quarter"]
@@ -74,7 +72,7 @@ def _main_figures(attempts: int) -> list[str]:
 
 
 def _table_figures(attempts: int) -> list[str]:
-    """Those of the table of arms, in its order."""
+    """The figures of the table of arms, in its order."""
     names = _main_figures(attempts)
     names.insert(names.index("solve rate, last quarter"), "solve rate, first quarter")
     return [*names, *(name.replace("_", " ") for name in quarters.COMPUTE)]
@@ -85,13 +83,13 @@ def _column(title: str, figures: Mapping[str, Estimate | None], names: Sequence[
 
 
 def _side_by_side(columns: Sequence[Mapping[str, str]], names: Sequence[str]) -> str:
-    """A column for each mapping, whose title is under ""; rows that nobody has are left out."""
+    """A column for each mapping, with its title under ""; rows that no column has are left out."""
     known = [name for name in names if any(name in column for column in columns)]
     return _markdown([[name, *(column.get(name, "-") for column in columns)] for name in ("", *known)])
 
 
 def _markdown(rows: Sequence[Sequence[str]]) -> str:
-    """Figures stand at the right."""
+    """Columns of figures are aligned right."""
     head, *body = rows
     return "\n".join(f"| {' | '.join(row)} |" for row in (head, [":--", *("--:" for _ in head[1:])], *body))
 
