@@ -20,6 +20,7 @@ from runs.making import quick_folder
 from redqueen.analysis.intervals import student_t
 from redqueen.analysis.quarters import Series
 from redqueen.analysis.resampling import Interval
+from redqueen.commands import command as command_module
 from redqueen.commands.main import main as redqueen
 from redqueen.errors import InputError
 from redqueen.evals.figures import Tally
@@ -254,9 +255,9 @@ def test_the_command_shows_what_the_study_came_to(design, result, place, capsys,
 
 
 def test_pictures_need_matplotlib_and_say_so_before_anything_is_run(place, capsys, monkeypatch):
-    monkeypatch.setattr(plots, "find_spec", lambda name: None)
+    monkeypatch.setattr(command_module, "find_spec", lambda name: None)
     assert redqueen(command(place, place / "none", "--plots", str(place / "plots"))) == 2
-    told = "--plots needs matplotlib, which is not installed; pip install 'redqueen[study]'"
+    told = "matplotlib must be installed for this; run `pip install 'redqueen[study]'`"
     assert capsys.readouterr().err == f"redqueen: {told}\n"
 
 

@@ -132,6 +132,11 @@ def span_text(seconds: float) -> str:
     return f"{days} d {hours} h" if hours else f"{days} d"
 
 
+def size_text(count: int) -> str:
+    """Bytes in GiB or MiB."""
+    return f"{count / (1 << 30):,.2f} GiB" if count >= 1 << 30 else f"{count / (1 << 20):,.1f} MiB"
+
+
 def columns(head: Sequence[str], rows: Sequence[Sequence[str]], left: Sequence[int], width: int) -> list[str]:
     """A table as lines of at most `width` cells. Columns in `left` are aligned left, all others right."""
     from rich.cells import cell_len

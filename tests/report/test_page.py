@@ -473,4 +473,4 @@ def test_reports_need_a_name_and_a_run(recorded, tmp_path, capsys):
     ]
     said = subprocess.run([*command, "report", str(recorded)], capture_output=True, text=True)
     assert said.returncode == 2
-    assert "pip install redqueen[page]" in said.stderr
+    assert "pip install 'redqueen[page]'" in said.stderr

@@ -3,6 +3,8 @@
 import re
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
+from importlib.util import find_spec
+from pathlib import Path
 from typing import Annotated, ClassVar, TypeVar
 
 import tyro
@@ -115,3 +117,18 @@ def pass_at(attempts: int, k: int | None) -> int:
     if k > attempts:
         raise InputError(f"pass@{k} cannot be computed from {attempts} attempts", f"use --attempts {k} or more")
     return k
+
+
+def needs(extra: str, *modules: str) -> None:
+    """Refuse to go on without these modules, which an extra of the package installs."""
+    if missing := [name for name in modules if find_spec(name) is None]:
+        raise InputError(f"{', '.join(missing)} must be installed for this", f"run `pip install 'redqueen[{extra}]'`")
+
+
+def write_output(path: Path, text: str) -> None:
+    from redqueen.runs.atomic import write_text
+
+    try:
+        write_text(path, text)
+    except OSError as error:
+        raise InputError(f"{path} cannot be written: {error.strerror}", "name another file") from None

@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 import tyro
 
 from redqueen.commands.agreement import agreed, agreed_engine, named_base
-from redqueen.commands.command import ENGINE_OPTIONS, Configured, Reporting, pass_at, positive
+from redqueen.commands.command import ENGINE_OPTIONS, Configured, Reporting, pass_at, positive, write_output
 from redqueen.console import Report, printable, show
 from redqueen.errors import InputError
 
@@ -44,12 +44,7 @@ class ExamCommand(Reporting, Configured):
         report = self.report()
         show(report, as_json=self.json)
         if self.to is not None:
-            from redqueen.runs.atomic import write_text
-
-            try:
-                write_text(self.to, plain_json.dumps(report.as_json(), indent=1) + "\n")
-            except OSError as error:
-                raise InputError(f"{self.to} cannot be written: {error.strerror}", "name another file") from None
+            write_output(self.to, plain_json.dumps(report.as_json(), indent=1) + "\n")
             if not self.json:
                 print(printable(f"all figures are in {self.to}"))
 

@@ -1,13 +1,12 @@
 """`redqueen report`: the page of one run or several as one file."""
 
-import importlib.util
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
 import tyro
 
-from redqueen.commands.command import Command
+from redqueen.commands.command import Command, needs, write_output
 from redqueen.console import printable
 from redqueen.errors import InputError
 
@@ -22,23 +21,14 @@ class ReportCommand(Command):
     """Where the report is written; report.html in the run's folder when left out."""
 
     def run(self) -> None:
-        needs("plotly")
+        needs("page", "plotly")
         if self.to is None and len(self.folders) > 1:
             raise InputError("a report of several runs needs a name", "add -o FILE.html")
-        from redqueen.runs.atomic import write_text
         from redqueen.ui.page.document import report
 
         path = self.to or self.folders[0] / "report.html"
         if path.is_dir():
             raise InputError(f"{path} is a folder", "name a file, such as report.html")
         text = report(self.folders)
-        try:
-            write_text(path, text)
-        except OSError as error:
-            raise InputError(f"{path} cannot be written: {error.strerror}", "name another file") from None
+        write_output(path, text)
         print(printable(f"{path}: {len(text.encode()) / 1e6:.1f} MB, opens in any browser"))
-
-
-def needs(*modules: str) -> None:
-    if missing := [name for name in modules if importlib.util.find_spec(name) is None]:
-        raise InputError(f"the page needs {', '.join(missing)}", "run `pip install 'redqueen[page]'`")

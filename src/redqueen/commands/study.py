@@ -6,7 +6,7 @@ from typing import Annotated
 
 import tyro
 
-from redqueen.commands.command import OfRace, Reporting, numbers
+from redqueen.commands.command import OfRace, Reporting, needs, numbers
 from redqueen.console import Report, say
 from redqueen.training.arms import STUDIED
 
@@ -53,7 +53,7 @@ class StudyCommand(Reporting, OfRace):
         from redqueen.training.study.study import run_study
 
         if self.plots is not None:
-            plots.need_matplotlib()
+            needs("study", "matplotlib")
         design = Design(
             folder=self.to or Path("runs") / f"study-{Path(self.source or 'default').stem}",
             settings=self.settings,

@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import tyro
 
-from redqueen.commands.command import Command
-from redqueen.commands.report import needs
+from redqueen.commands.command import Command, needs
 from redqueen.console import printable
 from redqueen.errors import InputError
 
@@ -28,7 +27,7 @@ class WatchCommand(Command):
     random token, and whoever has it can read the runs."""
 
     def run(self) -> None:
-        needs("starlette", "uvicorn", "plotly")
+        needs("page", "starlette", "uvicorn", "plotly")
         if not 0 <= self.port <= 65535:
             raise InputError(f"--port cannot be {self.port}", "use 0 to 65535")
         from redqueen.ui.page.server import serve

@@ -119,7 +119,7 @@ async def _answers(
         missing = [question for question in wanted if question.id not in store.answers]
         known = len(wanted) - len(missing)
         kept = f", {known:,} of them known" if known else ""
-        say(f"{benchmark.title}: {len(loaded.items):,} tasks, {len(asked):,} answers{kept}")
+        say(f"{benchmark.title}: {len(loaded.items):,} tasks, {len(wanted):,} answers{kept}")
         progress = Progress(benchmark.title, known, len(wanted))
 
         def keep(answer: Answer) -> None:

@@ -14,6 +14,7 @@ from rich.console import Console
 from rich.text import Text
 
 from redqueen import __version__
+from redqueen.console import size_text
 from redqueen.engine.messages import one_line
 from redqueen.errors import InputError
 from redqueen.resources import place
@@ -101,14 +102,14 @@ class BaseCheckup:
         trained = f"{_count(self.members)} of rank {self.rank} in training"
         lines = [
             ("base", f"{self.name}: {self.parameters / 1e6:,.1f} million parameters, {path}"),
-            ("", f"on {self.device} in {self.dtype}, {_size(self.memory)} of memory free"),
-            ("", f"the base takes {_size(self.base_bytes)}, {trained} {_size(self.members_bytes)}"),
+            ("", f"on {self.device} in {self.dtype}, {size_text(self.memory)} of memory free"),
+            ("", f"the base takes {size_text(self.base_bytes)}, {trained} {size_text(self.members_bytes)}"),
         ]
         if self.micro_tokens:
             kept = "the blocks' inputs kept" if self.checkpointing else "all activations kept"
             rows = f"{self.cache_rows:,} rows of {ROW_TOKENS:,}"
             lines += [
-                ("", f"an update: {self.micro_tokens:,} tokens at once, {kept}, at most {_size(self.update_peak)}"),
+                ("", f"an update: {self.micro_tokens:,} tokens at once, {kept}, at most {size_text(self.update_peak)}"),
                 ("", f"the cache: {self.cache_tokens:,} tokens, {rows}"),
             ]
         else:
@@ -244,10 +245,6 @@ def _device() -> tuple[Device, list[Missing]]:
 
 def _count(members: int) -> str:
     return f"{members} {'member' if members == 1 else 'members'}"
-
-
-def _size(count: int) -> str:
-    return f"{count / GIB:,.2f} GiB" if count >= GIB else f"{count / (1 << 20):,.1f} MiB"
 
 
 def _line(console: Console, *parts: str | tuple[str, str]) -> None:

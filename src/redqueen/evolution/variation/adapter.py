@@ -69,13 +69,17 @@ class Adapter:
         return zip(self.stacks, of_slots.split([len(stack) for stack in self.stacks]), strict=True)
 
 
-def pairs(parents: Sequence[Adapter]) -> Iterator[tuple[Stack, Stack]]:
+Parents = Sequence[Adapter]
+"""One or two, the better one first."""
+
+
+def pairs(parents: Parents) -> Iterator[tuple[Stack, Stack]]:
     """The same slots of two parents, stack by stack."""
     first, second = parents
     return zip(first.stacks, second.stacks, strict=True)
 
 
-def zip_map(parents: Sequence[Adapter], change: Callable[[Stack, Stack], Stack]) -> Adapter:
+def zip_map(parents: Parents, change: Callable[[Stack, Stack], Stack]) -> Adapter:
     """The child of two parents, stack by stack."""
     return replace(parents[0], stacks=tuple(change(first, second) for first, second in pairs(parents)))
 

@@ -4,13 +4,13 @@ The result of a merge is no longer of low rank. The child is its best approximat
 subspace iteration that starts with the parents' own.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import torch
 from torch import Tensor
 
-from redqueen.evolution.variation.adapter import Adapter, Stack, pairs
+from redqueen.evolution.variation.adapter import Adapter, Parents, Stack, pairs
 from redqueen.evolution.variation.draws import Draws
 from redqueen.evolution.variation.lowrank import Spectrum, orthonormal, padded, refactored, repeated
 
@@ -40,7 +40,7 @@ class Slot:
 Merge = Callable[[Slot, Slot], Tensor]
 
 
-def merged(parents: Sequence[Adapter], draws: Draws, merge: Merge) -> Adapter:
+def merged(parents: Parents, draws: Draws, merge: Merge) -> Adapter:
     """The child whose Delta W in every slot is the merge of the parents', truncated to the rank."""
     children = []
     for first, second in pairs(parents):

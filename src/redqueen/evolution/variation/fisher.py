@@ -4,17 +4,15 @@ Its diagonal is estimated by the optimiser's second moments of the gradients, wh
 Delta W takes the geometric mean of its row's mean in B and its column's mean in A.
 """
 
-from collections.abc import Sequence
-
 import torch
 from torch import Tensor
 
-from redqueen.evolution.variation.adapter import Adapter
+from redqueen.evolution.variation.adapter import Adapter, Parents
 from redqueen.evolution.variation.dense import Slot, merged
 from redqueen.evolution.variation.draws import Draws
 
 
-def fisher(parents: Sequence[Adapter], draws: Draws) -> Adapter:
+def fisher(parents: Parents, draws: Draws) -> Adapter:
     """The mean of both Delta W, entry by entry, weighted by the optimisers' second moments."""
 
     def merge(first: Slot, second: Slot) -> Tensor:

@@ -1,13 +1,12 @@
 """X2, layer-wise: every slot comes whole from one parent or the other."""
 
-from collections.abc import Sequence
 from dataclasses import replace
 
-from redqueen.evolution.variation.adapter import Adapter, Stack, pairs
+from redqueen.evolution.variation.adapter import Adapter, Parents, Stack, pairs
 from redqueen.evolution.variation.draws import Draws
 
 
-def layer_wise(parents: Sequence[Adapter], draws: Draws, *, share: float = 0.5) -> Adapter:
+def layer_wise(parents: Parents, draws: Draws, *, share: float = 0.5) -> Adapter:
     """Each slot is the better parent's with this chance, otherwise the other's."""
     better = parents[0]
     first_S = draws.coins(share, better.slots)

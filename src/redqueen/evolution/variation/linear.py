@@ -4,18 +4,16 @@ The products B @ A are summed and truncated to the rank: a sum of the factors wo
 with every component of the other.
 """
 
-from collections.abc import Sequence
-
-from redqueen.evolution.variation.adapter import Adapter, zip_map
+from redqueen.evolution.variation.adapter import Adapter, Parents, zip_map
 from redqueen.evolution.variation.draws import Draws
 from redqueen.evolution.variation.lowrank import combined, refactored
 
 
-def linear(parents: Sequence[Adapter], draws: Draws) -> Adapter:
+def linear(parents: Parents, draws: Draws) -> Adapter:
     """w times the better parent and 1 - w times the other, w ~ U(0, 1)."""
     return weighted(parents, draws.number(0, 1))
 
 
-def weighted(parents: Sequence[Adapter], weight: float) -> Adapter:
+def weighted(parents: Parents, weight: float) -> Adapter:
     """`weight` times the first parent and 1 - `weight` times the second; the weight may lie outside of 0..1."""
     return zip_map(parents, lambda first, second: refactored(first, combined([(weight, first), (1 - weight, second)])))

@@ -1,7 +1,7 @@
 """An operator: a pure function from parents to a child, with its name, its kind and its reference."""
 
 import inspect
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import TYPE_CHECKING
@@ -10,7 +10,7 @@ import torch
 
 from redqueen.engine.products import quick_products
 from redqueen.errors import ConfigError, RedQueenError
-from redqueen.evolution.variation.adapter import Adapter
+from redqueen.evolution.variation.adapter import Adapter, Parents
 
 if TYPE_CHECKING:
     from redqueen.evolution.variation.draws import Draws
@@ -58,7 +58,7 @@ class Operator:
     values: Mapping[str, float] = field(default_factory=dict)
     """Parameters that differ from the function's defaults."""
 
-    def __call__(self, parents: "Sequence[Adapter]", draws: "Draws") -> "Adapter":
+    def __call__(self, parents: "Parents", draws: "Draws") -> "Adapter":
         with quick_products(draws.device, torch.float32), torch.no_grad():
             try:
                 made = self.make(parents, draws, **self.values)

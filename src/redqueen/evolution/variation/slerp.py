@@ -1,11 +1,9 @@
 """SLERP: the mean on the sphere, slot by slot: halfway in direction, halfway in length."""
 
-from collections.abc import Sequence
-
 import torch
 from torch import Tensor
 
-from redqueen.evolution.variation.adapter import Adapter, Stack, zip_map
+from redqueen.evolution.variation.adapter import Adapter, Parents, Stack, zip_map
 from redqueen.evolution.variation.draws import Draws
 from redqueen.evolution.variation.lowrank import combined, inner, norm, refactored
 
@@ -13,7 +11,7 @@ _PARALLEL = 1e-6
 """Sines below this: the arc is a straight line."""
 
 
-def slerp(parents: Sequence[Adapter], draws: Draws, *, way: float = 0.5) -> Adapter:
+def slerp(parents: Parents, draws: Draws, *, way: float = 0.5) -> Adapter:
     """Along the arc between both parents' Delta W, the norm changing evenly."""
 
     def change(first: Stack, second: Stack) -> Stack:

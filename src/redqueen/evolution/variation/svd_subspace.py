@@ -1,15 +1,13 @@
 """X3, SVD subspace: the largest components of one parent, the smaller ones of the other."""
 
-from collections.abc import Sequence
-
 import torch
 
-from redqueen.evolution.variation.adapter import Adapter, Stack, zip_map
+from redqueen.evolution.variation.adapter import Adapter, Parents, Stack, zip_map
 from redqueen.evolution.variation.draws import Draws
 from redqueen.evolution.variation.lowrank import Spectrum, refactored, spectrum_of
 
 
-def svd_subspace(parents: Sequence[Adapter], draws: Draws) -> Adapter:
+def svd_subspace(parents: Parents, draws: Draws) -> Adapter:
     """The k largest components of the better parent, k ~ U{1..r-1}, the rest from the other."""
     rank = parents[0].rank
     kept = draws.integer(1, max(1, rank - 1))

@@ -1,15 +1,13 @@
 """TIES: the largest entries of either Delta W, and of those the ones that agree in sign with the sum."""
 
-from collections.abc import Sequence
-
 from torch import Tensor
 
-from redqueen.evolution.variation.adapter import Adapter
+from redqueen.evolution.variation.adapter import Adapter, Parents
 from redqueen.evolution.variation.dense import elected, merged, threshold
 from redqueen.evolution.variation.draws import Draws
 
 
-def ties(parents: Sequence[Adapter], draws: Draws, *, density: float = 0.2) -> Adapter:
+def ties(parents: Parents, draws: Draws, *, density: float = 0.2) -> Adapter:
     """This share of the largest entries of either, then the mean of those that agree on the sign."""
 
     def trimmed(delta_O_I: Tensor) -> Tensor:

@@ -3,13 +3,11 @@
 import math
 import statistics
 from collections.abc import Mapping, Sequence
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 from redqueen.analysis.intervals import band as spread
 from redqueen.analysis.quarters import Series
-from redqueen.errors import InputError
 from redqueen.training.study.design import StudyRace
 from redqueen.training.study.exam import MAIN_NAME
 from redqueen.training.study.outcomes import RaceOutcome, curves
@@ -23,11 +21,6 @@ CURVES = {
     "coverage": ("coverage", "cells of structures ever filled", math.inf),
 }
 """By file: the measure, the label of its axis, and its largest possible value; the least is 0."""
-
-
-def need_matplotlib() -> None:
-    if find_spec("matplotlib") is None:
-        raise InputError("--plots needs matplotlib, which is not installed", "pip install 'redqueen[study]'")
 
 
 def draw(
