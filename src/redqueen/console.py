@@ -41,7 +41,6 @@ def print_table(console: "Console", names: Columns, figures: Columns, spare: Seq
 
 
 def _width(names: Columns, figures: Columns) -> int:
-    """The least width of the table."""
     return sum(_widths(names, figures).values()) + GAP * (len(names) + len(figures) - 1)
 
 

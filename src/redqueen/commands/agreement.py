@@ -31,5 +31,4 @@ def agreed_engine(options: Config, runs: Mapping[str, Config]) -> EngineConfig:
 
 
 def named_base(options: Config) -> str | None:
-    """The base, if the options name one."""
     return options.engine.base if "base" in options.engine.model_fields_set else None

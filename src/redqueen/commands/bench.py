@@ -38,8 +38,6 @@ class BenchVerifierCommand(Reporting, Configured):
 
 @dataclass(frozen=True, kw_only=True)
 class _OnBase(Reporting, Configured):
-    """A benchmark of the engine."""
-
     uses = ADAPTER_OPTIONS
     shape: Shape = "tiny"
     """A base of this shape with random weights."""

@@ -44,8 +44,6 @@ class Reporting(Command):
 
 @dataclass(frozen=True, kw_only=True)
 class Configured(Command):
-    """A command that has settings."""
-
     uses: ClassVar[tuple[str, ...] | None] = None
     """The settings that it reads, as sections (`engine`) or keys (`rl.temperature`); None for all."""
     config: Annotated[str | None, tyro.conf.arg(metavar="FILE.toml|PRESET")] = None

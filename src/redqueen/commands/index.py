@@ -64,7 +64,6 @@ COMMANDS: Mapping[str, CommandEntry] = {
 
 
 def group(first: str) -> dict[str, CommandEntry]:
-    """The commands of two words that begin with this one."""
     return {name: command for name, command in COMMANDS.items() if name.startswith(f"{first} ")}
 
 

@@ -86,7 +86,6 @@ class TrainCommand(OfRace):
 
 
 def _end(folder: Path, reached: "Reached", settings: Config, width: int) -> list[str]:
-    """How the run ended, and what to do next."""
     if reached.summary is None:
         return [f"stopped after step {reached.steps} of {settings.run.steps}; the same command goes on from there"]
     from redqueen.runs.run import REPORT
@@ -98,7 +97,6 @@ def _end(folder: Path, reached: "Reached", settings: Config, width: int) -> list
 
 
 def advice(folder: Path, reached: "Reached", settings: Config) -> list[tuple[list[str], str]]:
-    """Commands to give next, each with what it is for."""
     run, hardest = str(folder), None if reached.summary is None else reached.summary.hardest
     if hardest is None:
         tasks = ["tasks", run], "the newest tasks; --rejected shows what was refused, and why"

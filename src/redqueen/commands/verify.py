@@ -119,7 +119,6 @@ def _lines(job: "Job", outcome: "Outcome") -> list[str]:
 
 
 def _read(path: Path | None) -> str:
-    """The text of a file, or of our standard input."""
     name = "standard input" if path is None else str(path)
     try:
         if path is None:

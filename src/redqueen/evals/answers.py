@@ -23,8 +23,6 @@ AnswerId = tuple[str, str, int]
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """One completion with its grade."""
-
     who: str
     item: str
     attempt: int

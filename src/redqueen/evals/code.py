@@ -48,8 +48,6 @@ _TOO_MUCH = (Status.MEMORY, Status.TOO_LONG)
 
 @dataclass(frozen=True)
 class Tests:
-    """The tests of one task."""
-
     entry: str
     solution: str
     """The reference, as a whole program."""
@@ -73,7 +71,6 @@ class Tests:
 
     @cached_property
     def limit(self) -> float:
-        """Seconds that a test may take."""
         return max(LEAST_SECONDS, TIMES_THE_REFERENCE * max(self.seconds))
 
     @cached_property

@@ -29,8 +29,6 @@ _CONVERTED = "refs/convert/parquet"
 
 @dataclass(frozen=True, slots=True)
 class LoadedBenchmark:
-    """A benchmark with its tasks."""
-
     benchmark: Published
     items: tuple[Item, ...]
     origin: str
@@ -46,7 +44,6 @@ class LoadedBenchmark:
 
     @property
     def graded(self) -> str:
-        """How it is graded, in a few words."""
         benchmark = self.benchmark
         return benchmark.graded_of(self.items) if isinstance(benchmark, SaysHow) else benchmark.graded
 
@@ -123,7 +120,6 @@ def _read(path: Path) -> list[Row]:
 
 
 def _pull(benchmark: Published, cached: Path, option: str) -> Path:
-    """Download a benchmark from the hub into the cache."""
     target = cached / benchmark.name / FILE
     say(f"downloading {benchmark.title} from the model hub ({benchmark.hub.repository})")
     downloads = [(benchmark.hub, target)]

@@ -6,6 +6,7 @@ import json
 import os
 import time
 from collections.abc import Mapping, Sequence
+from contextlib import closing
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -114,8 +115,7 @@ async def _answers(
 ) -> tuple[Mapping[AnswerId, Answer], float]:
     """All answers to one benchmark, and the seconds that sampling and grading the missing ones took."""
     benchmark = loaded.benchmark
-    store = AnswerStore(folder, benchmark.name)
-    try:
+    with closing(AnswerStore(folder, benchmark.name)) as store:
         missing = [question for question in wanted if question.id not in store.answers]
         known = len(wanted) - len(missing)
         kept = f", {known:,} of them known" if known else ""
@@ -130,8 +130,6 @@ async def _answers(
         judge = partial(benchmark.judge, prompts=sampling.prompts, verifier=verifier)
         await ask(engine, encode, benchmark, missing, sampling, judge=judge, together="answer", keep=keep)
         return store.answers, time.perf_counter() - start
-    finally:
-        store.close()
 
 
 def _settings(
@@ -177,8 +175,7 @@ def _keep_with_runs(report: EvaluationReport, subjects: Subjects) -> None:
     temperature = report.how["temperature"]
     for group in subjects.groups:
         run = Path(group.what.rpartition(":")[0] if group.what.rpartition(":")[2].isdigit() else group.what)
-        whole = group.role is not None or len(group.members) == 1
-        if group.step is None or not whole or not (run / RECORDS).is_file():
+        if group.step is None or not (run / RECORDS).is_file():
             continue
         for of_one in report.benchmarks:
             tokens = sum(of_one.sheets[name].tokens for name in group.members)

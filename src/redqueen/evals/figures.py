@@ -67,8 +67,6 @@ class Gain:
 
 @dataclass(frozen=True, slots=True)
 class Accuracy:
-    """An accuracy over the items of a benchmark."""
-
     value: float
     error: float | None
     """The standard error over items; None for a single item."""
@@ -82,8 +80,6 @@ class Accuracy:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sheet:
-    """One subject's answers to a benchmark."""
-
     tally: Tally
     parts_N: Mapping[str, Vector]
     """Further verdicts on the greedy attempt, where every item has them."""

@@ -70,8 +70,6 @@ class Line:
 
 @dataclass(frozen=True, slots=True)
 class BenchmarkReport:
-    """The results on one benchmark."""
-
     loaded: LoadedBenchmark
     sheets: Mapping[str, Sheet]
     lines: tuple[Line, ...]
@@ -135,7 +133,6 @@ class EvaluationReport:
             console.print(Text(printable(text)), soft_wrap=True)
 
     def _columns(self) -> tuple[Columns, Columns]:
-        """The columns of names and of figures, by their heads."""
         lines = [line for report in self.benchmarks for line in report.lines]
         names = {f"%, {self.how['prompts']} prompts": [f"{line.title}, {line.measure}" for line in lines]}
         if len({(line.what, line.role) for line in lines}) > 1:
@@ -184,7 +181,6 @@ def benchmark_report(
     seconds: float,
     max_tokens: int,
 ) -> BenchmarkReport:
-    """A benchmark's answers in figures, line by line."""
     measured = {name: measures(sheet, k) for name, sheet in sheets.items()}
     lines: list[Line] = []
     for measure, base_N in measured[BARE].items():

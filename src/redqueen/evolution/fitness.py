@@ -30,7 +30,6 @@ def rating(population: Population, role: Role, board: Board) -> dict[MemberId, F
 
 
 def reward(population: Population, role: Role, board: Board) -> dict[MemberId, Fitness]:
-    """The mean reward over meetings."""
     rewards: dict[MemberId, list[float]] = {}
     for meeting in board.meetings:
         id, value = meeting.student, meeting.student_reward

@@ -38,8 +38,6 @@ class Breeder(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """One replacement."""
-
     step: int
     role: Role
     seat: str
@@ -82,7 +80,6 @@ def plan(
 
 
 def apply(population: Population, events: Sequence[Event]) -> Population:
-    """The population after these events."""
     for event in events:
         population = population.replaced(event.dead, event.child, event.step)
     return population

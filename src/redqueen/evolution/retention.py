@@ -30,8 +30,6 @@ each."""
 
 @dataclass(frozen=True, slots=True)
 class Curve:
-    """The rewards of one child."""
-
     operator: str
     seed: int
     rewards: tuple[float, ...]
@@ -42,8 +40,6 @@ class Curve:
 
 @dataclass(frozen=True, slots=True)
 class RetentionRow:
-    """The children of one operator."""
-
     operator: str
     children: int
     back: float

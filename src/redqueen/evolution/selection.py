@@ -24,8 +24,6 @@ TOURNAMENT = 3
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """A way to choose parents."""
-
     adjust: Callable[[Values, Distances | None], Values]
     pick: Callable[[Values, int, float, Random], list[MemberId]]
     """This many different parents (or all, where there are fewer), given the share of a role that counts as its top."""

@@ -79,7 +79,6 @@ class Board:
         return Board((*self.meetings, *meetings))
 
     def since(self, step: int) -> "Board":
-        """The meetings of this step and of those after it."""
         return Board(tuple(meeting for meeting in self.meetings if meeting.step >= step))
 
     def possible_rates(self) -> dict[Pair, float | None]:

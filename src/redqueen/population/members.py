@@ -23,8 +23,6 @@ class Role(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Birth:
-    """Where a member comes from."""
-
     step: int = 0
     operator: str | None = None
     """What made it from its parents; None for founders and for fresh members."""
@@ -34,8 +32,6 @@ class Birth:
 
 @dataclass(frozen=True, slots=True)
 class Member:
-    """One adapter in the race."""
-
     id: MemberId
     """Its seat's name for the founder (`t0`), then `t0.1`, `t0.2`, ... for those that follow."""
     role: Role
@@ -54,8 +50,6 @@ class Member:
 
 @dataclass(frozen=True, slots=True)
 class Grave:
-    """A member that was replaced."""
-
     member: Member
     """As it was at the end."""
     step: int
@@ -91,11 +85,9 @@ class Population:
         raise InputError(f"there is no living member {id!r}", f"the members are {known}")
 
     def next_id(self, seat: str) -> MemberId:
-        """The id of the next member on a seat."""
         return f"{seat}.{1 + sum(grave.member.seat == seat for grave in self.graves)}"
 
     def rated(self, ratings: Mapping[MemberId, Rating]) -> "Population":
-        """The same population with these ratings changed."""
         for id in ratings:
             self.member(id)
         members = (replace(member, rating=ratings.get(member.id, member.rating)) for member in self.members)
@@ -110,7 +102,6 @@ class Population:
         return Population(members, (*self.graves, Grave(old, step)))
 
     def as_record(self) -> dict[str, Any]:
-        """Plain values for a checkpoint."""
         return {
             "members": [_record(member) for member in self.members],
             "graves": [{"member": _record(grave.member), "step": grave.step} for grave in self.graves],
@@ -125,7 +116,6 @@ def founders(teachers: int, students: int) -> Population:
 
 
 def restore(record: Mapping[str, Any]) -> Population:
-    """The population of a record."""
     try:
         return Population(
             tuple(map(_member, record["members"])),

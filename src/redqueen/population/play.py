@@ -12,8 +12,6 @@ from redqueen.population.results import Rule, TaskScore, judge
 
 @dataclass(frozen=True, slots=True)
 class KindOutcome:
-    """The outcome of one kind in a match."""
-
     scores: tuple[TaskScore, ...] = ()
     """One for each valid task."""
     teacher_reward: float | None = None

@@ -54,7 +54,6 @@ def expected(student: Rating, teacher: Rating) -> float:
 
 
 def rate(student: Rating, teacher: Rating, result: MatchResult) -> tuple[Rating, Rating]:
-    """Both ratings after a match."""
     student, teacher = _aged(student), _aged(teacher)
     spread = _spread(student, teacher)
     # From here on the first of the two is the winner; in a draw it does not matter.

@@ -18,8 +18,6 @@ Rule = Literal["ours", "paper"]
 
 @dataclass(frozen=True, slots=True)
 class TaskScore:
-    """How one student did on one valid task."""
-
     solved: int
     attempts: int
     elsewhere: int = 0

@@ -40,8 +40,6 @@ class Machine:
 
 @dataclass(frozen=True, slots=True)
 class Device:
-    """Where models would run."""
-
     kind: str
     """`cuda`, `mps`, `cpu`, or `none` without a torch that works."""
     torch: str | None
@@ -97,7 +95,6 @@ class BaseCheckup:
     fits: tuple[Fit, ...]
 
     def rows(self) -> list[tuple[str, str]]:
-        """A name and a text for each line."""
         path = "path llama, the fast one" if self.why is None else f"path general ({self.why})"
         trained = f"{_count(self.members)} of rank {self.rank} in training"
         lines = [

@@ -108,8 +108,6 @@ class RatingsReport:
 
 @dataclass(slots=True)
 class _Race:
-    """A race under way."""
-
     population: Population
     skills: dict[MemberId, float]
     rng: Random

@@ -29,8 +29,6 @@ WORK = ("propose", "solve", "update")
 
 @dataclass(frozen=True, slots=True)
 class ArmTimes:
-    """The steps of one arm."""
-
     arm: str
     steps: int
     seconds: float

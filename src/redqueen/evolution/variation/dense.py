@@ -26,8 +26,6 @@ _ROUNDS = 1
 
 @dataclass(frozen=True, slots=True)
 class Slot:
-    """One slot of one parent."""
-
     a_R_I: Tensor
     b_O_R: Tensor
     moments: tuple[Tensor, Tensor] | None

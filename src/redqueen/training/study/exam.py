@@ -93,7 +93,6 @@ class HalfExam:
         return dict(sorted(parts.items()))
 
     def answers(self) -> dict[Examinee, Tally]:
-        """Of all who have been examined."""
         conditions = self._conditions()
         answers = {}
         for file in sorted(self.folder.glob("*.json")):

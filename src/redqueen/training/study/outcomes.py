@@ -42,7 +42,6 @@ class ArmGain:
 def outcome(
     race: StudyRace, answers: Sequence[Tally], parts: Mapping[str, Sequence[int]], attempts: int
 ) -> RaceOutcome:
-    """The outcome of a finished run with the answers of its students."""
     settings = race.settings
     with Store.read(race.folder) as store:
         by_name = exam_figures(answers, parts, attempts) | race_figures(store, settings)
@@ -51,7 +50,6 @@ def outcome(
 
 
 def race_figures(store: Store, settings: Config) -> dict[str, float]:
-    """The figures in the records of a race."""
     steps = store.last_step()
     first, last = quarters.quarters(steps)
     by_name: dict[str, float | None] = {}

@@ -27,8 +27,6 @@ TICKS = 20
 
 
 class RaceProgress:
-    """The progress of all races of one process."""
-
     def __init__(self, races: Sequence[StudyRace], job: str = "") -> None:
         self._job = job
         self._done = {race.name: 0 for race in races}
@@ -133,7 +131,6 @@ def run_and_examine(
 
 
 def students(race: StudyRace, population: Population) -> list[Examinee]:
-    """The examinees of a finished race."""
     single = race.settings.population.single
     ids = [SOLO] if single else [member.id for member in population.students]
     return [Examinee(race.name, race.settings.run.steps, id) for id in ids]

@@ -13,8 +13,6 @@ from redqueen.training.study.jobs import run_all
 
 @dataclass(frozen=True, slots=True)
 class SweepOutcome:
-    """One short race."""
-
     arm: str
     lr: float
     seed: int
@@ -57,7 +55,6 @@ def best_rates(outcomes: Sequence[SweepOutcome]) -> dict[str, float]:
 
 
 def _means(outcomes: Sequence[SweepOutcome]) -> dict[tuple[str, float], float]:
-    """By arm and rate, over seeds."""
     sampled: dict[tuple[str, float], list[float]] = {}
     for outcome in outcomes:
         sampled.setdefault((outcome.arm, outcome.lr), []).append(outcome.sampled)

@@ -64,7 +64,6 @@ def gains_table(gains: Mapping[str, Mapping[str, ArmGain]], attempts: int) -> st
 
 
 def _main_figures(attempts: int) -> list[str]:
-    """The figures that arms are compared by."""
     exam = [f"exam {MAIN_NAME}, {name}" for name in ("sampled", "greedy", f"pass@{attempts}", "weakest")]
     race = ["valid proposals, last quarter", "solve rate, last quarter", *(f"{name}, a slope" for name in COMPLEXITY)]
     ends = ["coverage at the end", "coverage, growth in the last quarter", "entropy of students, last quarter"]
@@ -72,7 +71,6 @@ def _main_figures(attempts: int) -> list[str]:
 
 
 def _table_figures(attempts: int) -> list[str]:
-    """The figures of the table of arms, in its order."""
     names = _main_figures(attempts)
     names.insert(names.index("solve rate, last quarter"), "solve rate, first quarter")
     return [*names, *(name.replace("_", " ") for name in quarters.COMPUTE)]
