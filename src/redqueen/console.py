@@ -26,7 +26,7 @@ Columns = dict[str, list[str]]
 """By their heads."""
 
 
-def print_table(console: "Console", names: Columns, figures: Columns, spare: Sequence[str]) -> list[str]:
+def print_table(console: "Console", names: Columns, figures: Columns, spare: Sequence[str] = ()) -> list[str]:
     """Print a table. Where it is too wide, drop columns of `spare` in this order; those that were dropped."""
     if not console.is_terminal:
         console.width = WIDE

@@ -16,51 +16,38 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class CommandEntry:
-    """A command that need not be imported yet."""
+    """A command that need not be imported yet: `bench step` is the class `BenchStepCommand` in `bench.py`."""
 
-    module: str
-    """In this package."""
-    class_name: str
+    name: str
+
+    @property
+    def _module(self) -> str:
+        return self.name.partition(" ")[0]
+
+    @property
+    def _class(self) -> str:
+        return f"{self.name.title().replace(' ', '')}Command"
 
     def load(self) -> "type[Command]":
-        return getattr(import_module(f"redqueen.commands.{self.module}"), self.class_name)
+        return getattr(import_module(f"redqueen.commands.{self._module}"), self._class)
 
     def about(self) -> str:
         """The first line of its docstring, read without importing it."""
-        path = files("redqueen.commands") / f"{self.module}.py"
+        path = files("redqueen.commands") / f"{self._module}.py"
         tree = ast.parse(path.read_text(encoding="utf-8"))
-        [node] = [node for node in tree.body if isinstance(node, ast.ClassDef) and node.name == self.class_name]
+        [node] = [node for node in tree.body if isinstance(node, ast.ClassDef) and node.name == self._class]
         return (ast.get_docstring(node) or "").partition("\n")[0]
 
 
 COMMANDS: Mapping[str, CommandEntry] = {
-    "train": CommandEntry("train", "TrainCommand"),
-    "study": CommandEntry("study", "StudyCommand"),
-    "watch": CommandEntry("watch", "WatchCommand"),
-    "report": CommandEntry("report", "ReportCommand"),
-    "tasks": CommandEntry("tasks", "TasksCommand"),
-    "compare": CommandEntry("compare", "CompareCommand"),
-    "eval": CommandEntry("eval", "EvalCommand"),
-    "exam": CommandEntry("exam", "ExamCommand"),
-    "export": CommandEntry("export", "ExportCommand"),
-    "retention": CommandEntry("retention", "RetentionCommand"),
-    "doctor": CommandEntry("doctor", "DoctorCommand"),
-    "verify": CommandEntry("verify", "VerifyCommand"),
-    "examples": CommandEntry("examples", "ExamplesCommand"),
-    "diversity": CommandEntry("diversity", "DiversityCommand"),
-    "operators": CommandEntry("operators", "OperatorsCommand"),
-    "breed": CommandEntry("breed", "BreedCommand"),
-    "base list": CommandEntry("base", "BaseListCommand"),
-    "base pull": CommandEntry("base", "BasePullCommand"),
-    "bench verifier": CommandEntry("bench", "BenchVerifierCommand"),
-    "bench sample": CommandEntry("bench", "BenchSampleCommand"),
-    "bench update": CommandEntry("bench", "BenchUpdateCommand"),
-    "bench members": CommandEntry("bench", "BenchMembersCommand"),
-    "bench operators": CommandEntry("bench", "BenchOperatorsCommand"),
-    "bench step": CommandEntry("bench", "BenchStepCommand"),
-    "simulate ratings": CommandEntry("simulate", "SimulateRatingsCommand"),
-    "simulate lineage": CommandEntry("simulate", "SimulateLineageCommand"),
-}
+    name: CommandEntry(name)
+    for name in (
+        "train", "study", "watch", "report", "tasks", "compare", "eval", "exam", "export", "retention", "doctor",
+        "verify", "examples", "diversity", "operators", "breed", "base list", "base pull", "bench verifier",
+        "bench sample", "bench update", "bench members", "bench operators", "bench step", "simulate ratings",
+        "simulate lineage",
+    )
+}  # fmt: skip
 
 
 def group(first: str) -> dict[str, CommandEntry]:

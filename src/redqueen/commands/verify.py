@@ -72,7 +72,10 @@ class VerifyCommand(Reporting, Configured):
         if self.stdin is not None and self.input:
             raise InputError("--input and --stdin exclude each other", "--input calls `f`, --stdin runs the whole file")
         source = _read(self.file)
-        modules = [(_module_name(path), _read(path)) for path in self.module]
+        for path in self.module:
+            if path.suffix != ".py" or not path.stem.isidentifier():
+                raise InputError(f"{path} cannot be imported by its name", "rename it to NAME.py, with a Python name")
+        modules = [(path.stem, _read(path)) for path in self.module]
         if self.stdin is None:
             return Job.calls(source, [self.input], modules=modules, numpy=self.numpy, limits=limits)
         stdin = _read(None if self.stdin == "-" else Path(self.stdin))
@@ -137,9 +140,3 @@ def _read(path: Path | None) -> str:
         return data.decode("utf-8")
     except UnicodeDecodeError as error:
         raise InputError(f"{name} is not UTF-8 text (byte {error.start})", "save it as UTF-8") from None
-
-
-def _module_name(path: Path) -> str:
-    if path.suffix != ".py" or not path.stem.isidentifier():
-        raise InputError(f"{path} cannot be imported by its name", "call it NAME.py, with a name that Python allows")
-    return path.stem

@@ -32,7 +32,6 @@ class Answer:
     cut: bool
     """It was cut off at the longest that was allowed."""
     answer: str | None
-    """What was extracted from the text."""
     correct: bool
     vote: str | None = None
     parts: Mapping[str, bool] = field(default_factory=dict)

@@ -56,7 +56,6 @@ class Tests:
     split: bool
     """Whether that number is known, so that the base tests have a verdict of their own."""
     inputs: Sequence[Sequence[Value]]
-    """The arguments of each call."""
     expected: Sequence[str]
     """Canonical texts of the reference's results or their digests."""
     seconds: Sequence[float]

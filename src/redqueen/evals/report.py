@@ -76,7 +76,6 @@ class BenchmarkReport:
     seconds: float
     """Of the last call: answers that were known took none."""
     max_tokens: int
-    """The longest answer that was allowed."""
 
     @property
     def tokens(self) -> int:

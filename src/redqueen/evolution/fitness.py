@@ -15,9 +15,7 @@ from redqueen.population.members import MemberId, Population, Role
 @dataclass(frozen=True, slots=True)
 class Fitness:
     breeding: float
-    """Who becomes a parent."""
     survival: float
-    """Who is not replaced."""
 
 
 Measure = Callable[[Population, Role, Board], dict[MemberId, Fitness]]

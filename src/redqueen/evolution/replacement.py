@@ -43,12 +43,10 @@ class Event:
     seat: str
     dead: MemberId
     child: Member
-    """With its rating and its birth."""
     operator: str
     parents: tuple[MemberId, ...]
     """The better one first; a fresh member has none."""
     seed: int
-    """Of the operator's random numbers."""
 
 
 def due(step: int, settings: EvolutionConfig) -> bool:

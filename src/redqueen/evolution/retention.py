@@ -11,6 +11,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
+from redqueen.console import print_table
 from redqueen.engine.protocol import Engine, MemberId
 from redqueen.evolution.replacement import FRESH
 from redqueen.evolution.variation import OPERATORS, Operator, child
@@ -73,19 +74,17 @@ class RetentionReport:
         return answer
 
     def render(self, console: "Console") -> None:
-        from rich.table import Table
-
         back = f"a child is back at {self.level - self.within:.3f} or more, over {WINDOW} updates"
         console.print(f"{self.parent} has a reward of {self.level:.3f}; {back}; {self.updates} updates", soft_wrap=True)
-        table = Table("operator", "children", "back", "after", "95 %", "first reward", "last")
-        table.columns[0].no_wrap = table.columns[4].no_wrap = True
-        for row in self.rows:
-            low, high = (_count(end) for end in row.interval) if row.children > 1 else ("", "")
-            rewards = f"{row.first_reward:.3f}", f"{row.last_reward:.3f}"
-            table.add_row(
-                row.operator, str(row.children), f"{row.back:.0%}", _count(row.updates), f"{low}-{high}", *rewards
-            )
-        console.print(table)
+        columns = {
+            "children": [str(row.children) for row in self.rows],
+            "back": [f"{row.back:.0%}" for row in self.rows],
+            "after": [_count(row.updates) for row in self.rows],
+            "95 %": ["-".join(map(_count, row.interval)) if row.children > 1 else "" for row in self.rows],
+            "first reward": [f"{row.first_reward:.3f}" for row in self.rows],
+            "last": [f"{row.last_reward:.3f}" for row in self.rows],
+        }
+        print_table(console, {"operator": [row.operator for row in self.rows]}, columns)
 
 
 async def measure(

@@ -31,7 +31,6 @@ class Meeting:
     """Tasks that nobody in the panel solved."""
     attempts: int
     unsolved_attempts: int
-    """Attempts at unsolved tasks."""
     solved: int
     """Attempts that succeeded."""
     foretold: float
@@ -41,9 +40,7 @@ class Meeting:
     match_result: MatchResult
     """Who won the match over all its kinds, which is what ratings are updated by."""
     teacher_reward: float | None = None
-    """The mean over the teacher's proposals, invalid ones included; None without any."""
     student_reward: float | None = None
-    """The mean over the student's attempts; None without any."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -51,7 +51,6 @@ class Member:
 @dataclass(frozen=True, slots=True)
 class Grave:
     member: Member
-    """As it was at the end."""
     step: int
 
 

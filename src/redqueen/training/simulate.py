@@ -17,6 +17,7 @@ from random import Random
 from statistics import NormalDist
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
+from redqueen.console import print_table
 from redqueen.errors import InputError
 from redqueen.evolution import replacement
 from redqueen.keys import numbers
@@ -66,7 +67,6 @@ _LABELS = {
     "newborn_hit": "share of the dead born at the event before: our rule",
     "newborn_hit_paper": "  the paper's rule",
 }
-"""The figures of a report."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,8 +86,6 @@ class RatingsReport:
         return values
 
     def render(self, console: "Console") -> None:
-        from rich.table import Table
-
         sizes, match = self.sizes, self.settings["match"]
         console.print(
             f"{sizes['teachers']} teachers and {sizes['students']} students, {sizes['seeds']} seeds, "
@@ -95,13 +93,10 @@ class RatingsReport:
             f'matchmaker "{match["maker"]}", results by rule "{match["rule"]}"',
             soft_wrap=True,
         )
-        table = Table("", "mean", "95 %")
-        for column in table.columns[1:]:
-            column.justify = "right"
-        for name, label in _LABELS.items():
-            mean, low, high = self.figures[name]
-            table.add_row(label, f"{mean:.3f}", f"{low:.3f} to {high:.3f}")
-        console.print(table)
+        figures = [self.figures[name] for name in _LABELS]
+        intervals = [f"{figure.low:.3f} to {figure.high:.3f}" for figure in figures]
+        columns = {"mean": [f"{figure.mean:.3f}" for figure in figures], "95 %": intervals}
+        print_table(console, {"": list(_LABELS.values())}, columns)
         every = self.settings["evolution"]["every"]
         console.print(f"{sizes['births']} events, one every {every} rounds; {self.seconds:.0f} s", soft_wrap=True)
 

@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
+from redqueen.console import print_table
 from redqueen.errors import InputError
 from redqueen.loop import Clock, one_step
 from redqueen.phases.view import Quiet
@@ -24,7 +25,6 @@ if TYPE_CHECKING:
 
 RESAMPLES = 2000
 WORK = ("propose", "solve", "update")
-"""The phases in which the engine works."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,18 +61,17 @@ class StepReport:
         return asdict(self)
 
     def render(self, console: "Console") -> None:
-        from rich.table import Table
-
         console.print(f"{self.machine}; {self.device}; {self.base}", soft_wrap=True, markup=False)
-        table = Table("arm", "a step", "ratio", "95 %", "by token", "sampled", "trained", "other")
-        for arm in self.arms:
-            low, high = arm.ratio_interval
-            table.add_row(
-                arm.arm, f"{arm.seconds:.2f} s", f"{arm.ratio:.2f}", f"{low:.2f}-{high:.2f}",
-                f"{arm.seconds_per_token_ratio:.2f}", f"{arm.sampled_tokens:,.0f}", f"{arm.trained_tokens:,.0f}",
-                f"{arm.other_share:.1%}",
-            )  # fmt: skip
-        console.print(table)
+        columns = {
+            "a step": [f"{arm.seconds:.2f} s" for arm in self.arms],
+            "ratio": [f"{arm.ratio:.2f}" for arm in self.arms],
+            "95 %": ["{:.2f}-{:.2f}".format(*arm.ratio_interval) for arm in self.arms],
+            "by token": [f"{arm.seconds_per_token_ratio:.2f}" for arm in self.arms],
+            "sampled": [f"{arm.sampled_tokens:,.0f}" for arm in self.arms],
+            "trained": [f"{arm.trained_tokens:,.0f}" for arm in self.arms],
+            "other": [f"{arm.other_share:.1%}" for arm in self.arms],
+        }
+        print_table(console, {"arm": [arm.arm for arm in self.arms]}, columns)
         for arm in self.arms:
             total = math.fsum(arm.phases.values())
             shares = ", ".join(f"{phase} {seconds / total:.1%}" for phase, seconds in arm.phases.items())

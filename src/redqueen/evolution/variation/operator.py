@@ -35,7 +35,6 @@ class Use(StrEnum):
     CONTROL = "control"
     """What every operator must beat."""
     OWN = "own"
-    """The user's own, from a file."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +45,6 @@ class Operator:
     kind: Kind
     make: "Callable[..., Adapter]"
     reference: str
-    """Where it comes from."""
     use: Use = Use.OWN
     norm: Range = (0.0, float("inf"))
     """The norm of the child's Delta W relative to the mean of its parents', over all slots, at rank 4 and above, for

@@ -38,7 +38,6 @@ class Design:
 
     folder: Path
     settings: Config
-    """Of all races."""
     arms: tuple[str, ...] = arms.STUDIED
     seeds: int = 5
     first_seed: int = 0

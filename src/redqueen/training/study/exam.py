@@ -59,7 +59,6 @@ class HalfExam:
     file: Path
     half: Half
     folder: Path
-    """Where the answers are kept."""
     settings: Config
     """The form of the prompts, the temperature and the longest attempt: the same for all arms."""
     attempts: int

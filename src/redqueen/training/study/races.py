@@ -23,7 +23,6 @@ from redqueen.training.study.exam import BARE, Examinee, HalfExam
 from redqueen.training.train import finished, heeding_signals, open_run, reached, started
 
 TICKS = 20
-"""Lines of progress."""
 
 
 class RaceProgress:

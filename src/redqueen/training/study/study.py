@@ -34,13 +34,9 @@ class StudyReport:
     """The learning rates that the sweep chose, by arm; empty without a sweep."""
     races: tuple[StudyRace, ...]
     outcomes: tuple[RaceOutcome, ...]
-    """In the order of the races."""
     base: Mapping[str, float]
-    """The figures of the bare base in the exam."""
     less_base: Mapping[str, Mapping[str, ArmGain]]
-    """By arm and part of the exam."""
     took: str = field(default="", compare=False)
-    """A line about how long it took, and on what machine."""
 
     def as_json(self) -> dict[str, Any]:
         exam = self.exam
