@@ -25,8 +25,7 @@ from redqueen.errors import InputError
 from redqueen.evals.figures import Tally
 from redqueen.phases.view import Quiet
 from redqueen.resources import open_engine
-from redqueen.runs import checkpoints
-from redqueen.runs.run import CHECKPOINTS, REPORT
+from redqueen.runs import CHECKPOINTS, REPORT, checkpoints
 from redqueen.settings import dump, load, override
 from redqueen.training import setup
 from redqueen.training import train as training

@@ -6,8 +6,7 @@ from loop.making import race_to_the_end, settings
 
 from redqueen.commands.main import main
 from redqueen.errors import InputError
-from redqueen.runs import checkpoints
-from redqueen.runs.run import CHECKPOINTS
+from redqueen.runs import CHECKPOINTS, checkpoints
 from redqueen.runs.store import Store
 from redqueen.settings import dump
 from redqueen.training.rules import read_rules

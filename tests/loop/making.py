@@ -20,8 +20,7 @@ from redqueen.loop import Clock
 from redqueen.phases.race import Race
 from redqueen.phases.state import State
 from redqueen.phases.view import Quiet
-from redqueen.runs import checkpoints
-from redqueen.runs.run import CHECKPOINTS
+from redqueen.runs import CHECKPOINTS, checkpoints
 from redqueen.runs.store import RECORDS
 from redqueen.settings import Config
 from redqueen.training.setup import Start, open_races

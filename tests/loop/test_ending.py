@@ -15,7 +15,7 @@ from redqueen.commands.index import COMMANDS
 from redqueen.commands.main import main
 from redqueen.commands.train import advice, program
 from redqueen.commands.words import match
-from redqueen.runs.run import REPORT
+from redqueen.runs import REPORT
 from redqueen.settings import Config, dump, load
 from redqueen.training import arms
 from redqueen.training.train import Reached

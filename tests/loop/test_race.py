@@ -35,8 +35,7 @@ from redqueen.phases import evolve as evolving
 from redqueen.population.members import SOLO, Role
 from redqueen.rl.batch import MIN_ROWS
 from redqueen.rl.rewards import STUDENT
-from redqueen.runs import checkpoints
-from redqueen.runs.run import CHECKPOINTS
+from redqueen.runs import CHECKPOINTS, checkpoints
 from redqueen.runs.store import RECORDS, Store
 from redqueen.tasks.code import CodeDraft
 from redqueen.tasks.guards import Guards, read_patterns, set_aside

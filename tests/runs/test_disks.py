@@ -12,7 +12,8 @@ import pytest
 
 import redqueen
 from redqueen.errors import RunError
-from redqueen.runs.run import CHECKPOINTS, Run, fork
+from redqueen.runs import CHECKPOINTS
+from redqueen.runs.run import Run, fork
 from redqueen.runs.store import RECORDS, Store
 from runs.making import BASE, content, members, quick_folder, record
 

@@ -17,9 +17,9 @@ from redqueen.errors import RunError
 from redqueen.population.board import Meeting
 from redqueen.population.members import Birth, Member, Population, Role, founders
 from redqueen.population.ratings import Rating, Result
+from redqueen.runs import REPORT
 from redqueen.runs.atomic import leftover
 from redqueen.runs.rows import EventRow, Metric, StepRecord
-from redqueen.runs.run import REPORT
 from redqueen.runs.store import Store
 from redqueen.settings import load
 from runs.making import task

@@ -6,8 +6,8 @@ from pathlib import Path
 from redqueen.analysis.quarters import COMPUTE, series
 from redqueen.console import printable
 from redqueen.population.members import SOLO, Member, Role
+from redqueen.runs import CONFIG
 from redqueen.runs.checkpoints import population
-from redqueen.runs.run import CONFIG
 from redqueen.runs.store import Store
 from redqueen.settings import Config, load
 

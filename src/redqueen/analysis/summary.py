@@ -25,9 +25,9 @@ from redqueen.console import columns, cut, printable, span_text
 from redqueen.errors import RunError
 from redqueen.population.lineage import everybody, generations
 from redqueen.population.members import Birth, Population, Role
+from redqueen.runs import REPORT
 from redqueen.runs.atomic import write_text
 from redqueen.runs.rows import TaskRow
-from redqueen.runs.run import REPORT
 from redqueen.runs.store import Store
 from redqueen.settings import Config, dump
 

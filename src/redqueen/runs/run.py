@@ -20,16 +20,12 @@ from typing import Any, Self
 
 from redqueen.engine.protocol import MemberId, MemberState
 from redqueen.errors import Fault, RunError
-from redqueen.runs import checkpoints
+from redqueen.runs import CHECKPOINTS, CONFIG, REPORT, checkpoints
 from redqueen.runs.atomic import clear_leftovers, flush_entry, leftover, put_in_place, write_text
 from redqueen.runs.checkpoints import Loaded
 from redqueen.runs.store import RECORDS, Store
 from redqueen.settings.toml import value_text
 
-CONFIG = "config.toml"
-REPORT = "report.md"
-"""In the folder of every run that came to its end."""
-CHECKPOINTS = "checkpoints"
 LOCK = "lock"
 _HOLDER = re.compile(rb"[0-9]*\n?")
 """What a lock holds: the number of the process that has the run, or had it last."""

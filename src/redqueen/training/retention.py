@@ -21,9 +21,9 @@ from redqueen.phases.solve import grade, solve
 from redqueen.phases.state import State
 from redqueen.population.matchmaking import Match
 from redqueen.population.members import Member, Role
+from redqueen.runs import CHECKPOINTS, CONFIG
 from redqueen.runs.checkpoints import load as load_checkpoint
 from redqueen.runs.checkpoints import newest
-from redqueen.runs.run import CHECKPOINTS, CONFIG
 from redqueen.runs.store import Store
 from redqueen.settings import load
 from redqueen.training.rules import read_rules
