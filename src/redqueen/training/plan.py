@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 from redqueen.console import span_text
 from redqueen.engine.memory import GIB
 from redqueen.errors import Fault
-from redqueen.loop import Clock, one_step
+from redqueen.loop import one_step
+from redqueen.phases.clock import Clock
 from redqueen.phases.view import Quiet
 from redqueen.runs.rows import StepRecord
 from redqueen.settings import Config

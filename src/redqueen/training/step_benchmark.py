@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 from redqueen.engine.local import LocalEngine
 from redqueen.errors import InputError
-from redqueen.loop import Clock, one_step
+from redqueen.loop import one_step
+from redqueen.phases.clock import Clock
 from redqueen.phases.view import Quiet
 from redqueen.resources import device_name, machine_name
 from redqueen.settings import Config
