@@ -58,7 +58,21 @@ class Script:
     async def update(self, batch: Sequence[Trajectory], recipe: Recipe) -> dict[str, UpdateStats]:
         self.batch = list(batch)
         members = dict.fromkeys(row.member for row in batch)
-        return {id: UpdateStats(1, 1, 1, 0.0, 1.0, 1.0, 1.0, 1.0, 0.0, id in self.broken) for id in members}
+        return {
+            id: UpdateStats(
+                sequences=1,
+                tokens=1,
+                trained_tokens=1,
+                loss=0.0,
+                grad_norm=1.0,
+                entropy=1.0,
+                ratio_mean=1.0,
+                ratio_max=1.0,
+                kl=0.0,
+                skipped=id in self.broken,
+            )
+            for id in members
+        }
 
     async def score(self, requests: Sequence[ScoreRequest]) -> list[Score]:
         return [Score((-1.0,) * len(request.completion)) for request in requests]
@@ -143,7 +157,7 @@ def tries(
     place: int, grades: str, student: str = "s0", tokens: int = 1, logprob: float = -0.5, **about: Any
 ) -> list[Rollout[Verdict]]:
     """A letter for each attempt: Correct, Wrong, Malformed, Void."""
-    verdicts = {grade[0].upper(): Verdict(grade) for grade in Grade}
+    verdicts = {grade[0].upper(): Verdict(grade=grade) for grade in Grade}
     text = sample(tokens=tokens, logprob=logprob)
     return [
         rollout(Role.STUDENT, student, place, verdicts[grade], text, group=place, number=number, **about)

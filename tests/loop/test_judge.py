@@ -113,7 +113,7 @@ def test_an_attempt_pays_one_if_right_and_costs_half_if_wrong_and_one_if_malform
 
 
 def test_a_task_that_is_withdrawn_shows_its_program_and_what_its_truth_gave():
-    task = CodeTask("code_i", "def f(x):\n    return x", ("5",), ("5",))
+    task = CodeTask("code_i", program="def f(x):\n    return x", inputs=("5",), outputs=("5",))
     truth = [replace(VOID_ATTEMPT, runs=(f"beside an attempt, f(5): ok:{value}",)) for value in (7, 8)]
     attempts = [replace(each, became=verdict) for each, verdict in zip(tries(0, "VV"), truth, strict=True)]
     withdrawn, *graded = judge(race(), state(), 1, [proposal(0, task)], attempts)

@@ -21,6 +21,6 @@ def rewarded(
         number=number,
         request=SampleRequest(prompt=(1,), member="m0", key=0, max_tokens=limit),
         sample=Sample((2,) * length, (-0.5,) * length, Stop.EOS, ""),
-        became=Verdict(Grade.WRONG),
+        became=Verdict(grade=Grade.WRONG),
         reward=reward,
     )

@@ -34,9 +34,11 @@ from runs.making import record, task
 
 POPULATION = Population(
     (
-        Member("t0.3", Role.TEACHER, "t0", Rating(21.5, 2.0), Birth(10, "dare", ("t0.2", "t1"))),
-        Member("t1", Role.TEACHER, "t1", Rating(24.5, 4.0)),
-        Member("s0", Role.STUDENT, "s0"),
+        Member(
+            id="t0.3", role=Role.TEACHER, seat="t0", rating=Rating(21.5, 2.0), birth=Birth(10, "dare", ("t0.2", "t1"))
+        ),
+        Member(id="t1", role=Role.TEACHER, seat="t1", rating=Rating(24.5, 4.0)),
+        Member(id="s0", role=Role.STUDENT, seat="s0"),
     )
 )
 COMMANDS: dict[str, type[Command]] = {"tasks": Tasks, "export": Export, "compare": Compare}
@@ -92,15 +94,59 @@ def run(tmp_path) -> Path:
         record={"kind": "code_f", "program": program, "inputs": ["1", HOSTILE], "outputs": ["2", "3"], "message": ""},
     )  # fmt: skip
     attempts = [
-        AttemptRow(4, 7, "s1", 0, HOSTILE, "malformed", "no_answer", None, HOSTILE, -1.0, 9),
-        AttemptRow(4, 7, "s0", 0, "the answer\nis 5", "correct", None, "ok", "", 1.0, 7),
+        AttemptRow(
+            step=4,
+            place=7,
+            student="s1",
+            number=0,
+            text=HOSTILE,
+            grade="malformed",
+            reason="no_answer",
+            status=None,
+            detail=HOSTILE,
+            reward=-1.0,
+            tokens=9,
+        ),
+        AttemptRow(
+            step=4,
+            place=7,
+            student="s0",
+            number=0,
+            text="the answer\nis 5",
+            grade="correct",
+            reason=None,
+            status="ok",
+            detail="",
+            reward=1.0,
+            tokens=7,
+        ),
     ]
-    refused = RejectionRow(4, 8, 0, "t1", "code_i", 2, "forbidden_import", "", f"{HOSTILE}\nimport os", -1.0)
+    refused = RejectionRow(
+        step=4,
+        place=8,
+        match=0,
+        teacher="t1",
+        kind="code_i",
+        group_=2,
+        reason="forbidden_import",
+        detail="",
+        text=f"{HOSTILE}\nimport os",
+        reward=-1.0,
+    )
     ran = RejectionRow(
-        4, 9, 0, "t1", "code_o", 2, "nondeterministic", "", HOSTILE, -1.0,
-        f"def f(x):\n\treturn {{x, '{HOSTILE}'}}",
-        (f"when validated, f(1): ok:{HOSTILE} | ok:2", "when validated, f(2): ok:3"),
-    )  # fmt: skip
+        step=4,
+        place=9,
+        match=0,
+        teacher="t1",
+        kind="code_o",
+        group_=2,
+        reason="nondeterministic",
+        detail="",
+        text=HOSTILE,
+        reward=-1.0,
+        program=f"def f(x):\n\treturn {{x, '{HOSTILE}'}}",
+        runs=(f"when validated, f(1): ok:{HOSTILE} | ok:2", "when validated, f(2): ok:3"),
+    )
     steps[3] = dataclasses.replace(
         steps[3],
         tasks=[*steps[3].tasks, bad],
@@ -333,7 +379,10 @@ def test_a_card_counts_up_to_its_step_and_says_who_was_not_trained(trained, tmp_
     with Store.open(trained) as store:
         for step in (2, 15):
             store.write(
-                dataclasses.replace(record(step), metrics=[Metric(step, "race", "", "sampled_tokens", 100.0 * step)])
+                dataclasses.replace(
+                    record(step),
+                    metrics=[Metric(step=step, subject="race", kind="", name="sampled_tokens", value=100.0 * step)],
+                )
             )
     assert "200 sampled tokens" in exported("early", "--step", 10)
     assert "1,700 sampled tokens" in exported("late")
@@ -434,12 +483,43 @@ def raced(
             ("t0", "mu"): 20.0 + seed, ("t1", "mu"): 24.0 + seed, ("s0", "mu"): 25.0,
         }  # fmt: skip
         meetings = [
-            Meeting(step, 0, "t0", "s0", "code_o", 5, 0, 100, 0, solved(step), 0.5, Result.DRAW, Result.DRAW),
-            Meeting(step, 0, "t0", "s0", "code_i", 5, 0, 100, 0, 20, 0.5, Result.DRAW, Result.DRAW),
+            Meeting(
+                step=step,
+                match=0,
+                teacher="t0",
+                student="s0",
+                kind="code_o",
+                tasks=5,
+                unsolved=0,
+                attempts=100,
+                unsolved_attempts=0,
+                solved=solved(step),
+                foretold=0.5,
+                result=Result.DRAW,
+                match_result=Result.DRAW,
+            ),
+            Meeting(
+                step=step,
+                match=0,
+                teacher="t0",
+                student="s0",
+                kind="code_i",
+                tasks=5,
+                unsolved=0,
+                attempts=100,
+                unsolved_attempts=0,
+                solved=20,
+                foretold=0.5,
+                result=Result.DRAW,
+                match_result=Result.DRAW,
+            ),
         ]
-        metrics = [Metric(step, subject, "", name, value) for (subject, name), value in values.items()]
+        metrics = [
+            Metric(step=step, subject=subject, kind="", name=name, value=value)
+            for (subject, name), value in values.items()
+        ]
         metrics += [each for each in more if each.step == step]
-        records.append(StepRecord(step, meetings, metrics=metrics, timings={"solve": 2.0, "update": 1.0}))
+        records.append(StepRecord(step=step, matches=meetings, metrics=metrics, timings={"solve": 2.0, "update": 1.0}))
     settings = {"run__seed": str(seed), "run__steps": str(steps), "population__teachers": "2", **overrides}
     return made(folder, records, **settings)
 
@@ -541,7 +621,7 @@ def test_how_a_run_is_kept_and_tracked_does_not_make_another_arm(tmp_path, capsy
 
 
 def test_values_that_are_not_finite_are_left_out(tmp_path, capsys):
-    broken = [Metric(step, "race", "", "reward", math.inf) for step in range(1, 41)]
+    broken = [Metric(step=step, subject="race", kind="", name="reward", value=math.inf) for step in range(1, 41)]
     run = raced(tmp_path / "a", 0, lambda _: 50, more=broken, lines=math.nan)
     [arm] = answer(capsys, "compare", run)["arms"]
     assert "lines, last quarter" not in arm["measures"] and "depth, last quarter" in arm["measures"]

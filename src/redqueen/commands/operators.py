@@ -28,7 +28,7 @@ class Operators(Configured):
         show(_Listing(rows), as_json=self.json)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class _Row:
     name: str
     kind: str
@@ -44,15 +44,15 @@ class _Row:
 
 def _row(operator: "Operator", used: bool) -> _Row:
     return _Row(
-        operator.name,
-        str(operator.kind),
-        str(operator.use),
-        used,
-        dict(operator.defaults),
-        operator.norm,
-        operator.cosine,
-        operator.about,
-        operator.reference,
+        name=operator.name,
+        kind=str(operator.kind),
+        use=str(operator.use),
+        used=used,
+        defaults=dict(operator.defaults),
+        norm=operator.norm,
+        cosine=operator.cosine,
+        about=operator.about,
+        reference=operator.reference,
     )
 
 

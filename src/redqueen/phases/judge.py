@@ -27,7 +27,7 @@ def judge(
     made = Counter(each.place for each in attempts)
     solved = Counter(each.place for each in attempts if each.became.correct)
     entries = [
-        Entry(each.became, step, each.member, solved[each.place], made[each.place])
+        Entry(task=each.became, step=step, teacher=each.member, solved=solved[each.place], attempts=made[each.place])
         for each in proposals
         if isinstance(each.became, Task)
     ]

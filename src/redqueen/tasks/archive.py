@@ -41,7 +41,7 @@ class Trivial(StrEnum):
     """Nobody solved it, nor any recent task of its type."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Entry:
     """A task, and how it fared in its step."""
 

@@ -58,7 +58,7 @@ class _Breeder(NamedTuple):
 _BREEDERS = (_Breeder("mutation", 1), _Breeder("crossover", 2))
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Report:
     """What `redqueen simulate ratings` found."""
 
@@ -131,7 +131,7 @@ class Report:
         )
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, kw_only=True)
 class _Race:
     """A race under way."""
 
@@ -227,7 +227,9 @@ def _share(races: Sequence[list[bool]]) -> Estimate:
 def _start(seed: int, settings: Config) -> _Race:
     rng = numbers("simulate", seed)
     population = founders(settings.population.teachers, settings.population.students)
-    return _Race(population, {each.id: rng.gauss(MU, SKILL_SPREAD) for each in population.members}, rng)
+    return _Race(
+        population=population, skills={each.id: rng.gauss(MU, SKILL_SPREAD) for each in population.members}, rng=rng
+    )
 
 
 def _orders(seed: int, rounds: int, attempts: int, settings: Config) -> tuple[float, float]:
