@@ -93,13 +93,13 @@ async def one_step(race: Race, state: State, clock: Clock) -> tuple[State, StepR
             evaluated = await evaluate(race, step, evolved.population, state.base_on)
     with clock("measure"):
         measured = await measure(race, state, step, rollouts, behaving)
-        state.archive.add(each.entry for each in rollouts if each.entry is not None)
         after = replace(
             state,
             step=step,
             population=evolved.population,
             watch=evolved.watch,
             board=board,
+            archive=state.archive.add(each.entry for each in rollouts if each.entry is not None),
             cells=measured.cells,
             behaviours=measured.seen,
             health=state.health.see(soundness(race, rollouts)),

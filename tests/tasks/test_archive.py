@@ -45,9 +45,7 @@ def entry(of: Task, step: int = 0, solved: int = 4, trivial: Trivial | None = No
 
 
 def filled(seeds, entries) -> Archive:
-    of = Archive(seeds)
-    of.add(entries)
-    return of
+    return Archive(seeds).add(entries)
 
 
 def many(count: int, step: int = 0, first: int = 0, body: str = "int") -> list[Entry]:
@@ -174,11 +172,18 @@ def test_a_code_f_task_is_known_by_its_inputs_too():
 
 def test_a_full_archive_forgets_the_oldest_but_knows_it_again(monkeypatch):
     monkeypatch.setattr(archive, "CAPACITY", 10)
-    of = Archive()
-    of.add(many(25))
+    of = Archive().add(many(25))
     assert [each.task for each in of] == [task(number) for number in range(15, 25)]
     assert all(of.seen(task(number)) for number in range(25))
     assert len(of) == 10 < CAPACITY
+
+
+def test_what_is_added_makes_another_archive():
+    before = filled(SEEDS, many(3))
+    after = before.add(many(2, step=1, first=3))
+    assert (len(before), len(after), before.newest, after.newest) == (3, 5, 0, 1)
+    assert after.seen(task(4))
+    assert not before.seen(task(4))
 
 
 def test_the_same_numbers_draw_the_same_references():
@@ -225,7 +230,7 @@ def test_an_archive_restored_from_records_goes_on_as_if_it_had_never_stopped(cap
             ]
             for of in (unbroken, broken):
                 of.references(CODE_O, 2, Random(step))
-                of.add(placed)
+            unbroken, broken = unbroken.add(placed), broken.add(placed)
             records += [(json.dumps(e.task.record()), e.task.kind, e.task.near_key, e) for e in placed]
         again = _restored(records, capacity)
         for of in (broken, again):

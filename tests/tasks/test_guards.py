@@ -226,8 +226,7 @@ RENAMED = code("def f(k):\n    return k + 1", given="7", output="8")
 
 @pytest.mark.parametrize(("mode", "reason"), [("near", "duplicate"), ("same", "duplicate"), ("allow", "task")])
 def test_a_program_that_was_there_is_refused_unless_duplicates_are_allowed(verifier, mode, reason):
-    archive = Archive(SEEDS)
-    archive.add([Entry(task=PLAIN, step=0, teacher="t0", solved=1, attempts=8)])
+    archive = Archive(SEEDS).add([Entry(task=PLAIN, step=0, teacher="t0", solved=1, attempts=8)])
     guards = Guards(duplicates=mode)
     assert screen(guards, verifier, RENAMED, SEEDS[3], archive=archive) == [reason, reason]
     other = code("def f(k):\n    return k + 2")
@@ -251,8 +250,7 @@ def test_rejections_stay_what_they_are_and_in_their_place(verifier):
 
 def test_of_several_reasons_the_first_in_a_fixed_order_is_given(verifier, held_out):
     everything = replace(held_out, deny=read_patterns(["sorted"]), caps=Caps(of_task, lines=1))
-    archive = Archive()
-    archive.add([Entry(task=code(AS_F), step=0, teacher="t0", solved=1, attempts=8)])
+    archive = Archive().add([Entry(task=code(AS_F), step=0, teacher="t0", solved=1, attempts=8)])
     order = [everything]
     order.append(replace(order[-1], held_out=frozenset()))
     order.append(replace(order[-1], deny=()))
@@ -276,9 +274,7 @@ def entry(task: Task, step: int = 0, solved: int = 4, teacher: str = "t0") -> En
 
 
 def archive_of(*entries: Entry) -> Archive:
-    archive = Archive()
-    archive.add(entries)
-    return archive
+    return Archive().add(entries)
 
 
 def marks(archive: Archive, *entries: Entry, duplicates="near") -> list[Trivial | None]:

@@ -1,5 +1,6 @@
 """`redqueen operators`: what makes children, and which of these evolution uses."""
 
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -35,7 +36,7 @@ class _Row:
     use: str
     used: bool
     """By the settings."""
-    defaults: dict[str, float]
+    defaults: Mapping[str, float]
     norm: tuple[float, float]
     cosine: tuple[float, float]
     about: str
@@ -58,7 +59,7 @@ def _row(operator: "Operator", used: bool) -> _Row:
 
 @dataclass(frozen=True, slots=True)
 class _Listing:
-    rows: list[_Row]
+    rows: Sequence[_Row]
 
     def as_json(self) -> dict[str, Any]:
         return {"operators": [asdict(row) for row in self.rows]}

@@ -261,9 +261,9 @@ class _Tried:
 class Reference:
     """What the benchmark's own solution makes of the tests."""
 
-    expected: list[str]
-    seconds: list[float]
-    hashes: list[tuple[int, int, list[int] | None]]
+    expected: Sequence[str]
+    seconds: Sequence[float]
+    hashes: Sequence[tuple[int, int, list[int] | None]]
 
 
 async def reference(

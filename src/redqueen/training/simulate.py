@@ -10,7 +10,7 @@ import math
 import statistics
 import time
 from bisect import bisect
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import accumulate, combinations
 from random import Random
@@ -68,7 +68,7 @@ class Report:
     rounds: int
     attempts: int
     births: int
-    settings: dict[str, Any]
+    settings: Mapping[str, Any]
     tau_teachers: Estimate
     """Kendall's tau between rated and true order after the rounds, without births."""
     tau_students: Estimate
