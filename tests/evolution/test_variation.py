@@ -617,7 +617,7 @@ def _halved(parents, draws, *, by: float = 2.0):
     return parent.map(lambda stack: stack.with_factors(stack.a_S_R_I, stack.b_S_O_R / by))
 
 
-HALVED = Operator("halved", Kind.MUTATION, _halved, "own")
+HALVED = Operator(name="halved", kind=Kind.MUTATION, make=_halved, reference="own")
 '''
 
 

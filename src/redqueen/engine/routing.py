@@ -5,7 +5,7 @@ kernels take short blocks; plain torch wants blocks of one size, or a product fo
 """
 
 from collections.abc import Sequence
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import dataclass
 
 import numpy as np
 import torch
@@ -45,7 +45,6 @@ class Tiles:
 class Routing:
     member_K: Tensor
     """The bank's row of each block."""
-    _: KW_ONLY
     tiles: Tiles | None = None
     """What the blocks are; without them all rows in equal parts, as whole sequences are."""
     spans: tuple[tuple[int, int], ...] | None = None
