@@ -16,7 +16,7 @@ from redqueen.training.simulate import kendall
 
 
 @pytest.fixture(scope="module")
-def report() -> simulate.Report:
+def report() -> simulate.RatingsReport:
     return simulate.ratings(8, 8, 24, 30, 64, 10, Config())
 
 

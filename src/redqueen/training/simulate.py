@@ -59,7 +59,7 @@ _BREEDERS = (_Breeder("mutation", 1), _Breeder("crossover", 2))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Report:
+class RatingsReport:
     """What `redqueen simulate ratings` found."""
 
     teachers: int
@@ -144,7 +144,7 @@ class _Race:
 
 def ratings(
     teachers: int, students: int, seeds: int, rounds: int, attempts: int, births: int, settings: Config
-) -> Report:
+) -> RatingsReport:
     """Races of all seeds, without births and with them under both rules."""
     started = time.perf_counter()
     if min(teachers, students) < 2:
@@ -169,7 +169,7 @@ def ratings(
     paper = [_births(seed, births, attempts, settings, "paper", "mean") for seed in range(seeds)]
     ours_best = [_births(seed, births, attempts, settings, "ours", "best") for seed in range(seeds)]
     paper_best = [_births(seed, births, attempts, settings, "paper", "best") for seed in range(seeds)]
-    return Report(
+    return RatingsReport(
         teachers=teachers,
         students=students,
         seeds=seeds,
