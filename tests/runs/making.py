@@ -89,61 +89,44 @@ def task(step: int, place: int, **changes) -> TaskRow:
     return TaskRow(step=step, place=place, **fields | changes)
 
 
+def meeting(step: int, kind: str = "code_o", **changes) -> Meeting:
+    """A draw of t0 and s0."""
+    fields = {
+        "match": 0,
+        "teacher": "t0",
+        "student": "s0",
+        "tasks": 5,
+        "unsolved": 0,
+        "attempts": 100,
+        "unsolved_attempts": 0,
+        "solved": 20,
+        "foretold": 0.5,
+        "result": Result.DRAW,
+        "match_result": Result.DRAW,
+    }
+    return Meeting(step=step, kind=kind, **fields | changes)
+
+
+def rejection(step: int, place: int, **changes) -> RejectionRow:
+    fields = {"match": 0, "teacher": "t0", "kind": "code_o", "group_": 1, "detail": "", "text": "def", "reward": -1.0}
+    return RejectionRow(step=step, place=place, **fields | changes)
+
+
+def attempt(step: int, place: int, student: str = "s0", **changes) -> AttemptRow:
+    """A correct one."""
+    fields = {"number": 0, "text": "5", "grade": "correct", "reason": None, "status": "ok", "detail": ""}
+    return AttemptRow(step=step, place=place, student=student, **fields | {"reward": 1.0, "tokens": 7} | changes)
+
+
 def record(step: int, tasks: int = 6) -> StepRecord:
     """A step with something in every table."""
-    meeting = Meeting(
-        step=step,
-        match=0,
-        teacher="t0",
-        student="s0",
-        kind="code_o",
-        tasks=3,
-        unsolved=1,
-        attempts=12,
-        unsolved_attempts=4,
-        solved=5,
-        foretold=0.4,
-        result=Result.STUDENT,
-        match_result=Result.DRAW,
-        teacher_reward=0.25,
-        student_reward=None,
-    )
+    played = {"tasks": 3, "unsolved": 1, "attempts": 12, "unsolved_attempts": 4, "solved": 5, "foretold": 0.4}
     return StepRecord(
         step=step,
-        matches=[meeting],
+        matches=[meeting(step, **played, result=Result.STUDENT, teacher_reward=0.25)],
         tasks=[task(step, place) for place in range(tasks)],
-        rejections=[
-            RejectionRow(
-                step=step,
-                place=tasks,
-                match=0,
-                teacher="t0",
-                kind="code_o",
-                group_=1,
-                reason="syntax",
-                detail="line 1",
-                text="def",
-                reward=-1.0,
-                program="def",
-                runs=(),
-            )
-        ],
-        attempts=[
-            AttemptRow(
-                step=step,
-                place=0,
-                student="s0",
-                number=number,
-                text="5",
-                grade="correct",
-                reason=None,
-                status="ok",
-                detail="",
-                reward=1.0,
-                tokens=7,
-            )
-            for number in range(3)
-        ],
+        rejections=[rejection(step, tasks, reason="syntax", detail="line 1", program="def", runs=())],
+        attempts=[attempt(step, 0, number=number) for number in range(3)],
         events=[
             EventRow(
                 step=step,

@@ -23,14 +23,13 @@ from redqueen.commands.tasks import Tasks
 from redqueen.commands.words import match
 from redqueen.engine import peft
 from redqueen.errors import RedQueenError, UserError
-from redqueen.population.board import Meeting
 from redqueen.population.members import Birth, Member, Population, Role
-from redqueen.population.ratings import Rating, Result
+from redqueen.population.ratings import Rating
 from redqueen.runs import checkpoints
-from redqueen.runs.rows import AttemptRow, Metric, RejectionRow, StepRecord
+from redqueen.runs.rows import Metric, StepRecord
 from redqueen.runs.store import Store
 from redqueen.settings import dump, load
-from runs.making import record, task
+from runs.making import attempt, meeting, record, rejection, task
 
 POPULATION = Population(
     (
@@ -93,57 +92,19 @@ def run(tmp_path) -> Path:
         4, 7, kind="code_f", solved=1, attempts=8, text=HOSTILE, oversight=True, trivial="long_answer",
         record={"kind": "code_f", "program": program, "inputs": ["1", HOSTILE], "outputs": ["2", "3"], "message": ""},
     )  # fmt: skip
+    malformed = {"text": HOSTILE, "grade": "malformed", "reason": "no_answer", "status": None, "detail": HOSTILE}
     attempts = [
-        AttemptRow(
-            step=4,
-            place=7,
-            student="s1",
-            number=0,
-            text=HOSTILE,
-            grade="malformed",
-            reason="no_answer",
-            status=None,
-            detail=HOSTILE,
-            reward=-1.0,
-            tokens=9,
-        ),
-        AttemptRow(
-            step=4,
-            place=7,
-            student="s0",
-            number=0,
-            text="the answer\nis 5",
-            grade="correct",
-            reason=None,
-            status="ok",
-            detail="",
-            reward=1.0,
-            tokens=7,
-        ),
+        attempt(4, 7, "s1", **malformed, reward=-1.0, tokens=9),
+        attempt(4, 7, text="the answer\nis 5"),
     ]
-    refused = RejectionRow(
-        step=4,
-        place=8,
-        match=0,
-        teacher="t1",
-        kind="code_i",
-        group_=2,
-        reason="forbidden_import",
-        detail="",
-        text=f"{HOSTILE}\nimport os",
-        reward=-1.0,
-    )
-    ran = RejectionRow(
-        step=4,
-        place=9,
-        match=0,
-        teacher="t1",
-        kind="code_o",
-        group_=2,
+    of_t1 = {"teacher": "t1", "group_": 2}
+    refused = rejection(4, 8, **of_t1, kind="code_i", reason="forbidden_import", text=f"{HOSTILE}\nimport os")
+    ran = rejection(
+        4,
+        9,
+        **of_t1,
         reason="nondeterministic",
-        detail="",
         text=HOSTILE,
-        reward=-1.0,
         program=f"def f(x):\n\treturn {{x, '{HOSTILE}'}}",
         runs=(f"when validated, f(1): ok:{HOSTILE} | ok:2", "when validated, f(2): ok:3"),
     )
@@ -482,38 +443,7 @@ def raced(
             ("race", "behaviours"): 2 * step, ("teacher", "entropy"): 0.5, ("student", "entropy"): 0.25,
             ("t0", "mu"): 20.0 + seed, ("t1", "mu"): 24.0 + seed, ("s0", "mu"): 25.0,
         }  # fmt: skip
-        meetings = [
-            Meeting(
-                step=step,
-                match=0,
-                teacher="t0",
-                student="s0",
-                kind="code_o",
-                tasks=5,
-                unsolved=0,
-                attempts=100,
-                unsolved_attempts=0,
-                solved=solved(step),
-                foretold=0.5,
-                result=Result.DRAW,
-                match_result=Result.DRAW,
-            ),
-            Meeting(
-                step=step,
-                match=0,
-                teacher="t0",
-                student="s0",
-                kind="code_i",
-                tasks=5,
-                unsolved=0,
-                attempts=100,
-                unsolved_attempts=0,
-                solved=20,
-                foretold=0.5,
-                result=Result.DRAW,
-                match_result=Result.DRAW,
-            ),
-        ]
+        meetings = [meeting(step, solved=solved(step)), meeting(step, "code_i")]
         metrics = [
             Metric(step=step, subject=subject, kind="", name=name, value=value)
             for (subject, name), value in values.items()

@@ -14,15 +14,14 @@ from rich.cells import cell_len
 from redqueen.analysis.quarters import Series, quarters
 from redqueen.analysis.summary import MOST_MEMBERS, Summary, summarise, write_report
 from redqueen.errors import RunError
-from redqueen.population.board import Meeting
 from redqueen.population.members import Birth, Member, Population, Role, founders
-from redqueen.population.ratings import Rating, Result
+from redqueen.population.ratings import Rating
 from redqueen.runs.atomic import leftover
 from redqueen.runs.rows import EventRow, Metric, StepRecord
 from redqueen.runs.run import REPORT
 from redqueen.runs.store import Store
 from redqueen.settings import load
-from runs.making import task
+from runs.making import meeting, task
 
 STEPS = 8
 HOSTILE = "x|y`\x1b[2J<b>*[a](b)\n"
@@ -33,23 +32,6 @@ def step(number: int) -> StepRecord:
     early, late = number <= 2, number > 6
     attempts = 30 if number == STEPS else 10
     solved = 1 if early else 9 if number == STEPS else 3 if late else 5
-
-    def meeting(kind: str, solved: int, attempts: int) -> Meeting:
-        return Meeting(
-            step=number,
-            match=0,
-            teacher="t0",
-            student="s0",
-            kind=kind,
-            tasks=3,
-            unsolved=0,
-            attempts=attempts,
-            unsolved_attempts=0,
-            solved=solved,
-            foretold=0.5,
-            result=Result.DRAW,
-            match_result=Result.DRAW,
-        )
 
     figures: Mapping[tuple[str, str], float] = {
         ("teacher", "valid"): 0.5 if early else 0.75, ("student", "length"): 20.0 + number,
@@ -71,7 +53,10 @@ def step(number: int) -> StepRecord:
     )
     return StepRecord(
         step=number,
-        matches=[meeting("code_o", solved, attempts), meeting("code_i", 10, 10)],
+        matches=[
+            meeting(number, tasks=3, solved=solved, attempts=attempts),
+            meeting(number, "code_i", tasks=3, solved=10, attempts=10),
+        ],
         tasks=[task(number, place, solved=place, attempts=8) for place in range(3)],
         events=[event] if number == 4 else [],
         metrics=[

@@ -1,6 +1,8 @@
 """The key of near-duplicates, and identity."""
 
 import json
+from dataclasses import replace
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -172,46 +174,23 @@ def test_identity_is_the_content():
     task = CodeTask(
         "code_f", program="def f(x):\n    return x", inputs=("1", "2"), outputs=("1", "2"), shown=1, message="a hint"
     )
-    assert (
-        task.id
-        == CodeTask(
-            "code_f",
-            program="def f(x):\n    return x",
-            inputs=("1", "2"),
-            outputs=("1", "2"),
-            shown=1,
-            message="a hint",
-        ).id
-    )
-    others = [
-        CodeTask(
-            "code_o", program=task.program, inputs=task.inputs, outputs=task.outputs, shown=1, message=task.message
-        ),
-        CodeTask(
-            "code_f",
-            program=task.program + " ",
-            inputs=task.inputs,
-            outputs=task.outputs,
-            shown=1,
-            message=task.message,
-        ),
-        CodeTask("code_f", program=task.program, inputs=("1, 2",), outputs=task.outputs, shown=1, message=task.message),
-        CodeTask("code_f", program=task.program, inputs=task.inputs, outputs=("1", "3"), shown=1, message=task.message),
-        CodeTask(
-            "code_f", program=task.program, inputs=task.inputs, outputs=task.outputs, shown=2, message=task.message
-        ),
-        CodeTask("code_f", program=task.program, inputs=task.inputs, outputs=task.outputs, shown=1, message="another"),
+    assert task.id == replace(task).id
+    changes: list[dict[str, Any]] = [
+        {"kind": "code_o"},
+        {"program": task.program + " "},
+        {"inputs": ("1, 2",)},
+        {"outputs": ("1", "3")},
+        {"shown": 2},
+        {"message": "another"},
     ]
+    others = [replace(task, **change) for change in changes]
     assert len({task.id, *(other.id for other in others)}) == 7
 
 
 def test_a_pair_is_near_another_by_its_program_alone():
     task = CodeTask("code_o", program="def f(x):\n    return x", inputs=("1",), outputs=("1",))
-    assert (
-        task.near_key
-        == CodeTask("code_o", program="def f(y):\n    return y", inputs=("2",), outputs=("2",)).near_key
-        == task.ast_key
-    )
+    other = CodeTask("code_o", program="def f(y):\n    return y", inputs=("2",), outputs=("2",))
+    assert task.near_key == other.near_key == task.ast_key
 
 
 def test_a_code_f_task_is_near_another_by_its_program_and_its_inputs_in_any_order():

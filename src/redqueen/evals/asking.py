@@ -131,19 +131,7 @@ async def _ask(
         if sampling.positions is not None:
             room = min(room, sampling.positions - len(tokens))
         if room < 1:
-            keep(
-                Answer(
-                    who=question.subject,
-                    item=item.id,
-                    attempt=question.attempt,
-                    text="",
-                    tokens=0,
-                    cut=True,
-                    answer=None,
-                    correct=False,
-                    why=TOO_LONG,
-                )
-            )
+            keep(_answer(question, Reply(item, "", True), 0, Grade(correct=False, why=TOO_LONG)))
             continue
         group = {"answer": question.id, "item": item.id, "batch": None}[together]
         groups.setdefault(group, []).append(len(put))
@@ -172,24 +160,26 @@ async def _ask(
         async with few:
             grades = await judge(replies)
         for question, reply, sample, grade in zip(own, replies, samples, grades, strict=True):
-            keep(
-                Answer(
-                    who=question.subject,
-                    item=question.item.id,
-                    attempt=question.attempt,
-                    text=reply.text,
-                    tokens=len(sample.tokens),
-                    cut=reply.cut,
-                    answer=grade.answer,
-                    correct=grade.correct,
-                    vote=grade.vote,
-                    parts=grade.parts,
-                    why=grade.why,
-                )
-            )
+            keep(_answer(question, reply, len(sample.tokens), grade))
 
     checked = await sample_and_check(engine, requests, places, check)
     await checked.results()
+
+
+def _answer(question: Question, reply: Reply, tokens: int, grade: Grade) -> Answer:
+    return Answer(
+        who=question.subject,
+        item=question.item.id,
+        attempt=question.attempt,
+        text=reply.text,
+        tokens=tokens,
+        cut=reply.cut,
+        answer=grade.answer,
+        correct=grade.correct,
+        vote=grade.vote,
+        parts=grade.parts,
+        why=grade.why,
+    )
 
 
 def encoder(base: Base, prompts: Prompts) -> Encode:
