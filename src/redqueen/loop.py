@@ -99,7 +99,7 @@ async def one_step(race: Race, state: State, clock: Clock) -> tuple[State, StepR
             population=evolved.population,
             watch=evolved.watch,
             board=board,
-            archive=state.archive.add(each.entry for each in rollouts if each.entry is not None),
+            archive=state.archive.add(rollout.entry for rollout in rollouts if rollout.entry is not None),
             cells=measured.cells,
             behaviours=measured.seen,
             health=state.health.see(soundness(race, rollouts)),

@@ -1,6 +1,6 @@
 """What tasks and attempts were worth, and who won the matches."""
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Sequence
 from dataclasses import replace
 from statistics import fmean
@@ -24,17 +24,23 @@ def judge(
 ) -> list[Rollout]:
     """Every text of the step with its reward: the teachers' in the order of the places, then the students'."""
     proposals, attempts = _withdraw(proposals, attempts)
-    made = Counter(each.place for each in attempts)
-    solved = Counter(each.place for each in attempts if each.became.correct)
+    made = Counter(attempt.place for attempt in attempts)
+    solved = Counter(attempt.place for attempt in attempts if attempt.became.correct)
     entries = [
-        Entry(task=each.became, step=step, teacher=each.member, solved=solved[each.place], attempts=made[each.place])
-        for each in proposals
-        if isinstance(each.became, Task)
+        Entry(
+            task=proposal.became,
+            step=step,
+            teacher=proposal.member,
+            solved=solved[proposal.place],
+            attempts=made[proposal.place],
+        )
+        for proposal in proposals
+        if isinstance(proposal.became, Task)
     ]
     marked = iter(mark_trivial(entries, state.archive, race.guards.duplicates))
     return [
         *(_paid(race, each, next(marked) if isinstance(each.became, Task) else None) for each in proposals),
-        *(replace(each, reward=student_reward(each.became.grade)) for each in attempts),
+        *(replace(attempt, reward=student_reward(attempt.became.grade)) for attempt in attempts),
     ]
 
 
@@ -44,9 +50,9 @@ def _withdraw(
     """Tasks whose own truth failed beside somebody's attempt are rejected after all, and all attempts at them are void:
     nobody learns from these, wins by them or loses by them."""
     void: dict[int, Verdict] = {}
-    for each in attempts:
-        if each.became.void:
-            void.setdefault(each.place, each.became)
+    for attempt in attempts:
+        if attempt.became.void:
+            void.setdefault(attempt.place, attempt.became)
     why = Reason.NONDETERMINISTIC, "its own truth failed when attempts were graded"
     return (
         [
@@ -68,32 +74,29 @@ def outcomes(matches: Sequence[Match], rollouts: Sequence[Rollout]) -> list[Outc
     """One for every teacher and student who met, with all valid tasks; by our rule those whose difficulty does not
     count decide no match."""
     right: Counter[tuple[int, MemberId]] = Counter()
-    made: Counter[tuple[int, MemberId]] = Counter()
-    rewards: dict[tuple[int, MemberId], list[float]] = {}
-    for each in rollouts:
-        if isinstance(each.became, Verdict) and each.counts:
-            sitting = each.place, each.member
-            made[sitting] += 1
-            right[sitting] += each.became.correct
-            rewards.setdefault(sitting, []).append(each.reward)
-    found: list[Outcome] = []
+    rewards: dict[tuple[int, MemberId], list[float]] = defaultdict(list)
+    for attempt in rollouts:
+        if isinstance(attempt.became, Verdict) and attempt.counts:
+            right[attempt.place, attempt.member] += attempt.became.correct
+            rewards[attempt.place, attempt.member].append(attempt.reward)
+    meetings: list[Outcome] = []
     for number, match in enumerate(matches):
-        ours = [each for each in rollouts if each.role is Role.TEACHER and each.match == number]
+        proposals = [rollout for rollout in rollouts if rollout.role is Role.TEACHER and rollout.match == number]
         for student in match.students:
             kinds: dict[str, KindOutcome] = {}
-            for kind in dict.fromkeys(each.kind for each in ours):
-                of_kind = [each for each in ours if each.kind == kind]
+            for kind in dict.fromkeys(proposal.kind for proposal in proposals):
+                of_kind = [proposal for proposal in proposals if proposal.kind == kind]
                 scores = tuple(
                     TaskScore(
                         right[each.place, student],
-                        made[each.place, student],
+                        len(rewards[each.place, student]),
                         each.entry.solved - right[each.place, student],
                         each.entry.trivial is None,
                     )
                     for each in of_kind
                     if each.entry is not None
                 )
-                own = [reward for each in of_kind for reward in rewards.get((each.place, student), [])]
+                own = [reward for each in of_kind for reward in rewards[each.place, student]]
                 kinds[kind] = KindOutcome(scores, fmean(each.reward for each in of_kind), fmean(own) if own else None)
-            found.append(Outcome(match.teacher, student, kinds))
-    return found
+            meetings.append(Outcome(match.teacher, student, kinds))
+    return meetings

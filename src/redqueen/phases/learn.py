@@ -72,9 +72,10 @@ async def learn(race: Race, state: State, step: int, rollouts: Sequence[Rollout]
     """One optimiser step for every adapter that has something to learn from and is fit to."""
     rl = race.settings.rl
     lr = rl.lr * min(1.0, step / rl.warmup) if rl.warmup else rl.lr
+    trained = [rollout for rollout in rollouts if not race.frozen(rollout.role)]
     rows: list[Rollout] = []
     skips: list[Skip] = []
-    for adapter, own in _by_adapter(race, [each for each in rollouts if not race.frozen(each.role)]).items():
+    for adapter, own in _by_adapter(race, trained).items():
         unfit = _unfit(race, state, adapter, own)
         telling = [] if unfit else weigh(_dealt(race, step, adapter, own), ESTIMATORS[rl.estimator], rl.kl > 0)
         if unfit:

@@ -75,7 +75,7 @@ async def behave(race: Race, rollouts: Sequence[Rollout]) -> Behaved:
 
 def _tasks(rollouts: Sequence[Rollout]) -> dict[int, Task]:
     """By place."""
-    return {each.place: each.became for each in rollouts if isinstance(each.became, Task)}
+    return {rollout.place: rollout.became for rollout in rollouts if isinstance(rollout.became, Task)}
 
 
 def _texts(race: Race, tasks: Sequence[Task]) -> list[tuple[int, ...]]:

@@ -65,10 +65,10 @@ async def _measured(race: Race, state: State, tested: Member, children: int, upd
             matches = [Match(member, (opponent.id,)) for member in members]
         proposals, _ = await verify(race, state, step, await propose(race, state, step, matches))
         attempts, _ = await settle(race, step, await solve(race, step, matches, proposals))
-        judged = judge(race, state, step, proposals, attempts)
-        rollouts = [each for each in judged if each.role is tested.role and each.counts]
-        await learn(race, state, step, [each for each in rollouts if each.member not in frozen])
-        rewards = {id: [each.reward for each in rollouts if each.member == id] for id in members}
+        rollouts = judge(race, state, step, proposals, attempts)
+        own = [rollout for rollout in rollouts if rollout.role is tested.role and rollout.counts]
+        await learn(race, state, step, [rollout for rollout in own if rollout.member not in frozen])
+        rewards = {id: [rollout.reward for rollout in own if rollout.member == id] for id in members}
         # Without a valid task nobody has shown anything: the worst that could be.
         return {id: fmean(own) if own else -1.0 for id, own in rewards.items()}
 
