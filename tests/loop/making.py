@@ -16,7 +16,7 @@ from transformers.utils import logging
 
 from redqueen.engine.local import LocalEngine
 from redqueen.engine.protocol import MemberState, SampleRequest, Trajectory
-from redqueen.loop import Clock
+from redqueen.phases.clock import Clock
 from redqueen.phases.race import Race
 from redqueen.phases.state import State
 from redqueen.phases.view import Quiet

@@ -15,7 +15,7 @@ from redqueen.tasks.code import SEEDS, CodeTask
 
 
 def task(kind: str, program: str) -> CodeTask:
-    return CodeTask(kind, program, ("1",), ("2",))
+    return CodeTask(kind, program=program, inputs=("1",), outputs=("2",))
 
 
 def one_type(kind: str, count: int) -> list[CodeTask]:

@@ -143,7 +143,19 @@ def some(rows: st.SearchStrategy, *key: str) -> st.SearchStrategy[list]:
 @settings(max_examples=40)
 def test_rows_come_out_as_they_went_in(meetings, tasks, rejections, attempts, events, alarms, metrics):
     with quick_folder() as folder, Store.create(folder) as store:
-        store.write(StepRecord(1, meetings, tasks, rejections, attempts, events, alarms, metrics, {"solve": 0.25}))
+        store.write(
+            StepRecord(
+                step=1,
+                matches=meetings,
+                tasks=tasks,
+                rejections=rejections,
+                attempts=attempts,
+                events=events,
+                alarms=alarms,
+                metrics=metrics,
+                timings={"solve": 0.25},
+            )
+        )
         assert list(store.meetings()) == meetings
         assert list(store.tasks()) == sorted(tasks, key=lambda row: row.place)
         assert list(store.rejections()) == sorted(rejections, key=lambda row: row.place)
@@ -165,7 +177,7 @@ def store(tmp_path):
 def test_lone_surrogates_and_nuls_come_out_too(store, text):
     """Models write what they like."""
     [row] = record(1).rejections
-    store.write(StepRecord(1, rejections=[replace(row, text=text)]))
+    store.write(StepRecord(step=1, rejections=[replace(row, text=text)]))
     assert [each.text for each in store.rejections()] == [text]
 
 
@@ -178,7 +190,12 @@ def test_types_come_back_too(store):
 
 def test_a_metric_that_is_no_number_stays_one_and_infinity_stays_infinite(store):
     values = {"kl": math.nan, "ratio_max": math.inf, "loss": -math.inf}
-    store.write(StepRecord(1, metrics=[Metric(1, "t0", "", name, value) for name, value in values.items()]))
+    store.write(
+        StepRecord(
+            step=1,
+            metrics=[Metric(step=1, subject="t0", kind="", name=name, value=value) for name, value in values.items()],
+        )
+    )
     found = {each.name: each.value for each in store.metrics()}
     assert math.isnan(found["kl"])
     assert (found["ratio_max"], found["loss"]) == (math.inf, -math.inf)
@@ -213,7 +230,7 @@ ARCHIVE = [
 def archive():
     with quick_folder() as folder, Store.create(folder) as store:
         for step in range(1, 8):
-            store.write(StepRecord(step, tasks=[row for row in ARCHIVE if row.step == step]))
+            store.write(StepRecord(step=step, tasks=[row for row in ARCHIVE if row.step == step]))
         yield store
 
 
@@ -282,7 +299,7 @@ def test_rejections_are_filtered_and_their_reasons_counted(store):
     for step in (1, 2, 3):
         [one] = record(step).rejections
         rows = [replace(one, place=place, reason=("syntax", "timeout", "syntax")[place]) for place in range(3)]
-        store.write(StepRecord(step, rejections=rows))
+        store.write(StepRecord(step=step, rejections=rows))
     assert store.reasons() == {"syntax": 6, "timeout": 3}
     assert store.reasons(since=3) == {"syntax": 2, "timeout": 1}
     assert store.reasons(teacher="t9") == {}

@@ -36,7 +36,7 @@ OWN_TASKS = (
 SECONDS = "seconds"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Measured:
     """One run in figures."""
 
@@ -52,7 +52,7 @@ class Measured:
     compute: Mapping[str, float]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Arm:
     """Runs of one configuration."""
 
@@ -180,7 +180,14 @@ def measure(folder: Path) -> Measured:
         figures = _figures(store, settings, steps) | _benchmarks(folder)
     adapters = 1 if settings.population.single else settings.population.teachers + settings.population.students
     return Measured(
-        str(folder), settings.run.seed, steps, settings.run.steps, adapters, flat(settings), figures, compute
+        folder=str(folder),
+        seed=settings.run.seed,
+        steps=steps,
+        wanted=settings.run.steps,
+        adapters=adapters,
+        settings=flat(settings),
+        figures=figures,
+        compute=compute,
     )
 
 
@@ -229,13 +236,13 @@ def _arm(name: str, runs: Sequence[Measured]) -> Arm:
     costs = dict.fromkeys(each for run in runs for each in run.compute)
     compute = {each: statistics.fmean(run.compute[each] for run in runs if each in run.compute) for each in costs}
     return Arm(
-        name,
-        tuple(run.folder for run in runs),
-        tuple(run.seed for run in runs),
-        tuple(run.steps for run in runs),
-        runs[0].adapters,
-        measures,
-        compute,
+        name=name,
+        runs=tuple(run.folder for run in runs),
+        seeds=tuple(run.seed for run in runs),
+        steps=tuple(run.steps for run in runs),
+        adapters=runs[0].adapters,
+        measures=measures,
+        compute=compute,
     )
 
 

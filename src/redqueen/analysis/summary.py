@@ -60,7 +60,7 @@ class Table:
         return [f"## {_escaped(self.title)}", "", head, f"| {' | '.join(rule)} |", *body]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Summary:
     """A run that is done."""
 

@@ -28,7 +28,7 @@ DESCRIPTORS_FLOOR = 1.0
 """Bits: as many as two equally frequent types of problem have. The solutions of HumanEval and MBPP have about four."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Alarm:
     """Something that was varied is not any more."""
 
@@ -67,7 +67,16 @@ class Watch:
                 reached[measure] = top = max(value, reached.get(measure, value))
                 if value < floors[measure] <= top:
                     says = f"{name} of the {role}s is {value:.2f}, below {floors[measure]:.2f}, and was {top:.2f}"
-                    alarms.append(Alarm(snapshot.step, str(role), measure, value, floors[measure], says))
+                    alarms.append(
+                        Alarm(
+                            step=snapshot.step,
+                            subject=str(role),
+                            measure=measure,
+                            value=value,
+                            floor=floors[measure],
+                            says=says,
+                        )
+                    )
         for teacher, variety in snapshot.teachers.items():
             alarms += self._teacher(snapshot.step, teacher, variety)
         return Watch(self.kinds, highest), alarms
@@ -84,7 +93,14 @@ class Watch:
             ("descriptors_bits", "types of problem", variety.descriptors_bits, DESCRIPTORS_FLOOR),
         )
         return [
-            Alarm(step, teacher, measure, bits, floor, _narrow(teacher, variety.tasks, what, bits, floor))
+            Alarm(
+                step=step,
+                subject=teacher,
+                measure=measure,
+                value=bits,
+                floor=floor,
+                says=_narrow(teacher, variety.tasks, what, bits, floor),
+            )
             for measure, what, bits, floor in floors
             if bits < floor
         ]

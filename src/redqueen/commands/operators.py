@@ -1,5 +1,6 @@
 """`redqueen operators`: what makes children, and which of these evolution uses."""
 
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -28,14 +29,14 @@ class Operators(Configured):
         show(_Listing(rows), as_json=self.json)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class _Row:
     name: str
     kind: str
     use: str
     used: bool
     """By the settings."""
-    defaults: dict[str, float]
+    defaults: Mapping[str, float]
     norm: tuple[float, float]
     cosine: tuple[float, float]
     about: str
@@ -44,21 +45,21 @@ class _Row:
 
 def _row(operator: "Operator", used: bool) -> _Row:
     return _Row(
-        operator.name,
-        str(operator.kind),
-        str(operator.use),
-        used,
-        dict(operator.defaults),
-        operator.norm,
-        operator.cosine,
-        operator.about,
-        operator.reference,
+        name=operator.name,
+        kind=str(operator.kind),
+        use=str(operator.use),
+        used=used,
+        defaults=dict(operator.defaults),
+        norm=operator.norm,
+        cosine=operator.cosine,
+        about=operator.about,
+        reference=operator.reference,
     )
 
 
 @dataclass(frozen=True, slots=True)
 class _Listing:
-    rows: list[_Row]
+    rows: Sequence[_Row]
 
     def as_json(self) -> dict[str, Any]:
         return {"operators": [asdict(row) for row in self.rows]}

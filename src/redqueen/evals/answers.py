@@ -21,7 +21,7 @@ AnswerId = tuple[str, str, int]
 """Whose it is, to which item, and the number of the attempt."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Answer:
     """One completion and what became of it."""
 

@@ -48,7 +48,7 @@ _FLOATS = re.compile(r"\d\.\d|\de[+-]|inf|nan")
 _TOO_MUCH = (Status.MEMORY, Status.TOO_LONG)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Tests:
     """What one task's programs are put to."""
 
@@ -134,7 +134,7 @@ async def judge(program: str, tests: Tests, verifier: Verifier) -> Grade:
         if why:
             break
     vote = hashlib.sha256(", ".join(shown).encode()).hexdigest()[:16] if shown else None
-    return Grade(not why, vote, {"base": base_right} if tests.split else {}, why)
+    return Grade(correct=not why, vote=vote, parts={"base": base_right} if tests.split else {}, why=why)
 
 
 class _Tried:
@@ -261,9 +261,9 @@ class _Tried:
 class Reference:
     """What the benchmark's own solution makes of the tests."""
 
-    expected: list[str]
-    seconds: list[float]
-    hashes: list[tuple[int, int, list[int] | None]]
+    expected: Sequence[str]
+    seconds: Sequence[float]
+    hashes: Sequence[tuple[int, int, list[int] | None]]
 
 
 async def reference(

@@ -28,7 +28,7 @@ _CONVERTED = "refs/convert/parquet"
 """Where the hub keeps every data set in one format."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Loaded:
     """A benchmark with its tasks."""
 
@@ -91,7 +91,14 @@ def find(benchmark: Published, folder: Path | None = None, option: str = "--data
         raise InputError(f"{path} holds no tasks of {benchmark.title}", "get it anew, or name another folder")
     digest = _sha256(path)
     notes = _notes(benchmark, len(rows), digest)
-    return Loaded(benchmark, tuple(items), str(path), digest, notes, None if further is None else _sha256(further))
+    return Loaded(
+        benchmark=benchmark,
+        items=tuple(items),
+        origin=str(path),
+        sha256=digest,
+        notes=notes,
+        beside_sha256=None if further is None else _sha256(further),
+    )
 
 
 def _sha256(path: Path) -> str:

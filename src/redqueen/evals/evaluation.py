@@ -184,13 +184,22 @@ def _keep_with_runs(report: EvaluationReport, subjects: Subjects) -> None:
             tokens = sum(each.sheets[name].tokens for name in group.members)
             found.setdefault(run, []).extend(
                 benchmarks.Result(
-                    line.benchmark, line.title, line.measure, report.how["prompts"], line.role, group.step, line.tasks,
-                    each.loaded.sha256, line.mean.value, line.mean.error, tokens,
-                    temperature if line.sampled and temperature != benchmarks.TEMPERATURE else None,
-                    each.max_tokens if each.max_tokens != each.loaded.benchmark.tokens else None,
+                    benchmark=line.benchmark,
+                    title=line.title,
+                    measure=line.measure,
+                    prompts=report.how["prompts"],
+                    role=line.role,
+                    step=group.step,
+                    tasks=line.tasks,
+                    sha256=each.loaded.sha256,
+                    value=line.mean.value,
+                    error=line.mean.error,
+                    tokens=tokens,
+                    temperature=temperature if line.sampled and temperature != benchmarks.TEMPERATURE else None,
+                    max_tokens=each.max_tokens if each.max_tokens != each.loaded.benchmark.tokens else None,
                 )
                 for line in each.lines
                 if line.what == group.what and line.role == (group.role and str(group.role)) and line.mean is not None
-            )  # fmt: skip
+            )
     for run, results in found.items():
         benchmarks.keep(run, results)

@@ -23,7 +23,7 @@ Scores: TypeAlias = NDArray[np.float64]
 _SAMPLED, _GREEDY, _PASS_AT_K, _WELL_FORMED, _TOKENS = range(5)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Tally:
     """What one subject made of a benchmark: a place for each item, in the benchmark's order."""
 
@@ -39,7 +39,7 @@ class Tally:
     """Of all attempts together, the greedy one left out."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Figures:
     """How good somebody is."""
 
@@ -115,7 +115,7 @@ class Part:
 def tally(answers: Mapping[AnswerId, Answer], subject: str, items: Sequence[Item], attempts: int) -> Tally:
     sampled = [[answers[subject, item.id, number] for number in range(attempts)] for item in items]
     return Tally(
-        attempts,
+        attempts=attempts,
         correct=tuple(sum(each.correct for each in some) for some in sampled),
         greedy=tuple(answers[subject, item.id, GREEDY].correct for item in items),
         well_formed=tuple(sum(each.answer is not None for each in some) for some in sampled),
@@ -173,7 +173,8 @@ def _scores(own: Tally, k: int) -> Scores:
 
 
 def figures(scores_N_F: Scores) -> Figures:
-    return Figures(*scores_N_F.mean(axis=0).tolist())
+    sampled, greedy, pass_at_k, well_formed, tokens = scores_N_F.mean(axis=0).tolist()
+    return Figures(sampled=sampled, greedy=greedy, pass_at_k=pass_at_k, well_formed=well_formed, tokens=tokens)
 
 
 def gain(ours_N_F: Scores, base_N_F: Scores) -> Gain:

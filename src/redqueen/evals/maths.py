@@ -78,12 +78,12 @@ class Maths(Published):
         grades = []
         for place, (_, text) in enumerate(pairs):
             if text is None:
-                grades.append(Grade(False, why="no answer"))
+                grades.append(Grade(correct=False, why="no answer"))
                 continue
             found, result = told[place], verdicts.get(place)
             right = found if found is not None else result is not None and result.value == "True"
             why = "" if right else "wrong" if result is None or result.value == "False" else result.verdict
-            grades.append(Grade(right, vote=voted(text), why=why))
+            grades.append(Grade(correct=right, vote=voted(text), why=why))
         return grades
 
 

@@ -1,7 +1,7 @@
 """What an evaluation found, as a table and as plain values."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from statistics import fmean
 from typing import TYPE_CHECKING, Any
 
@@ -29,7 +29,7 @@ class MemberScore:
     score: Score
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Line:
     """A group on one measure of a benchmark, beside the bare base."""
 
@@ -38,15 +38,15 @@ class Line:
     measure: str
     """"greedy", "avg@k", "pass@k", or a part such as "base"."""
     tasks: int
-    what: str | None
+    what: str | None = None
     """As the user named it; None for the base alone."""
-    role: str | None
-    step: int | None
+    role: str | None = None
+    step: int | None = None
     base: Score
-    members: tuple[MemberScore, ...]
-    mean: Score | None
+    members: tuple[MemberScore, ...] = ()
+    mean: Score | None = None
     """None for the base alone."""
-    vote: Score | None
+    vote: Score | None = None
     """By majority, of the greedy answers of two members or more."""
 
     @property
@@ -76,7 +76,7 @@ class Line:
         }
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class BenchmarkReport:
     """What was found on one benchmark."""
 
@@ -206,7 +206,7 @@ def benchmark_report(
         for measure in measured[BARE]
         for group in groups
     ]
-    return BenchmarkReport(loaded, sheets, tuple(lines), seconds, max_tokens)
+    return BenchmarkReport(loaded=loaded, sheets=sheets, lines=tuple(lines), seconds=seconds, max_tokens=max_tokens)
 
 
 def _line(
@@ -219,9 +219,11 @@ def _line(
     against: str | None,
 ) -> Line:
     benchmark, base_N = loaded.benchmark, values_N[BARE]
-    about = (benchmark.name, benchmark.title, measure, len(loaded.items))
+    bare = Line(
+        benchmark=benchmark.name, title=benchmark.title, measure=measure, tasks=len(loaded.items), base=score(base_N)
+    )
     if group is None:
-        return Line(*about, None, None, None, score(base_N), (), None, None)
+        return bare
     other_N = base_N
     if against is not None:
         other_N = np.mean([values_N[name] for name in rival(subjects, group, against).members], axis=0)
@@ -231,7 +233,9 @@ def _line(
     if measure == "greedy" and len(members) > 1:
         vote = score(majority([sheets[name] for name in group.members]), other_N)
     role = None if group.role is None else str(group.role)
-    return Line(*about, group.what, role, group.step, score(base_N), members, score(mean_N, other_N), vote)
+    return replace(
+        bare, what=group.what, role=role, step=group.step, members=members, mean=score(mean_N, other_N), vote=vote
+    )
 
 
 def rival(subjects: Subjects, group: Group, against: str) -> Group:

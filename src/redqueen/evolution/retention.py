@@ -51,7 +51,7 @@ class Curve:
     """Updates until its reward was the parent's; None if it never was."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Row:
     """An operator's children together."""
 
@@ -67,7 +67,7 @@ class Row:
     last_reward: float
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Retention:
     """What the test found."""
 
@@ -157,7 +157,7 @@ def _report(
         curves.append(Curve(name, seed, rewards, back_after(rewards, level - within)))
     names = dict.fromkeys(curve.operator for curve in curves)
     rows = tuple(_row(name, [curve for curve in curves if curve.operator == name]) for name in names)
-    return Retention(parent, level, within, len(played), tuple(curves), rows)
+    return Retention(parent=parent, level=level, within=within, updates=len(played), curves=tuple(curves), rows=rows)
 
 
 def back_after(rewards: Sequence[float], level: float) -> int | None:
@@ -173,13 +173,13 @@ def _row(name: str, curves: Sequence[Curve]) -> Row:
     rng = numbers("retention", name)
     medians = sorted(_median(rng.choices(counts, k=len(counts))) for _ in range(_RESAMPLES))
     return Row(
-        name,
-        len(curves),
-        sum(map(math.isfinite, counts)) / len(counts),
-        _median(counts),
-        (medians[round(0.025 * _RESAMPLES)], medians[round(0.975 * _RESAMPLES) - 1]),
-        statistics.fmean(statistics.fmean(curve.rewards[:WINDOW]) for curve in curves),
-        statistics.fmean(statistics.fmean(curve.rewards[-WINDOW:]) for curve in curves),
+        operator=name,
+        children=len(curves),
+        back=sum(map(math.isfinite, counts)) / len(counts),
+        updates=_median(counts),
+        interval=(medians[round(0.025 * _RESAMPLES)], medians[round(0.975 * _RESAMPLES) - 1]),
+        first_reward=statistics.fmean(statistics.fmean(curve.rewards[:WINDOW]) for curve in curves),
+        last_reward=statistics.fmean(statistics.fmean(curve.rewards[-WINDOW:]) for curve in curves),
     )
 
 

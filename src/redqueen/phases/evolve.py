@@ -25,7 +25,7 @@ RECENT = 64
 """Tasks of a teacher by which its variety is judged."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Evolved:
     """The population after a step's events, if there were any."""
 
@@ -42,7 +42,7 @@ def evolve(race: Race, state: State, step: int, population: Population, board: B
     settings = race.settings
     happens = due(step, settings.evolution)
     if settings.population.single or not (happens or step % settings.run.measure_every == 0):
-        return Evolved(population, state.watch, (), (), None)
+        return Evolved(population=population, watch=state.watch, events=(), alarms=(), diversity=None)
     cosine_N_N = weight_cosines([race.engine.read(member.id) for member in population.members], race.device)
     recent = {teacher.id: _recent(state, teacher.id) for teacher in population.teachers}
     diversity = take(step, population, cosine_N_N, recent)
@@ -51,7 +51,7 @@ def evolve(race: Race, state: State, step: int, population: Population, board: B
         # Seeds of one type ask for tasks of one type.
         alarms = [alarm for alarm in alarms if alarm.measure != "descriptors_bits"]
     if not happens:
-        return Evolved(population, watch, (), tuple(alarms), diversity)
+        return Evolved(population=population, watch=watch, events=(), alarms=tuple(alarms), diversity=diversity)
     events = [
         event
         for event in plan(
@@ -67,7 +67,13 @@ def evolve(race: Race, state: State, step: int, population: Population, board: B
         if settings.rl.frozen != f"{event.role}s"
     ]
     breed(race.engine, events, race.operators, race.device)
-    return Evolved(apply(population, events), watch, tuple(events), tuple(alarms), diversity)
+    return Evolved(
+        population=apply(population, events),
+        watch=watch,
+        events=tuple(events),
+        alarms=tuple(alarms),
+        diversity=diversity,
+    )
 
 
 def _recent(state: State, teacher: MemberId) -> Sequence[Task]:

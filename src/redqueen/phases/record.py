@@ -10,17 +10,17 @@ from redqueen.analysis.complexity import Complexity
 from redqueen.engine.protocol import MemberId
 from redqueen.phases.evaluate import Accuracies
 from redqueen.phases.evolve import Evolved
-from redqueen.phases.judge import Scored
-from redqueen.phases.learn import NOTHING_TO_LEARN, Learned, Lesson, entropy, sound
+from redqueen.phases.learn import NOTHING_TO_LEARN, Learned, entropy, sound
 from redqueen.phases.measure import Measured
-from redqueen.phases.race import Race, Try
+from redqueen.phases.race import Race
 from redqueen.phases.state import State
 from redqueen.phases.view import HardTask, MemberLine, StepSummary
 from redqueen.population.board import Meeting
 from redqueen.population.members import Population, Role
-from redqueen.rl.rewards import student_reward
+from redqueen.rl.rollout import Rollout
 from redqueen.runs.rows import AlarmRow, AttemptRow, EventRow, Metric, RejectionRow, StepRecord, TaskRow
-from redqueen.tasks.protocol import Reason, Rejection
+from redqueen.tasks.guards import set_aside
+from redqueen.tasks.protocol import Reason, Rejection, Verdict
 
 BENCHMARK = "benchmark"
 """The metric of right answers to a slice of a benchmark, whose name stands in the place of the kind."""
@@ -28,7 +28,7 @@ RACE = "race"
 """The subject of figures that are nobody's own."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Happened:
     """One step, as its phases leave it."""
 
@@ -36,9 +36,7 @@ class Happened:
     population: Population
     """With the ratings after the step, before evolution."""
     meetings: Sequence[Meeting]
-    scored: Sequence[Scored]
-    tries: Sequence[Try]
-    lessons: Sequence[Lesson]
+    rollouts: Sequence[Rollout]
     learned: Learned
     evolved: Evolved
     verifier_runs: Mapping[str, int]
@@ -53,9 +51,9 @@ def rows(race: Race, happened: Happened, seconds: Mapping[str, float]) -> StepRe
     return StepRecord(
         step=step,
         matches=happened.meetings,
-        tasks=_task_rows(step, happened.scored, happened.measured.complexity, happened.measured.behaviours),
-        rejections=_rejection_rows(step, happened.scored),
-        attempts=_attempt_rows(step, happened.tries),
+        tasks=_task_rows(race, step, happened.rollouts, happened.measured),
+        rejections=_rejection_rows(step, happened.rollouts),
+        attempts=_attempt_rows(step, happened.rollouts),
         events=_event_rows(happened.evolved),
         alarms=_alarm_rows(step, happened.learned, happened.evolved),
         metrics=_metrics(race, happened),
@@ -63,22 +61,20 @@ def rows(race: Race, happened: Happened, seconds: Mapping[str, float]) -> StepRe
     )
 
 
-def _task_rows(
-    step: int, scored: Sequence[Scored], figures: Mapping[int, Complexity | None], behaviours: Mapping[int, str | None]
-) -> list[TaskRow]:
-    """`figures` and `behaviours` by place."""
+def _task_rows(race: Race, step: int, rollouts: Sequence[Rollout], measured: Measured) -> list[TaskRow]:
+    oversight, seed = race.settings.oversight.every, race.settings.run.seed
     rows: list[TaskRow] = []
-    for each in scored:
-        proposal, entry = each.posed.proposal, each.entry
+    for proposal in rollouts:
+        entry = proposal.entry
         if entry is None:
             continue
-        measured = figures[proposal.place] or Complexity(0, 0, 0, 0)
+        figures = measured.complexity[proposal.place] or Complexity(0, 0, 0, 0)
         rows.append(
             TaskRow(
                 step=step,
                 place=proposal.place,
                 match=proposal.match,
-                teacher=proposal.teacher,
+                teacher=proposal.member,
                 kind=proposal.kind,
                 group_=proposal.group,
                 id=entry.task.id,
@@ -88,71 +84,92 @@ def _task_rows(
                 text=proposal.sample.text,
                 solved=entry.solved,
                 attempts=entry.attempts,
-                reward=each.reward,
-                depth=measured.depth,
-                cyclomatic=measured.cyclomatic,
-                lines=measured.lines,
-                variables=measured.variables,
+                reward=proposal.reward,
+                depth=figures.depth,
+                cyclomatic=figures.cyclomatic,
+                lines=figures.lines,
+                variables=figures.variables,
                 answer_chars=entry.task.answer_chars,
-                behaviour=behaviours.get(proposal.place),
+                behaviour=measured.behaviours.get(proposal.place),
                 trivial=entry.trivial,
-                oversight=each.posed.aside,
+                oversight=set_aside(oversight, seed, step, proposal.place),
             )
         )
     return rows
 
 
-def _rejection_rows(step: int, scored: Sequence[Scored]) -> list[RejectionRow]:
-    rows: list[RejectionRow] = []
-    for each in scored:
-        proposal, rejection = each.posed.proposal, each.posed.task
-        if isinstance(rejection, Rejection):
-            rows.append(
-                RejectionRow(
-                    step, proposal.place, proposal.match, proposal.teacher, proposal.kind, proposal.group,
-                    str(rejection.reason), rejection.detail, proposal.sample.text, each.reward,
-                    rejection.program or None, rejection.runs if rejection.program else None,
-                )
-            )  # fmt: skip
-    return rows
+def _rejection_rows(step: int, rollouts: Sequence[Rollout]) -> list[RejectionRow]:
+    return [
+        RejectionRow(
+            step=step,
+            place=proposal.place,
+            match=proposal.match,
+            teacher=proposal.member,
+            kind=proposal.kind,
+            group_=proposal.group,
+            reason=str(rejection.reason),
+            detail=rejection.detail,
+            text=proposal.sample.text,
+            reward=proposal.reward,
+            program=rejection.program or None,
+            runs=rejection.runs if rejection.program else None,
+        )
+        for proposal in rollouts
+        if isinstance(rejection := proposal.became, Rejection)
+    ]
 
 
-def _attempt_rows(step: int, tries: Sequence[Try]) -> list[AttemptRow]:
+def _attempt_rows(step: int, rollouts: Sequence[Rollout]) -> list[AttemptRow]:
     return [
         AttemptRow(
-            step, each.place, each.student, each.number, each.sample.text, str(each.verdict.grade),
-            None if each.verdict.reason is None else str(each.verdict.reason),
-            None if each.verdict.status is None else str(each.verdict.status),
-            each.verdict.detail, student_reward(each.verdict.grade), len(each.sample.tokens),
+            step=step,
+            place=attempt.place,
+            student=attempt.member,
+            number=attempt.number,
+            text=attempt.sample.text,
+            grade=str(verdict.grade),
+            reason=None if verdict.reason is None else str(verdict.reason),
+            status=None if verdict.status is None else str(verdict.status),
+            detail=verdict.detail,
+            reward=attempt.reward,
+            tokens=len(attempt.sample.tokens),
         )
-        for each in tries
-    ]  # fmt: skip
+        for attempt in rollouts
+        if isinstance(verdict := attempt.became, Verdict)
+    ]
 
 
 def _event_rows(evolved: Evolved) -> list[EventRow]:
     return [
         EventRow(
-            event.step, str(event.role), event.seat, event.dead, event.child.id, event.child.birth.operator,
-            event.parents, str(event.seed),
+            step=event.step,
+            role=str(event.role),
+            seat=event.seat,
+            dead=event.dead,
+            child=event.child.id,
+            operator=event.child.birth.operator,
+            parents=event.parents,
+            seed=str(event.seed),
         )
         for event in evolved.events
-    ]  # fmt: skip
+    ]
 
 
 def _alarm_rows(step: int, learned: Learned, evolved: Evolved) -> list[AlarmRow]:
     said = [(skip.member, skip.measure, skip.value, skip.floor, skip.says) for skip in learned.skips]
     said += [(alarm.subject, alarm.measure, alarm.value, alarm.floor, alarm.says) for alarm in evolved.alarms]
-    return [AlarmRow(step, number, *each) for number, each in enumerate(said)]
+    return [
+        AlarmRow(step=step, number=number, subject=subject, measure=measure, value=value, floor=floor, says=says)
+        for number, (subject, measure, value, floor, says) in enumerate(said)
+    ]
 
 
 def _usage(happened: Happened, race: Race) -> dict[MemberId, Usage]:
     """By adapter: what it sampled, void attempts included, was trained on, and had the verifier do."""
     sampled: dict[MemberId, int] = defaultdict(int)
     verified: dict[MemberId, int] = defaultdict(int)
-    for proposal in (each.posed.proposal for each in happened.scored):
-        sampled[race.adapter(proposal.teacher)] += len(proposal.sample.tokens)
-    for attempt in happened.tries:
-        sampled[race.adapter(attempt.student)] += len(attempt.sample.tokens)
+    for rollout in happened.rollouts:
+        sampled[race.adapter(rollout.member)] += len(rollout.sample.tokens)
     for member, count in happened.verifier_runs.items():
         if member != RACE:
             verified[race.adapter(member)] += count
@@ -164,15 +181,16 @@ def _usage(happened: Happened, race: Race) -> dict[MemberId, Usage]:
 
 def _metrics(race: Race, happened: Happened) -> list[Metric]:
     """Every figure of the step: of the race, of both roles, of each member, where it applies by kind."""
-    population, lessons, scored = happened.population, happened.lessons, happened.scored
+    population, rollouts = happened.population, [each for each in happened.rollouts if each.counts]
+    proposals = [each for each in rollouts if each.role is Role.TEACHER]
     learned, meetings, figures = happened.learned, happened.meetings, happened.measured.complexity
     used = _usage(happened, race)
     named = _Figures(happened.step)
-    for subject, own in _subjects(population, lessons):
+    for subject, own in _subjects(population, rollouts):
         for kind, some in _by_kind(own):
-            named.add(subject, kind, "reward", fmean(lesson.reward for lesson in some))
+            named.add(subject, kind, "reward", fmean(rollout.reward for rollout in some))
             named.add(subject, kind, "valid", sound(some))
-            named.add(subject, kind, "length", fmean(len(lesson.sample.tokens) for lesson in some))
+            named.add(subject, kind, "length", fmean(len(rollout.sample.tokens) for rollout in some))
             named.add(subject, kind, "entropy", entropy(some))
     for subject, own in _played(population, meetings):
         for kind in ("", *dict.fromkeys(each.kind for each in own)):
@@ -195,12 +213,12 @@ def _metrics(race: Race, happened: Happened) -> list[Metric]:
         named.add(skip.member, "", "updated", 0.0)
     named.add(RACE, "", "lr", learned.lr)
     duplicates = sum(
-        isinstance(each.posed.task, Rejection) and each.posed.task.reason is Reason.DUPLICATE for each in scored
+        isinstance(each.became, Rejection) and each.became.reason is Reason.DUPLICATE for each in proposals
     )
-    named.add(RACE, "", "duplicates", duplicates / len(scored))
-    named.complexity(RACE, scored, figures)
+    named.add(RACE, "", "duplicates", duplicates / len(proposals))
+    named.complexity(RACE, proposals, figures)
     for teacher in population.teachers:
-        named.complexity(teacher.id, [each for each in scored if each.posed.proposal.teacher == teacher.id], figures)
+        named.complexity(teacher.id, [each for each in proposals if each.member == teacher.id], figures)
     named.add(RACE, "", "coverage", len(happened.measured.cells))
     named.add(RACE, "", "new_cells", happened.measured.new_cells)
     named.add(RACE, "", "behaviours", len(happened.measured.seen))
@@ -231,53 +249,46 @@ class _Figures:
         return list(self._rows.values())
 
     def add(self, subject: str, kind: str, name: str, value: float) -> None:
-        self._rows[subject, kind, name] = Metric(self._step, subject, kind, name, float(value))
+        self._rows[subject, kind, name] = Metric(
+            step=self._step, subject=subject, kind=kind, name=name, value=float(value)
+        )
 
     def usage(self, subject: str, used: Usage) -> None:
         self.add(subject, "", "sampled_tokens", used.sampled_tokens)
         self.add(subject, "", "trained_tokens", used.trained_tokens)
         self.add(subject, "", "verifier_runs", used.verifier_runs)
 
-    def complexity(self, subject: str, scored: Sequence[Scored], figures: Mapping[int, Complexity | None]) -> None:
-        kinds = dict.fromkeys(each.posed.proposal.kind for each in scored)
+    def complexity(self, subject: str, proposals: Sequence[Rollout], figures: Mapping[int, Complexity | None]) -> None:
+        kinds = dict.fromkeys(each.kind for each in proposals)
         for kind in ("", *kinds):
             own = [
                 measured
-                for each in scored
-                if kind in ("", each.posed.proposal.kind)
-                and (measured := figures.get(each.posed.proposal.place)) is not None
+                for each in proposals
+                if kind in ("", each.kind) and (measured := figures.get(each.place)) is not None
             ]
             if own:
                 for name in ("depth", "cyclomatic", "lines", "variables"):
                     self.add(subject, kind, name, fmean(getattr(each, name) for each in own))
 
 
-def _subjects(population: Population, lessons: Sequence[Lesson]) -> Iterator[tuple[str, list[Lesson]]]:
+def _subjects(population: Population, rollouts: Sequence[Rollout]) -> Iterator[tuple[str, list[Rollout]]]:
     for role in Role:
-        yield str(role), [lesson for lesson in lessons if lesson.role is role]
+        yield str(role), [rollout for rollout in rollouts if rollout.role is role]
     for member in population.members:
-        yield member.id, [lesson for lesson in lessons if lesson.member == member.id]
+        yield member.id, [rollout for rollout in rollouts if rollout.member == member.id]
 
 
-def _by_kind(lessons: Sequence[Lesson]) -> Iterator[tuple[str, list[Lesson]]]:
-    if lessons:
-        yield "", list(lessons)
-    for kind in dict.fromkeys(lesson.kind for lesson in lessons):
-        yield kind, [lesson for lesson in lessons if lesson.kind == kind]
+def _by_kind(rollouts: Sequence[Rollout]) -> Iterator[tuple[str, list[Rollout]]]:
+    if rollouts:
+        yield "", list(rollouts)
+    for kind in dict.fromkeys(rollout.kind for rollout in rollouts):
+        yield kind, [rollout for rollout in rollouts if rollout.kind == kind]
 
 
 def _played(population: Population, meetings: Sequence[Meeting]) -> Iterable[tuple[str, list[Meeting]]]:
     yield RACE, list(meetings)
     for member in population.members:
         yield member.id, [each for each in meetings if member.id in (each.teacher, each.student)]
-
-
-def soundness(race: Race, lessons: Sequence[Lesson]) -> dict[MemberId, float]:
-    """By adapter, the share of its texts that came to anything."""
-    own: dict[MemberId, list[Lesson]] = defaultdict(list)
-    for lesson in lessons:
-        own[race.adapter(lesson.member)].append(lesson)
-    return {adapter: sound(some) for adapter, some in own.items()}
 
 
 def tracked(rows: StepRecord, seconds: Mapping[str, float]) -> dict[str, float]:

@@ -13,7 +13,7 @@ from redqueen.population.members import MemberId
 from redqueen.population.ratings import Result
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Meeting:
     """One kind's part in a match."""
 
@@ -44,7 +44,7 @@ class Meeting:
     """The mean over the student's attempts; None without any."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Tally:
     """Sums over meetings."""
 
@@ -70,7 +70,7 @@ class Tally:
         return self.solved / attempts if attempts else None
 
     def __add__(self, other: "Tally") -> "Tally":
-        return Tally(*(getattr(self, field.name) + getattr(other, field.name) for field in fields(Tally)))
+        return Tally(**{field.name: getattr(self, field.name) + getattr(other, field.name) for field in fields(Tally)})
 
 
 @dataclass(frozen=True)
@@ -110,13 +110,13 @@ class Board:
 
 def _tally(meeting: Meeting, result: Result | None) -> Tally:
     return Tally(
-        int(result is not None),
-        int(result is Result.STUDENT),
-        int(result is Result.DRAW),
-        int(result is Result.TEACHER),
-        meeting.tasks,
-        meeting.unsolved,
-        meeting.attempts,
-        meeting.unsolved_attempts,
-        meeting.solved,
+        matches=int(result is not None),
+        student_wins=int(result is Result.STUDENT),
+        draws=int(result is Result.DRAW),
+        teacher_wins=int(result is Result.TEACHER),
+        tasks=meeting.tasks,
+        unsolved=meeting.unsolved,
+        attempts=meeting.attempts,
+        unsolved_attempts=meeting.unsolved_attempts,
+        solved=meeting.solved,
     )

@@ -131,4 +131,4 @@ def decoder(hint: Any) -> Callable[[Any], Any]:
     return lambda value: _json(value, dict)
 
 
-HINTS = {row: tuple(get_type_hints(row).values()) for row in TABLES}
+HINTS = {row: get_type_hints(row) for row in TABLES}

@@ -12,7 +12,7 @@ from typing import Any
 from redqueen.population.board import Meeting
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class TaskRow:
     """A proposal that became a task."""
 
@@ -53,7 +53,7 @@ class TaskRow:
         return self.solved / self.attempts if self.attempts else None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class RejectionRow:
     """A proposal that did not become a task."""
 
@@ -95,7 +95,7 @@ class EvidenceRow:
     runs: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class AttemptRow:
     """A student's attempt at a task, and its verdict."""
 
@@ -116,7 +116,7 @@ class AttemptRow:
     tokens: int
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class EventRow:
     """One replacement by evolution."""
 
@@ -132,7 +132,7 @@ class EventRow:
     """Where the operator's random numbers came from: 64 bits, more than an INTEGER column holds."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class AlarmRow:
     """Something that a person should know of."""
 
@@ -146,7 +146,7 @@ class AlarmRow:
     says: str
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Metric:
     """One figure of one step."""
 
@@ -169,7 +169,7 @@ class Timing:
     seconds: float
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class StepRecord:
     """Everything that a step leaves in the records."""
 

@@ -33,7 +33,7 @@ FORKED_FROM = "forked_from"
 """The fact that a fork has."""
 
 
-@dataclass
+@dataclass(kw_only=True)
 class Run:
     """A run's directory, opened by `Run.open`. Close it, or use it in a `with` statement."""
 
@@ -78,7 +78,17 @@ class Run:
             os.close(lock)
             raise
         known = set() if loaded is None else {loaded.step}
-        return cls(folder, store, loaded, notes, last, every, lock, known, loaded.step if loaded else None)
+        return cls(
+            folder=folder,
+            store=store,
+            loaded=loaded,
+            notes=notes,
+            last=last,
+            every=every,
+            _lock=lock,
+            _known=known,
+            _saved=loaded.step if loaded else None,
+        )
 
     def save(
         self,

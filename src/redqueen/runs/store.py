@@ -394,8 +394,8 @@ class Store:
         sql = f"{select(row, index)} {conditions}"
         sql += f" ORDER BY {order}" if order is not None else ""
         sql += f" LIMIT {limit:d}" if limit is not None else ""
-        for found in self._query(sql, HINTS[row], values):
-            yield row(*found)
+        for found in self._query(sql, HINTS[row].values(), values):
+            yield row(**dict(zip(HINTS[row], found, strict=True)))
 
 
 _TALLIES = """

@@ -29,7 +29,7 @@ ROW_TOKENS = 2048
 FIT_MEMBERS, FIT_RANKS = (1, 8, 64), (8, 16, 64)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Machine:
     """The computer, as far as a run depends on it."""
 
@@ -71,7 +71,7 @@ class Fit:
     """Tokens of an update that go through the base at once; 0 where it does not fit."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class BaseCheckup:
     """What a base with its members comes to on this machine's device; bytes unless a name says otherwise."""
 
@@ -128,7 +128,7 @@ class BaseCheckup:
         return f"{_count(self.members)} of rank {self.rank} in training"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Checkup:
     """All that `redqueen doctor` knows."""
 
@@ -167,7 +167,9 @@ def check(settings: VerifierConfig, base: BaseCheckup | None = None) -> Checkup:
     isolation = examine()
     device, device_missing = _device()
     missing = (*_isolation_missing(isolation, settings), *device_missing, *_tool_missing())
-    return Checkup(__version__, _machine(), device, isolation, missing, base)
+    return Checkup(
+        redqueen=__version__, machine=_machine(), device=device, isolation=isolation, missing=missing, base=base
+    )
 
 
 def check_base(name: str, members: int, settings: EngineConfig) -> BaseCheckup:
@@ -216,7 +218,13 @@ def _machine() -> Machine:
     cores = len(affinity(0)) if affinity else os.cpu_count() or 1
     memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     system = f"{platform.system()} {platform.release()}"
-    return Machine(system, platform.machine(), cores, round(memory / GIB, 1), platform.python_version())
+    return Machine(
+        system=system,
+        arch=platform.machine(),
+        cores=cores,
+        memory_gib=round(memory / GIB, 1),
+        python=platform.python_version(),
+    )
 
 
 def _device() -> tuple[Device, list[Missing]]:

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 from redqueen.console import span_text
 from redqueen.engine.memory import GIB
 from redqueen.errors import Fault
-from redqueen.loop import Clock, one_step
+from redqueen.loop import one_step
+from redqueen.phases.clock import Clock
 from redqueen.phases.view import Quiet
 from redqueen.runs.rows import StepRecord
 from redqueen.settings import Config
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
     """What was measured, and what follows from it."""
 

@@ -10,7 +10,7 @@ import math
 import statistics
 import time
 from bisect import bisect
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import accumulate, combinations
 from random import Random
@@ -58,8 +58,8 @@ class _Breeder(NamedTuple):
 _BREEDERS = (_Breeder("mutation", 1), _Breeder("crossover", 2))
 
 
-@dataclass(frozen=True, slots=True)
-class Report:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RatingsReport:
     """What `redqueen simulate ratings` found."""
 
     teachers: int
@@ -68,7 +68,7 @@ class Report:
     rounds: int
     attempts: int
     births: int
-    settings: dict[str, Any]
+    settings: Mapping[str, Any]
     tau_teachers: Estimate
     """Kendall's tau between rated and true order after the rounds, without births."""
     tau_students: Estimate
@@ -131,7 +131,7 @@ class Report:
         )
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, kw_only=True)
 class _Race:
     """A race under way."""
 
@@ -144,7 +144,7 @@ class _Race:
 
 def ratings(
     teachers: int, students: int, seeds: int, rounds: int, attempts: int, births: int, settings: Config
-) -> Report:
+) -> RatingsReport:
     """Races of all seeds, without births and with them under both rules."""
     started = time.perf_counter()
     if min(teachers, students) < 2:
@@ -169,7 +169,7 @@ def ratings(
     paper = [_births(seed, births, attempts, settings, "paper", "mean") for seed in range(seeds)]
     ours_best = [_births(seed, births, attempts, settings, "ours", "best") for seed in range(seeds)]
     paper_best = [_births(seed, births, attempts, settings, "paper", "best") for seed in range(seeds)]
-    return Report(
+    return RatingsReport(
         teachers=teachers,
         students=students,
         seeds=seeds,
@@ -227,7 +227,9 @@ def _share(races: Sequence[list[bool]]) -> Estimate:
 def _start(seed: int, settings: Config) -> _Race:
     rng = numbers("simulate", seed)
     population = founders(settings.population.teachers, settings.population.students)
-    return _Race(population, {each.id: rng.gauss(MU, SKILL_SPREAD) for each in population.members}, rng)
+    return _Race(
+        population=population, skills={each.id: rng.gauss(MU, SKILL_SPREAD) for each in population.members}, rng=rng
+    )
 
 
 def _orders(seed: int, rounds: int, attempts: int, settings: Config) -> tuple[float, float]:

@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 from redqueen.engine.local import LocalEngine
 from redqueen.errors import InputError
-from redqueen.loop import Clock, one_step
+from redqueen.loop import one_step
+from redqueen.phases.clock import Clock
 from redqueen.phases.view import Quiet
 from redqueen.resources import device_name, machine_name
 from redqueen.settings import Config
@@ -28,7 +29,7 @@ WORK = ("propose", "solve", "update")
 """The phases in which the engine works; the others wait for the verifier, keep books or evolve."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ArmReport:
     """One arm's steps."""
 
@@ -138,16 +139,16 @@ def _report(name: str, steps: Sequence[_Step], first: Sequence[_Step]) -> ArmRep
     ratio = math.fsum(seconds) / math.fsum(base)
     total = math.fsum(seconds)
     return ArmReport(
-        name,
-        len(steps),
-        statistics.median(seconds),
-        ratio,
-        _ratio_interval(seconds, base),
-        sampled / len(steps),
-        math.fsum(each.trained for each in steps) / len(steps),
-        ratio * math.fsum(each.sampled for each in first) / sampled,
-        phases,
-        1 - math.fsum(phases.get(phase, 0.0) for phase in WORK) / total,
+        arm=name,
+        steps=len(steps),
+        seconds=statistics.median(seconds),
+        ratio=ratio,
+        ratio_interval=_ratio_interval(seconds, base),
+        sampled_tokens=sampled / len(steps),
+        trained_tokens=math.fsum(each.trained for each in steps) / len(steps),
+        seconds_per_token_ratio=ratio * math.fsum(each.sampled for each in first) / sampled,
+        phases=phases,
+        other_share=1 - math.fsum(phases.get(phase, 0.0) for phase in WORK) / total,
     )
 
 

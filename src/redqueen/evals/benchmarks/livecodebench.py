@@ -49,8 +49,8 @@ class LiveCodeBench(Published):
     rows = 1_055
     sha256 = "dfaab4be56af5b09"
     hub = Hub(
-        "livecodebench/code_generation_lite", "release_v5", "test", 880,
-        ("test.jsonl", "test2.jsonl", "test3.jsonl", "test4.jsonl", "test5.jsonl"),
+        repository="livecodebench/code_generation_lite", config="release_v5", split="test", rows=880,
+        files=("test.jsonl", "test2.jsonl", "test3.jsonl", "test4.jsonl", "test5.jsonl"),
     )  # fmt: skip
     beside: str | None = None
     hub_beside: Hub | None = None
@@ -113,7 +113,7 @@ class LiveCodeBench(Published):
 
     async def _grade(self, item: Item, program: str | None, verifier: Verifier) -> Grade:
         if program is None:
-            return Grade(False, why="no answer")
+            return Grade(correct=False, why="no answer")
         row, shown, why = item.row, [], ""
         # Members vote by what their programs make of the public tests; further ones are for those who pass these.
         public = len(row["public_tests"])
@@ -128,7 +128,7 @@ class LiveCodeBench(Published):
                 shown += [result.verdict] if len(shown) < public else []
                 why = why or _fault(test, result)
         vote = hashlib.sha256("\n".join(shown).encode()).hexdigest()[:16]
-        return Grade(not why, vote if any(each.startswith("ok:") for each in shown) else None, why=why)
+        return Grade(correct=not why, vote=vote if any(each.startswith("ok:") for each in shown) else None, why=why)
 
 
 def _job(program: str, row: Row, test: Row) -> Job:

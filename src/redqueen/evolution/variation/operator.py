@@ -38,7 +38,7 @@ class Use(StrEnum):
     """Somebody's own, from a file."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Operator:
     """`make(parents, draws)` gives a child's adapter and leaves the parents as they are; the better one comes first."""
 

@@ -18,7 +18,7 @@ PER = 10
 """Steps that slopes are given for."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class RaceOutcome:
     """One run."""
 
@@ -39,7 +39,9 @@ def outcome(
     with Store.read(race.folder) as store:
         figures = exam_figures(answers, parts, attempts) | race_figures(store, settings)
     adapters = 1 if settings.population.single else settings.population.teachers + settings.population.students
-    return RaceOutcome(race.arm, race.seed, settings.rl.lr, settings.run.steps, adapters, figures)
+    return RaceOutcome(
+        arm=race.arm, seed=race.seed, lr=settings.rl.lr, steps=settings.run.steps, adapters=adapters, figures=figures
+    )
 
 
 def race_figures(store: Store, settings: Config) -> dict[str, float]:
