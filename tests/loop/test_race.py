@@ -36,8 +36,9 @@ from redqueen.population.members import SOLO, Role
 from redqueen.rl.batch import MIN_ROWS
 from redqueen.rl.rewards import STUDENT
 from redqueen.runs import checkpoints
+from redqueen.runs.records_file import RECORDS
 from redqueen.runs.run import CHECKPOINTS
-from redqueen.runs.store import RECORDS, Store
+from redqueen.runs.store import Store
 from redqueen.tasks.code import CodeDraft
 from redqueen.tasks.guards import Guards, read_patterns, set_aside
 from redqueen.tasks.protocol import VOID_ATTEMPT

@@ -14,9 +14,10 @@ from redqueen.errors import InputError, RunError
 from redqueen.population.board import Board, Meeting, restore
 from redqueen.population.ratings import Result
 from redqueen.runs import sqlite
+from redqueen.runs.records_file import RECORDS
 from redqueen.runs.rows import AlarmRow, AttemptRow, EventRow, Metric, RejectionRow, StepRecord, TaskRow
 from redqueen.runs.schema import VERSION
-from redqueen.runs.store import RECORDS, Store
+from redqueen.runs.store import Store
 from runs.making import quick_folder, record, task
 
 anything = st.text(max_size=20)

@@ -20,8 +20,8 @@ from redqueen.errors import InputError
 from redqueen.population.members import SOLO, Role
 from redqueen.resources import open_engine
 from redqueen.runs import checkpoints
+from redqueen.runs.records_file import RECORDS
 from redqueen.runs.run import CONFIG
-from redqueen.runs.store import RECORDS
 from redqueen.settings import Config, load
 
 if TYPE_CHECKING:
