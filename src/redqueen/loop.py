@@ -23,6 +23,7 @@ from redqueen.phases.state import State
 from redqueen.phases.view import View
 from redqueen.population.matchmaking import schedule
 from redqueen.population.play import play
+from redqueen.runs.metrics import RACE
 from redqueen.runs.rows import StepRecord
 from redqueen.runs.run import Run
 
@@ -99,7 +100,7 @@ async def one_step(race: Race, state: State, clock: "Clock") -> tuple[State, Ste
             evaluated = await evaluate(race, step, evolved.population, state.base_on)
     with clock("measure"):
         measured = await measure(race, state, step, scored, behaving)
-        runs[record.RACE] = measured.verifier_runs
+        runs[RACE] = measured.verifier_runs
         state.archive.add(each.entry for each in scored if each.entry is not None)
         health = state.health.see(record.soundness(race, given))
         base_on = state.base_on | {benchmark for subject, benchmark in evaluated if subject == BASE}

@@ -12,7 +12,7 @@ import torch
 from redqueen.engine.protocol import MemberState, OptimiserState
 from redqueen.population.board import Meeting
 from redqueen.population.ratings import Result
-from redqueen.runs.rows import AlarmRow, AttemptRow, EventRow, Metric, RejectionRow, StepRecord, TaskRow
+from redqueen.runs.rows import AlarmRow, AttemptRow, EventRow, MetricRow, RejectionRow, StepRecord, TaskRow
 
 SHAPES = {"model.layers.0.self_attn.q_proj": (5, 7), "model.layers.0.mlp.down_proj": (9, 4)}
 MODULES = [*SHAPES, "model.layers.0.self_attn", "lm_head"]
@@ -100,7 +100,7 @@ def record(step: int, tasks: int = 6) -> StepRecord:
         [AttemptRow(step, 0, "s0", number, "5", "correct", None, "ok", "", 1.0, 7) for number in range(3)],
         [EventRow(step, "teacher", "t0", "t0", f"t0.{step}", "linear", ("t1", "t0"), str(2**64 - step))],
         [AlarmRow(step, 0, "teacher", "effective_size", 1.25, None, "too alike")],
-        [Metric(step, "race", "", "reward", 0.5), Metric(step, "t0", "code_o", "mu", 25.0)],
+        [MetricRow(step, "race", "", "reward", 0.5), MetricRow(step, "t0", "code_o", "solve_rate", 0.25)],
         {"solve": 1.5, "record": 0.01},
     )
 

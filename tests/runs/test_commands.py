@@ -27,7 +27,7 @@ from redqueen.population.board import Meeting
 from redqueen.population.members import Birth, Member, Population, Role
 from redqueen.population.ratings import Rating, Result
 from redqueen.runs import checkpoints
-from redqueen.runs.rows import AttemptRow, Metric, RejectionRow, StepRecord
+from redqueen.runs.rows import AttemptRow, MetricRow, RejectionRow, StepRecord
 from redqueen.runs.store import Store
 from redqueen.settings import dump, load
 from runs.making import record, task
@@ -333,7 +333,7 @@ def test_a_card_counts_up_to_its_step_and_says_who_was_not_trained(trained, tmp_
     with Store.open(trained) as store:
         for step in (2, 15):
             store.write(
-                dataclasses.replace(record(step), metrics=[Metric(step, "race", "", "sampled_tokens", 100.0 * step)])
+                dataclasses.replace(record(step), metrics=[MetricRow(step, "race", "", "sampled_tokens", 100.0 * step)])
             )
     assert "200 sampled tokens" in exported("early", "--step", 10)
     assert "1,700 sampled tokens" in exported("late")
@@ -421,9 +421,9 @@ def test_what_export_cannot_do_is_one_line(trained, tmp_path):
 
 def raced(
     folder: Path, seed: int, solved: Callable[[int], int], *, steps: int = 40, tokens: int = 1000, lines: float = 5.0,
-    more: Sequence[Metric] = (), **overrides: str,
+    more: Sequence[MetricRow] = (), **overrides: str,
 ) -> Path:  # fmt: skip
-    """A run whose student solves so many of 100 attempts in each step."""
+    """A run whose student solves so many of 100 attempts in each step. `stern`, whatever its name, is a teacher."""
     records = []
     for step in range(1, steps + 1):
         values: Mapping[tuple[str, str], float] = {
@@ -431,13 +431,14 @@ def raced(
             ("teacher", "valid"): 0.5, ("race", "lines"): lines + step, ("race", "depth"): 4.0,
             ("race", "cyclomatic"): 2.0, ("race", "variables"): 3.0, ("race", "coverage"): step,
             ("race", "behaviours"): 2 * step, ("teacher", "entropy"): 0.5, ("student", "entropy"): 0.25,
-            ("t0", "mu"): 20.0 + seed, ("t1", "mu"): 24.0 + seed, ("s0", "mu"): 25.0,
+            ("t0", "mu"): 20.0 + seed, ("stern", "mu"): 24.0 + seed, ("s0", "mu"): 25.0,
         }  # fmt: skip
         meetings = [
             Meeting(step, 0, "t0", "s0", "code_o", 5, 0, 100, 0, solved(step), 0.5, Result.DRAW, Result.DRAW),
             Meeting(step, 0, "t0", "s0", "code_i", 5, 0, 100, 0, 20, 0.5, Result.DRAW, Result.DRAW),
+            Meeting(step, 1, "stern", "s0", "code_f", 0, 0, 0, 0, 0, 0.5, Result.DRAW, Result.DRAW),
         ]
-        metrics = [Metric(step, subject, "", name, value) for (subject, name), value in values.items()]
+        metrics = [MetricRow(step, subject, "", name, value) for (subject, name), value in values.items()]
         metrics += [each for each in more if each.step == step]
         records.append(StepRecord(step, meetings, metrics=metrics, timings={"solve": 2.0, "update": 1.0}))
     settings = {"run__seed": str(seed), "run__steps": str(steps), "population__teachers": "2", **overrides}
@@ -541,7 +542,7 @@ def test_how_a_run_is_kept_and_tracked_does_not_make_another_arm(tmp_path, capsy
 
 
 def test_values_that_are_not_finite_are_left_out(tmp_path, capsys):
-    broken = [Metric(step, "race", "", "reward", math.inf) for step in range(1, 41)]
+    broken = [MetricRow(step, "race", "", "reward", math.inf) for step in range(1, 41)]
     run = raced(tmp_path / "a", 0, lambda _: 50, more=broken, lines=math.nan)
     [arm] = answer(capsys, "compare", run)["arms"]
     assert "lines, last quarter" not in arm["measures"] and "depth, last quarter" in arm["measures"]

@@ -18,7 +18,7 @@ from redqueen.population.board import Meeting
 from redqueen.population.members import Birth, Member, Population, Role, founders
 from redqueen.population.ratings import Rating, Result
 from redqueen.runs.atomic import leftover
-from redqueen.runs.rows import EventRow, Metric, StepRecord
+from redqueen.runs.rows import EventRow, MetricRow, StepRecord
 from redqueen.runs.run import REPORT
 from redqueen.runs.store import Store
 from redqueen.settings import load
@@ -51,7 +51,7 @@ def step(number: int) -> StepRecord:
         [meeting("code_o", solved, attempts), meeting("code_i", 10, 10)],
         [task(number, place, solved=place, attempts=8) for place in range(3)],
         events=[event] if number == 4 else [],
-        metrics=[Metric(number, subject, "", name, value) for (subject, name), value in figures.items()],
+        metrics=[MetricRow(number, subject, "", name, value) for (subject, name), value in figures.items()],
         timings={"solve": 2.0, "update": 1.0, "record": 0.25, "match": 0.01},
     )
 

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from redqueen.population.board import Meeting
 from redqueen.population.ratings import Result
-from redqueen.runs.rows import AlarmRow, AttemptRow, EventRow, Metric, RejectionRow, StepRecord, TaskRow
+from redqueen.runs.rows import AlarmRow, AttemptRow, EventRow, MetricRow, RejectionRow, StepRecord, TaskRow
 from redqueen.runs.store import Store
 from redqueen.settings import dump, load
 
@@ -193,7 +193,7 @@ def _event(race: Race, step: int) -> EventRow:
 
 def _metrics(
     race: Race, step: int, progress: float, tasks: Sequence[TaskRow], matches: Sequence[Meeting]
-) -> Iterator[Metric]:
+) -> Iterator[MetricRow]:
     numbers = race.numbers
     race.cells += int(6 * (1 - progress)) + numbers.randrange(3)
     by_kind: Mapping[str, list[TaskRow]] = {
@@ -201,38 +201,38 @@ def _metrics(
     }
     for kind, rows in by_kind.items():
         if rows:
-            yield Metric(step, "race", kind, "solve_rate", sum(row.solved for row in rows) / (ATTEMPTS * len(rows)))
+            yield MetricRow(step, "race", kind, "solve_rate", sum(row.solved for row in rows) / (ATTEMPTS * len(rows)))
             for name in ("depth", "cyclomatic", "lines", "variables"):
-                yield Metric(step, "race", kind, name, sum(getattr(row, name) for row in rows) / len(rows))
+                yield MetricRow(step, "race", kind, name, sum(getattr(row, name) for row in rows) / len(rows))
     sampled = 40.0 * len(tasks) * ATTEMPTS
     for name, value in (
         ("coverage", race.cells), ("behaviours", 2 * race.cells), ("new_cells", 3), ("duplicates", 0.1), ("lr", 1e-3),
         ("sampled_tokens", sampled), ("trained_tokens", 0.8 * sampled), ("verifier_runs", 6.0 * len(tasks)),
     ):  # fmt: skip
-        yield Metric(step, "race", "", name, value)
+        yield MetricRow(step, "race", "", name, value)
     for role in ("teacher", "student"):
         yield from _figures(numbers, step, role, progress)
     for seat in race.seats:
         if step % 8 or seat.mu != 25.0:
             seat.mu += 0.2 * (25 + 4 * seat.skill - seat.mu) + numbers.uniform(-1, 1)
         dead = seat.member
-        yield Metric(step, dead, "", "mu", seat.mu)
-        yield Metric(step, dead, "", "sigma", race.sigma)
+        yield MetricRow(step, dead, "", "mu", seat.mu)
+        yield MetricRow(step, dead, "", "sigma", race.sigma)
         played = [each for each in matches if seat.name in (each.teacher.split(".")[0], each.student.split(".")[0])]
         tried = sum(each.attempts for each in played)
         if tried:
-            yield Metric(step, dead, "", "solve_rate", sum(each.solved for each in played) / tried)
+            yield MetricRow(step, dead, "", "solve_rate", sum(each.solved for each in played) / tried)
         yield from _figures(numbers, step, dead, progress)
         for name in ("sampled_tokens", "trained_tokens", "verifier_runs"):
-            yield Metric(step, dead, "", name, sampled / len(race.seats))
+            yield MetricRow(step, dead, "", name, sampled / len(race.seats))
 
 
-def _figures(numbers: random.Random, step: int, subject: str, progress: float) -> Iterator[Metric]:
+def _figures(numbers: random.Random, step: int, subject: str, progress: float) -> Iterator[MetricRow]:
     for kind in ("", *KINDS):
-        yield Metric(step, subject, kind, "reward", 0.1 + 0.3 * progress + numbers.uniform(-0.1, 0.1))
-        yield Metric(step, subject, kind, "valid", min(1.0, 0.75 + 0.2 * progress + numbers.uniform(-0.05, 0.05)))
-        yield Metric(step, subject, kind, "entropy", 0.9 - 0.4 * progress + numbers.uniform(-0.05, 0.05))
-        yield Metric(step, subject, kind, "length", 30 + 25 * progress + numbers.uniform(-3, 3))
+        yield MetricRow(step, subject, kind, "reward", 0.1 + 0.3 * progress + numbers.uniform(-0.1, 0.1))
+        yield MetricRow(step, subject, kind, "valid", min(1.0, 0.75 + 0.2 * progress + numbers.uniform(-0.05, 0.05)))
+        yield MetricRow(step, subject, kind, "entropy", 0.9 - 0.4 * progress + numbers.uniform(-0.05, 0.05))
+        yield MetricRow(step, subject, kind, "length", 30 + 25 * progress + numbers.uniform(-3, 3))
 
 
 def main() -> None:

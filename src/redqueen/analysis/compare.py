@@ -16,10 +16,11 @@ from typing import TYPE_CHECKING, Any
 
 from redqueen.analysis import quarters
 from redqueen.analysis.intervals import Estimate, estimate
-from redqueen.analysis.quarters import COMPLEXITY, COMPUTE, Figure, Series, series
+from redqueen.analysis.quarters import Figure, Series, series
 from redqueen.console import printable
 from redqueen.errors import InputError
-from redqueen.runs import benchmarks
+from redqueen.population.members import Role
+from redqueen.runs import benchmarks, metrics
 from redqueen.runs.store import Store
 from redqueen.settings import Affects, Config, affecting, flat, load
 from redqueen.settings.toml import value_text
@@ -34,6 +35,7 @@ OWN_TASKS = (
     "`redqueen exam RUN RUN` asks all the same"
 )
 SECONDS = "seconds"
+COSTS = {**{metric.name: metric.title for metric in metrics.COMPUTE}, SECONDS: SECONDS}
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,9 +111,9 @@ class Comparison:
             ("", [arm.compute for arm in self.arms]),
             (" an adapter", [arm.compute_per_adapter for arm in self.arms]),
         ):
-            for name in (*COMPUTE, SECONDS):
+            for name, title in COSTS.items():
                 cells = [f"{cost[name]:,.0f}" if name in cost else "-" for cost in by_arm]
-                costs.append((name.replace("_", " ") + about, cells))
+                costs.append((title + about, cells))
         _table(console, "", columns, head, costs)
         if self.differences:
             console.print()
@@ -173,7 +175,7 @@ def measure(folder: Path) -> Measured:
         steps = store.last_step()
         if steps == 0:
             raise InputError(f"{folder} has no step yet", "wait for its first one, or leave it out")
-        compute = quarters.compute(store)
+        compute = {metric.name: total for metric, total in quarters.compute(store).items()}
         seconds = quarters.seconds(store)
         if seconds:
             compute[SECONDS] = math.fsum(seconds.values())
@@ -189,27 +191,26 @@ def _figures(store: Store, settings: Config, steps: int) -> dict[str, Figure]:
     found: dict[str, Figure | None] = {}
     solved = quarters.solve_rates(store)
     for kind in settings.tasks.kinds:
-        found[f"solve rate {kind}"] = solved.get(kind, Series({})).over(last)
-    found["valid proposals"] = series(store, "valid", "teacher").over(last)
-    for name in COMPLEXITY:
-        measured = series(store, name, "race")
+        found[f"{metrics.SOLVE_RATE.title} {kind}"] = solved.get(kind, Series({})).over(last)
+    found[metrics.VALID.title_of(Role.TEACHER)] = series(store, metrics.VALID, Role.TEACHER).over(last)
+    for metric in metrics.COMPLEXITY:
+        measured = series(store, metric)
         early = measured.mean(first)
-        found[f"{name}, first quarter"] = None if early is None else Figure(early)
-        found[f"{name}, last quarter"] = measured.over(last)
-    for name in ("coverage", "behaviours"):
-        reached = series(store, name, "race").at(steps)
-        found[name] = None if reached is None else Figure(reached)
-    for role in ("teacher", "student"):
-        found[f"entropy of {role}s"] = series(store, "entropy", role).over(last)
-    ratings: dict[str, list[float]] = defaultdict(list)
-    for each in store.metrics("mu", kind=""):
-        if each.step == steps and math.isfinite(each.value):
-            # A member's id begins with its seat's, and that with its role's initial.
-            ratings[each.subject[:1]].append(each.value)
-    for role in ("teacher", "student"):
-        values = ratings[role[:1]]
+        found[f"{metric.title}, first quarter"] = None if early is None else Figure(early)
+        found[f"{metric.title}, last quarter"] = measured.over(last)
+    for metric in (metrics.COVERAGE, metrics.BEHAVIOURS):
+        reached = series(store, metric).at(steps)
+        found[metric.title] = None if reached is None else Figure(reached)
+    for role in Role:
+        found[metrics.ENTROPY.title_of(role)] = series(store, metrics.ENTROPY, role).over(last)
+    roles = store.players()
+    ratings: dict[Role, list[float]] = {role: [] for role in Role}
+    for each in store.metrics(metrics.MU, kind=""):
+        if each.step == steps and each.subject in roles and math.isfinite(each.value):
+            ratings[roles[each.subject]].append(each.value)
+    for role, values in ratings.items():
         found[f"rating spread of {role}s"] = Figure(statistics.pstdev(values)) if len(values) > 1 else None
-    for each in store.metrics("benchmark", "student"):
+    for each in store.metrics(metrics.BENCHMARK, Role.STUDENT):
         found[f"slice of {each.kind}, students, at the last look"] = Figure(each.value)
     return {name: figure for name, figure in found.items() if figure is not None}
 
@@ -304,15 +305,15 @@ def _about_intervals(arms: Sequence[Arm]) -> list[str]:
 def _unequal(arms: Sequence[Arm]) -> list[str]:
     """Not by the seconds, which depend on the machine."""
     notes = []
-    for name in COMPUTE:
-        costs = {arm.name: arm.compute[name] for arm in arms if name in arm.compute}
+    for metric in metrics.COMPUTE:
+        costs = {arm.name: arm.compute[metric.name] for arm in arms if metric.name in arm.compute}
         if len(costs) < 2:
             continue
         least, most = min(costs, key=lambda arm: costs[arm]), max(costs, key=lambda arm: costs[arm])
         if costs[most] > (1 + UNEQUAL) * costs[least]:
             times = f"{costs[most] / costs[least]:.2f} times" if costs[least] else "all"
             notes.append(
-                f"not at equal compute: {most} has {times} the {name.replace('_', ' ')} of {least} "
+                f"not at equal compute: {most} has {times} the {metric.title} of {least} "
                 f"({costs[most]:,.0f} and {costs[least]:,.0f})"
             )
     return notes

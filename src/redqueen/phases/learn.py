@@ -18,6 +18,7 @@ from redqueen.rl.advantages import ESTIMATORS, Rewarded
 from redqueen.rl.batch import MIN_ROWS, weigh
 from redqueen.rl.kl import penalised
 from redqueen.rl.rewards import shuffled, student_reward
+from redqueen.runs.metrics import ENTROPY, GRAD_NORM, VALID
 from redqueen.tasks.protocol import Task
 
 NOTHING_TO_LEARN = "rows"
@@ -134,7 +135,7 @@ async def learn(race: Race, state: State, step: int, given: Sequence[Lesson]) ->
     for adapter, one in stats.items():
         if one.skipped:
             says = f"{adapter} was not updated: its gradient is not finite"
-            skips.append(Skip(adapter, "grad_norm", None, None, says))
+            skips.append(Skip(adapter, GRAD_NORM.name, None, None, says))
     return Learned(stats, tuple(skips), lr)
 
 
@@ -143,11 +144,11 @@ def _unfit(race: Race, state: State, adapter: MemberId, own: Sequence[Lesson]) -
     spread = entropy(own)
     if spread < guard.entropy_floor:
         says = f"{adapter} was not updated: its entropy is {spread:.4f} nats a token, below {guard.entropy_floor:g}"
-        return Skip(adapter, "entropy", spread, guard.entropy_floor, says)
+        return Skip(adapter, ENTROPY.name, spread, guard.entropy_floor, says)
     valid = sound(own)
     if valid < guard.valid_floor <= state.health.best_valid.get(adapter, 0.0):
         says = f"{adapter} was not updated: {valid:.1%} of its texts are sound, fewer than {guard.valid_floor:.1%}"
-        return Skip(adapter, "valid", valid, guard.valid_floor, says)
+        return Skip(adapter, VALID.name, valid, guard.valid_floor, says)
     return None
 
 

@@ -7,8 +7,9 @@ from redqueen.population.board import Meeting, Tally
 from redqueen.population.members import Role
 from redqueen.population.ratings import Result
 from redqueen.runs.columns import TABLES
+from redqueen.runs.metrics import Metric
 from redqueen.runs.records_file import RecordsFile, where
-from redqueen.runs.rows import AlarmRow, AttemptRow, EventRow, Metric, RejectionRow, TaskRow, Timing
+from redqueen.runs.rows import AlarmRow, AttemptRow, EventRow, MetricRow, RejectionRow, TaskRow, Timing
 
 SAVED = "saved"
 """The fact that is the run's own business: of which step its newest checkpoint is."""
@@ -174,19 +175,21 @@ class Queries(RecordsFile):
             tallies[pair] = tallies.get(pair, Tally()) + Tally(matches=matches, **won, **counted)
         return tallies
 
-    def figures(self, name: str, since: int, by_kind: str) -> Iterator[tuple[str, str, int, float | None]]:
+    def figures(self, metric: Metric, since: int, by_kind: str) -> Iterator[tuple[str, str, int, float | None]]:
         """Subject, kind, step and value of a metric after a step, from the index alone: of all kinds together, and of
         the subject `by_kind` also each kind's."""
         columns = "subject, kind, step, value FROM metrics INDEXED BY browse_metrics"
         wanted = "name = ? AND step > ? AND (kind = '' OR subject = ?)"
         sql = f"SELECT {columns} WHERE {wanted} ORDER BY step"
-        return self._query(sql, [str, str, int, float | None], (name, since, by_kind))
+        return self._query(sql, [str, str, int, float | None], (metric.name, since, by_kind))
 
-    def metrics(self, name: str | None = None, subject: str | None = None, kind: str | None = None) -> Iterator[Metric]:
+    def metrics(
+        self, metric: Metric | None = None, subject: str | None = None, kind: str | None = None
+    ) -> Iterator[MetricRow]:
         """By step, subject, kind and name. None takes all; the kind "" is all kinds together."""
-        filters = [("name = ?", name), ("subject = ?", subject), ("kind = ?", kind)]
-        index = None if name is None else "browse_metrics"
-        return self._select(Metric, filters, "step, subject, kind, name", index=index)
+        filters = [("name = ?", metric and metric.name), ("subject = ?", subject), ("kind = ?", kind)]
+        index = None if metric is None else "browse_metrics"
+        return self._select(MetricRow, filters, "step, subject, kind, name", index=index)
 
     def timings(self, since: int = 0) -> Iterator[Timing]:
         """After a step."""

@@ -8,7 +8,9 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
+from redqueen.errors import Fault
 from redqueen.runs.columns import TABLES, insert
+from redqueen.runs.metrics import METRICS
 from redqueen.runs.queries import SAVED, Queries
 from redqueen.runs.rows import StepRecord, Timing
 
@@ -18,6 +20,9 @@ class Store(Queries):
 
     def write(self, record: StepRecord) -> None:
         """A step, whole, in one transaction. A step is written once."""
+        for row in record.metrics:
+            if row.name not in METRICS or (row.kind and not METRICS[row.name].by_kind):
+                raise Fault(f"{row.name} of {row.subject} {row.kind} is no metric that `runs/metrics.py` knows")
         with self._transaction() as db:
             db.execute("INSERT INTO steps VALUES (?)", (record.step,))
             timings = [Timing(record.step, phase, seconds) for phase, seconds in record.timings.items()]
