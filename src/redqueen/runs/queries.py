@@ -1,7 +1,7 @@
 """What can be asked of a run's records, by anybody at any time."""
 
-from collections.abc import Collection, Iterator
-from typing import Any
+from collections.abc import Collection, Iterator, Mapping
+from typing import Any, TypedDict, Unpack
 
 from redqueen.population.board import Meeting, Tally
 from redqueen.population.members import Role
@@ -23,6 +23,41 @@ FROM (SELECT teacher, student, match_result, sum(tasks) AS tasks, sum(unsolved) 
     FROM matches WHERE step BETWEEN ? AND ? GROUP BY step, match)
 GROUP BY teacher, student, match_result"""
 _BY_PLACE = {False: "step, place", True: "step DESC, place DESC"}
+_CONDITIONS = {
+    "kind": "kind = ?",
+    "teacher": "teacher = ?",
+    "since": "step >= ?",
+    "until": "step <= ?",
+    "min_rate": "CAST(solved AS REAL) / attempts >= ?",
+    "max_rate": "CAST(solved AS REAL) / attempts <= ?",
+    "trivial": "(trivial IS NOT NULL) = ?",
+    "oversight": "oversight = ?",
+    "reason": "reason = ?",
+    "before": "(step, place) < (?, ?)",
+}
+
+
+class ProposalFilters(TypedDict, total=False):
+    """Which proposals are wanted; None takes all."""
+
+    kind: str | None
+    teacher: str | None
+    since: int | None
+    """A step, which belongs to the range, as that of `until` does."""
+    until: int | None
+    before: tuple[int, int] | None
+    """A step and a place, which do not."""
+
+
+class TaskFilters(ProposalFilters, total=False):
+    min_rate: float | None
+    max_rate: float | None
+    trivial: bool | None
+    oversight: bool | None
+
+
+class RejectionFilters(ProposalFilters, total=False):
+    reason: str | None
 
 
 class Queries(RecordsFile):
@@ -50,72 +85,21 @@ class Queries(RecordsFile):
         return {key: entries[key] for key in wanted if key in entries}
 
     def tasks(
-        self,
-        *,
-        kind: str | None = None,
-        teacher: str | None = None,
-        since: int | None = None,
-        until: int | None = None,
-        min_rate: float | None = None,
-        max_rate: float | None = None,
-        trivial: bool | None = None,
-        oversight: bool | None = None,
-        before: tuple[int, int] | None = None,
-        newest_first: bool = False,
-        limit: int | None = None,
+        self, *, newest_first: bool = False, limit: int | None = None, **filters: Unpack[TaskFilters]
     ) -> Iterator[TaskRow]:
-        """The tasks that fit every filter, one at a time, by step and place.
-
-        `since` and `until` are steps and belong to the range; `before` is a step and a place and does not. A task
-        without attempts has no solve rate, and fits none.
-        """
-        filters = [
-            ("kind = ?", kind),
-            ("teacher = ?", teacher),
-            ("step >= ?", since),
-            ("step <= ?", until),
-            ("CAST(solved AS REAL) / attempts >= ?", min_rate),
-            ("CAST(solved AS REAL) / attempts <= ?", max_rate),
-            ("(trivial IS NOT NULL) = ?", trivial),
-            ("oversight = ?", oversight),
-            *_before(before),
-        ]
-        return self._select(TaskRow, filters, _BY_PLACE[newest_first], limit, "browse_tasks")
+        """The tasks that fit every filter, one at a time, by step and place. A task without attempts has no solve
+        rate, and fits none."""
+        return self._select(TaskRow, _conditions(filters), _BY_PLACE[newest_first], limit, "browse_tasks")
 
     def rejections(
-        self,
-        *,
-        kind: str | None = None,
-        teacher: str | None = None,
-        since: int | None = None,
-        until: int | None = None,
-        reason: str | None = None,
-        before: tuple[int, int] | None = None,
-        newest_first: bool = False,
-        limit: int | None = None,
+        self, *, newest_first: bool = False, limit: int | None = None, **filters: Unpack[RejectionFilters]
     ) -> Iterator[RejectionRow]:
         """The rejections that fit every filter, one at a time, by step and place."""
-        filters = [
-            ("kind = ?", kind),
-            ("teacher = ?", teacher),
-            ("step >= ?", since),
-            ("step <= ?", until),
-            ("reason = ?", reason),
-            *_before(before),
-        ]
-        return self._select(RejectionRow, filters, _BY_PLACE[newest_first], limit, "browse_rejections")
+        return self._select(RejectionRow, _conditions(filters), _BY_PLACE[newest_first], limit, "browse_rejections")
 
-    def reasons(
-        self,
-        *,
-        kind: str | None = None,
-        teacher: str | None = None,
-        since: int | None = None,
-        until: int | None = None,
-    ) -> dict[str, int]:
+    def reasons(self, **filters: Unpack[RejectionFilters]) -> dict[str, int]:
         """How often proposals were rejected for each reason, the most frequent first."""
-        filters = [("kind = ?", kind), ("teacher = ?", teacher), ("step >= ?", since), ("step <= ?", until)]
-        condition, values = where(filters)
+        condition, values = where(_conditions(filters))
         group = "GROUP BY reason ORDER BY count(*) DESC, reason"
         return dict(self._query(f"SELECT reason, count(*) FROM rejections {condition} {group}", [str, int], values))
 
@@ -201,8 +185,5 @@ class Queries(RecordsFile):
         return {table: self._count(f"SELECT count(*) FROM {table}") for table in tables}
 
 
-def _before(place: tuple[int, int] | None) -> list[tuple[str, object]]:
-    if place is None:
-        return []
-    step, number = place
-    return [("step <= ?", step), (f"(step < {step:d} OR place < ?)", number)]
+def _conditions(filters: Mapping[str, Any]) -> list[tuple[str, Any]]:
+    return [(_CONDITIONS[name], value) for name, value in filters.items()]

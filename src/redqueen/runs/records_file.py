@@ -149,7 +149,7 @@ class RecordsFile:
     def _select(
         self,
         row: type[Row],
-        conditions: Iterable[tuple[str, object]] = (),
+        conditions: Iterable[tuple[str, Any]] = (),
         order: str | None = None,
         limit: int | None = None,
         index: str | None = None,
@@ -162,10 +162,11 @@ class RecordsFile:
             yield row(*fields)
 
 
-def where(conditions: Iterable[tuple[str, object]]) -> tuple[str, list[object]]:
-    """Those conditions that have a value, in SQL, and their values."""
+def where(conditions: Iterable[tuple[str, Any]]) -> tuple[str, list[Any]]:
+    """Those conditions that have a value, or a tuple of values, in SQL; and the values."""
     given = [(sql, value) for sql, value in conditions if value is not None]
-    return f"WHERE {' AND '.join(sql for sql, _ in given)}" if given else "", [value for _, value in given]
+    values = [each for _, value in given for each in (value if isinstance(value, tuple) else (value,))]
+    return f"WHERE {' AND '.join(sql for sql, _ in given)}" if given else "", values
 
 
 def _vacant(folder: Path) -> Path:
