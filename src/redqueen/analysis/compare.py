@@ -39,7 +39,7 @@ COSTS = {**{metric.name: metric.title for metric in metrics.COMPUTE}, SECONDS: S
 
 
 @dataclass(frozen=True, slots=True)
-class Measured:
+class MeasuredRun:
     """One run in figures."""
 
     folder: str
@@ -130,7 +130,7 @@ class Comparison:
 
 def compare(folders: Sequence[Path]) -> Comparison:
     """These runs, as arms in the order in which they are named first."""
-    groups: dict[str, list[Measured]] = defaultdict(list)
+    groups: dict[str, list[MeasuredRun]] = defaultdict(list)
     for folder in folders:
         run = measure(folder)
         groups[_race_key(run.settings)].append(run)
@@ -168,7 +168,7 @@ def no_race_twice(runs: Iterable[tuple[int, str]]) -> None:
         by_seed[seed] = folder
 
 
-def measure(folder: Path) -> Measured:
+def measure(folder: Path) -> MeasuredRun:
     """The figures of one run. Values that are not finite, as of a step that broke down, are left out."""
     with Store.read(folder) as store:
         settings = load(str(folder / "config.toml"))
@@ -181,7 +181,7 @@ def measure(folder: Path) -> Measured:
             compute[SECONDS] = math.fsum(seconds.values())
         figures = _figures(store, settings, steps) | _benchmarks(folder)
     adapters = 1 if settings.population.single else settings.population.teachers + settings.population.students
-    return Measured(
+    return MeasuredRun(
         str(folder), settings.run.seed, steps, settings.run.steps, adapters, flat(settings), figures, compute
     )
 
@@ -220,7 +220,7 @@ def _benchmarks(folder: Path) -> dict[str, Figure]:
     return {each.name: Figure(each.value) for each in benchmarks.read(folder)}
 
 
-def _arm(name: str, runs: Sequence[Measured]) -> Arm:
+def _arm(name: str, runs: Sequence[MeasuredRun]) -> Arm:
     runs = sorted(runs, key=lambda run: run.seed)
     measures = {}
     for each in dict.fromkeys(each for run in runs for each in run.figures):
@@ -240,7 +240,7 @@ def _arm(name: str, runs: Sequence[Measured]) -> Arm:
     )
 
 
-def _difference(arm: str, against: str, runs: Sequence[Measured], first: Sequence[Measured]) -> Difference:
+def _difference(arm: str, against: str, runs: Sequence[MeasuredRun], first: Sequence[MeasuredRun]) -> Difference:
     theirs = {run.seed: run for run in first}
     pairs = sorted(((run, theirs[run.seed]) for run in runs if run.seed in theirs), key=lambda pair: pair[0].seed)
     measures = {}
@@ -286,7 +286,7 @@ def _race(settings: Mapping[str, Any]) -> dict[str, Any]:
 # What is said under the tables
 
 
-def _unfinished(runs: Iterable[Measured]) -> list[str]:
+def _unfinished(runs: Iterable[MeasuredRun]) -> list[str]:
     return [f"{run.folder} is at step {run.steps} of {run.wanted}" for run in runs if run.steps < run.wanted]
 
 
