@@ -203,7 +203,7 @@ def _figures(store: Store, settings: Config, steps: int) -> dict[str, Figure]:
         found[metric.title] = None if reached is None else Figure(reached)
     for role in Role:
         found[metrics.ENTROPY.title_of(role)] = series(store, metrics.ENTROPY, role).over(last)
-    roles = store.players()
+    roles = store.players() | {event.child: Role(event.role) for event in store.events()}
     ratings: dict[Role, list[float]] = {role: [] for role in Role}
     for each in store.metrics(metrics.MU, kind=""):
         if each.step == steps and each.subject in roles and math.isfinite(each.value):

@@ -21,8 +21,10 @@ class Store(Queries):
     def write(self, record: StepRecord) -> None:
         """A step, whole, in one transaction. A step is written once."""
         for row in record.metrics:
-            if row.name not in METRICS or (row.kind and not METRICS[row.name].by_kind):
-                raise Fault(f"{row.name} of {row.subject} {row.kind} is no metric that `runs/metrics.py` knows")
+            if row.name not in METRICS:
+                raise Fault(f"there is no metric {row.name} in `runs/metrics.py`")
+            if row.kind and not METRICS[row.name].by_kind:
+                raise Fault(f"the metric {row.name} is not by kind, but was recorded for {row.kind}")
         with self._transaction() as db:
             db.execute("INSERT INTO steps VALUES (?)", (record.step,))
             timings = [Timing(record.step, phase, seconds) for phase, seconds in record.timings.items()]
