@@ -24,6 +24,7 @@ from redqueen.phases.state import State
 from redqueen.phases.view import View
 from redqueen.population.matchmaking import schedule
 from redqueen.population.play import play
+from redqueen.runs.metrics import RACE
 from redqueen.runs.rows import StepRecord
 from redqueen.runs.run import Run
 
@@ -112,7 +113,7 @@ async def one_step(race: Race, state: State, clock: Clock) -> tuple[State, StepR
             rollouts=rollouts,
             learned=learned,
             evolved=evolved,
-            verifier_runs={**teacher_runs, **student_runs, record.RACE: measured.verifier_runs},
+            verifier_runs={**teacher_runs, **student_runs, RACE: measured.verifier_runs},
             measured=measured,
             evaluated=evaluated,
         )

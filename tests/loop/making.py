@@ -21,7 +21,7 @@ from redqueen.phases.race import Race
 from redqueen.phases.state import State
 from redqueen.phases.view import Quiet
 from redqueen.runs import CHECKPOINTS, checkpoints
-from redqueen.runs.store import RECORDS
+from redqueen.runs.records_file import RECORDS
 from redqueen.settings import Config
 from redqueen.training.setup import Start, open_races
 from redqueen.training.train import train

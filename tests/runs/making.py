@@ -12,7 +12,7 @@ import torch
 from redqueen.engine.protocol import MemberState, OptimiserState
 from redqueen.population.board import Meeting
 from redqueen.population.ratings import Result
-from redqueen.runs.rows import AlarmRow, AttemptRow, EventRow, Metric, RejectionRow, StepRecord, TaskRow
+from redqueen.runs.rows import AlarmRow, AttemptRow, EventRow, MetricRow, RejectionRow, StepRecord, TaskRow
 
 SHAPES = {"model.layers.0.self_attn.q_proj": (5, 7), "model.layers.0.mlp.down_proj": (9, 4)}
 MODULES = [*SHAPES, "model.layers.0.self_attn", "lm_head"]
@@ -151,8 +151,8 @@ def record(step: int, tasks: int = 6) -> StepRecord:
             )
         ],
         metrics=[
-            Metric(step=step, subject="race", kind="", name="reward", value=0.5),
-            Metric(step=step, subject="t0", kind="code_o", name="mu", value=25.0),
+            MetricRow(step=step, subject="race", kind="", name="reward", value=0.5),
+            MetricRow(step=step, subject="t0", kind="code_o", name="solve_rate", value=0.25),
         ],
         timings={"solve": 1.5, "record": 0.01},
     )

@@ -26,7 +26,7 @@ from redqueen.errors import RedQueenError, UserError
 from redqueen.population.members import Birth, Member, Population, Role
 from redqueen.population.ratings import Rating
 from redqueen.runs import checkpoints
-from redqueen.runs.rows import Metric, StepRecord
+from redqueen.runs.rows import MetricRow, StepRecord
 from redqueen.runs.store import Store
 from redqueen.settings import dump, load
 from runs.making import attempt, meeting, record, rejection, task
@@ -342,7 +342,7 @@ def test_a_card_counts_up_to_its_step_and_says_who_was_not_trained(trained, tmp_
             store.write(
                 dataclasses.replace(
                     record(step),
-                    metrics=[Metric(step=step, subject="race", kind="", name="sampled_tokens", value=100.0 * step)],
+                    metrics=[MetricRow(step=step, subject="race", kind="", name="sampled_tokens", value=100.0 * step)],
                 )
             )
     assert "200 sampled tokens" in exported("early", "--step", 10)
@@ -431,9 +431,9 @@ def test_what_export_cannot_do_is_one_line(trained, tmp_path):
 
 def raced(
     folder: Path, seed: int, solved: Callable[[int], int], *, steps: int = 40, tokens: int = 1000, lines: float = 5.0,
-    more: Sequence[Metric] = (), **overrides: str,
+    more: Sequence[MetricRow] = (), **overrides: str,
 ) -> Path:  # fmt: skip
-    """A run whose student solves so many of 100 attempts in each step."""
+    """A run whose student solves so many of 100 attempts in each step. `stern`, whatever its name, is a teacher."""
     records = []
     for step in range(1, steps + 1):
         values: Mapping[tuple[str, str], float] = {
@@ -441,11 +441,15 @@ def raced(
             ("teacher", "valid"): 0.5, ("race", "lines"): lines + step, ("race", "depth"): 4.0,
             ("race", "cyclomatic"): 2.0, ("race", "variables"): 3.0, ("race", "coverage"): step,
             ("race", "behaviours"): 2 * step, ("teacher", "entropy"): 0.5, ("student", "entropy"): 0.25,
-            ("t0", "mu"): 20.0 + seed, ("t1", "mu"): 24.0 + seed, ("s0", "mu"): 25.0,
+            ("t0", "mu"): 20.0 + seed, ("stern", "mu"): 24.0 + seed, ("s0", "mu"): 25.0,
         }  # fmt: skip
-        meetings = [meeting(step, solved=solved(step)), meeting(step, "code_i")]
+        meetings = [
+            meeting(step, solved=solved(step)),
+            meeting(step, "code_i"),
+            meeting(step, "code_f", match=1, teacher="stern", tasks=0, attempts=0, solved=0),
+        ]
         metrics = [
-            Metric(step=step, subject=subject, kind="", name=name, value=value)
+            MetricRow(step=step, subject=subject, kind="", name=name, value=value)
             for (subject, name), value in values.items()
         ]
         metrics += [each for each in more if each.step == step]
@@ -551,7 +555,7 @@ def test_how_a_run_is_kept_and_tracked_does_not_make_another_arm(tmp_path, capsy
 
 
 def test_values_that_are_not_finite_are_left_out(tmp_path, capsys):
-    broken = [Metric(step=step, subject="race", kind="", name="reward", value=math.inf) for step in range(1, 41)]
+    broken = [MetricRow(step=step, subject="race", kind="", name="reward", value=math.inf) for step in range(1, 41)]
     run = raced(tmp_path / "a", 0, lambda _: 50, more=broken, lines=math.nan)
     [arm] = answer(capsys, "compare", run)["arms"]
     assert "lines, last quarter" not in arm["measures"] and "depth, last quarter" in arm["measures"]

@@ -18,7 +18,7 @@ from redqueen.population.members import Birth, Member, Population, Role, founder
 from redqueen.population.ratings import Rating
 from redqueen.runs import REPORT
 from redqueen.runs.atomic import leftover
-from redqueen.runs.rows import EventRow, Metric, StepRecord
+from redqueen.runs.rows import EventRow, MetricRow, StepRecord
 from redqueen.runs.store import Store
 from redqueen.settings import load
 from runs.making import meeting, task
@@ -60,7 +60,7 @@ def step(number: int) -> StepRecord:
         tasks=[task(number, place, solved=place, attempts=8) for place in range(3)],
         events=[event] if number == 4 else [],
         metrics=[
-            Metric(step=number, subject=subject, kind="", name=name, value=value)
+            MetricRow(step=number, subject=subject, kind="", name=name, value=value)
             for (subject, name), value in figures.items()
         ],
         timings={"solve": 2.0, "update": 1.0, "record": 0.25, "match": 0.01},

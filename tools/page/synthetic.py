@@ -12,7 +12,7 @@ from pathlib import Path
 
 from redqueen.population.board import Meeting
 from redqueen.population.ratings import Result
-from redqueen.runs.rows import AlarmRow, AttemptRow, EventRow, Metric, RejectionRow, StepRecord, TaskRow
+from redqueen.runs.rows import AlarmRow, AttemptRow, EventRow, MetricRow, RejectionRow, StepRecord, TaskRow
 from redqueen.runs.store import Store
 from redqueen.settings import dump, load
 
@@ -251,7 +251,7 @@ def _event(race: Race, step: int) -> EventRow:
 
 def _metrics(
     race: Race, step: int, progress: float, tasks: Sequence[TaskRow], matches: Sequence[Meeting]
-) -> Iterator[Metric]:
+) -> Iterator[MetricRow]:
     numbers = race.numbers
     race.cells += int(6 * (1 - progress)) + numbers.randrange(3)
     by_kind: Mapping[str, list[TaskRow]] = {
@@ -259,7 +259,7 @@ def _metrics(
     }
     for kind, rows in by_kind.items():
         if rows:
-            yield Metric(
+            yield MetricRow(
                 step=step,
                 subject="race",
                 kind=kind,
@@ -267,7 +267,7 @@ def _metrics(
                 value=sum(row.solved for row in rows) / (ATTEMPTS * len(rows)),
             )
             for name in ("depth", "cyclomatic", "lines", "variables"):
-                yield Metric(
+                yield MetricRow(
                     step=step,
                     subject="race",
                     kind=kind,
@@ -279,50 +279,50 @@ def _metrics(
         ("coverage", race.cells), ("behaviours", 2 * race.cells), ("new_cells", 3), ("duplicates", 0.1), ("lr", 1e-3),
         ("sampled_tokens", sampled), ("trained_tokens", 0.8 * sampled), ("verifier_runs", 6.0 * len(tasks)),
     ):  # fmt: skip
-        yield Metric(step=step, subject="race", kind="", name=name, value=value)
+        yield MetricRow(step=step, subject="race", kind="", name=name, value=value)
     for role in ("teacher", "student"):
         yield from _figures(numbers, step, role, progress)
     for seat in race.seats:
         if step % 8 or seat.mu != 25.0:
             seat.mu += 0.2 * (25 + 4 * seat.skill - seat.mu) + numbers.uniform(-1, 1)
         dead = seat.member
-        yield Metric(step=step, subject=dead, kind="", name="mu", value=seat.mu)
-        yield Metric(step=step, subject=dead, kind="", name="sigma", value=race.sigma)
+        yield MetricRow(step=step, subject=dead, kind="", name="mu", value=seat.mu)
+        yield MetricRow(step=step, subject=dead, kind="", name="sigma", value=race.sigma)
         played = [each for each in matches if seat.name in (each.teacher.split(".")[0], each.student.split(".")[0])]
         tried = sum(each.attempts for each in played)
         if tried:
-            yield Metric(
+            yield MetricRow(
                 step=step, subject=dead, kind="", name="solve_rate", value=sum(each.solved for each in played) / tried
             )
         yield from _figures(numbers, step, dead, progress)
         for name in ("sampled_tokens", "trained_tokens", "verifier_runs"):
-            yield Metric(step=step, subject=dead, kind="", name=name, value=sampled / len(race.seats))
+            yield MetricRow(step=step, subject=dead, kind="", name=name, value=sampled / len(race.seats))
 
 
-def _figures(numbers: random.Random, step: int, subject: str, progress: float) -> Iterator[Metric]:
+def _figures(numbers: random.Random, step: int, subject: str, progress: float) -> Iterator[MetricRow]:
     for kind in ("", *KINDS):
-        yield Metric(
+        yield MetricRow(
             step=step,
             subject=subject,
             kind=kind,
             name="reward",
             value=0.1 + 0.3 * progress + numbers.uniform(-0.1, 0.1),
         )
-        yield Metric(
+        yield MetricRow(
             step=step,
             subject=subject,
             kind=kind,
             name="valid",
             value=min(1.0, 0.75 + 0.2 * progress + numbers.uniform(-0.05, 0.05)),
         )
-        yield Metric(
+        yield MetricRow(
             step=step,
             subject=subject,
             kind=kind,
             name="entropy",
             value=0.9 - 0.4 * progress + numbers.uniform(-0.05, 0.05),
         )
-        yield Metric(
+        yield MetricRow(
             step=step, subject=subject, kind=kind, name="length", value=30 + 25 * progress + numbers.uniform(-3, 3)
         )
 

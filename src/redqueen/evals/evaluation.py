@@ -26,7 +26,7 @@ from redqueen.keys import key
 from redqueen.resources import open_verifier
 from redqueen.runs import benchmarks
 from redqueen.runs.atomic import write_text
-from redqueen.runs.store import RECORDS
+from redqueen.runs.records_file import RECORDS
 from redqueen.settings.models import EngineConfig, VerifierConfig
 from redqueen.verifier import Verifier
 

@@ -20,7 +20,7 @@ from redqueen.errors import InputError
 from redqueen.population.members import SOLO, Role
 from redqueen.resources import open_engine
 from redqueen.runs import CONFIG, checkpoints
-from redqueen.runs.store import RECORDS
+from redqueen.runs.records_file import RECORDS
 from redqueen.settings import Config, load
 
 if TYPE_CHECKING:

@@ -19,6 +19,7 @@ from redqueen.phases.race import Race
 from redqueen.phases.state import State
 from redqueen.population.board import Board
 from redqueen.population.members import Population
+from redqueen.runs.metrics import DESCRIPTORS_BITS
 from redqueen.tasks.protocol import Task
 
 RECENT = 64
@@ -49,7 +50,7 @@ def evolve(race: Race, state: State, step: int, population: Population, board: B
     watch, alarms = state.watch.see(diversity)
     if entropy(seed.descriptor for seed in state.archive.seeds) < DESCRIPTORS_FLOOR:
         # Seeds of one type ask for tasks of one type.
-        alarms = [alarm for alarm in alarms if alarm.measure != "descriptors_bits"]
+        alarms = [alarm for alarm in alarms if alarm.measure != DESCRIPTORS_BITS.name]
     if not happens:
         return Evolved(population=population, watch=watch, events=(), alarms=tuple(alarms), diversity=diversity)
     events = [

@@ -18,6 +18,7 @@ from redqueen.rl.batch import MIN_ROWS, weigh
 from redqueen.rl.kl import penalised
 from redqueen.rl.rewards import shuffled
 from redqueen.rl.rollout import Rollout
+from redqueen.runs.metrics import ENTROPY, GRAD_NORM, VALID
 
 NOTHING_TO_LEARN = "rows"
 EPS = 1e-12
@@ -90,7 +91,7 @@ async def learn(race: Race, state: State, step: int, rollouts: Sequence[Rollout]
     for adapter, one in stats.items():
         if one.skipped:
             says = f"{adapter} was not updated: its gradient is not finite"
-            skips.append(Skip(member=adapter, measure="grad_norm", value=None, floor=None, says=says))
+            skips.append(Skip(member=adapter, measure=GRAD_NORM.name, value=None, floor=None, says=says))
     return Learned(stats, tuple(skips), lr)
 
 
@@ -99,11 +100,11 @@ def _unfit(race: Race, state: State, adapter: MemberId, own: Sequence[Rollout]) 
     spread = entropy(own)
     if spread < guard.entropy_floor:
         says = f"{adapter} was not updated: its entropy is {spread:.4f} nats a token, below {guard.entropy_floor:g}"
-        return Skip(member=adapter, measure="entropy", value=spread, floor=guard.entropy_floor, says=says)
+        return Skip(member=adapter, measure=ENTROPY.name, value=spread, floor=guard.entropy_floor, says=says)
     valid = sound(own)
     if valid < guard.valid_floor <= state.health.best_valid.get(adapter, 0.0):
         says = f"{adapter} was not updated: {valid:.1%} of its texts are sound, fewer than {guard.valid_floor:.1%}"
-        return Skip(member=adapter, measure="valid", value=valid, floor=guard.valid_floor, says=says)
+        return Skip(member=adapter, measure=VALID.name, value=valid, floor=guard.valid_floor, says=says)
     return None
 
 

@@ -1,9 +1,10 @@
 """What a step leaves: rows for the records, and a summary for whoever watches."""
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import fmean
+from typing import TypeVar
 
 from redqueen.analysis.account import Usage
 from redqueen.analysis.complexity import Complexity
@@ -18,14 +19,11 @@ from redqueen.phases.view import HardTask, MemberLine, StepSummary
 from redqueen.population.board import Meeting
 from redqueen.population.members import Population, Role
 from redqueen.rl.rollout import Rollout
-from redqueen.runs.rows import AlarmRow, AttemptRow, EventRow, Metric, RejectionRow, StepRecord, TaskRow
+from redqueen.runs import metrics
+from redqueen.runs.metrics import RACE, Metric
+from redqueen.runs.rows import AlarmRow, AttemptRow, EventRow, MetricRow, RejectionRow, StepRecord, TaskRow
 from redqueen.tasks.guards import set_aside
 from redqueen.tasks.protocol import Reason, Rejection, Verdict
-
-BENCHMARK = "benchmark"
-"""The metric of right answers to a slice of a benchmark, whose name stands in the place of the kind."""
-RACE = "race"
-"""The subject of figures that are nobody's own."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -179,96 +177,79 @@ def _usage(happened: Happened, race: Race) -> dict[MemberId, Usage]:
     return {id: Usage(sampled[id], trained.get(id, 0), verified[id]) for id in ids}
 
 
-def _metrics(race: Race, happened: Happened) -> list[Metric]:
+def _metrics(race: Race, happened: Happened) -> list[MetricRow]:
     """Every figure of the step: of the race, of both roles, of each member, where it applies by kind."""
     population, rollouts = happened.population, [each for each in happened.rollouts if each.counts]
     proposals = [each for each in rollouts if each.role is Role.TEACHER]
-    learned, meetings, figures = happened.learned, happened.meetings, happened.measured.complexity
-    used = _usage(happened, race)
-    named = _Figures(happened.step)
-    for subject, own in _subjects(population, rollouts):
-        for kind, some in _by_kind(own):
-            named.add(subject, kind, "reward", fmean(rollout.reward for rollout in some))
-            named.add(subject, kind, "valid", sound(some))
-            named.add(subject, kind, "length", fmean(len(rollout.sample.tokens) for rollout in some))
-            named.add(subject, kind, "entropy", entropy(some))
-    for subject, own in _played(population, meetings):
-        for kind in ("", *dict.fromkeys(each.kind for each in own)):
-            some = [each for each in own if kind in ("", each.kind)]
-            attempts = sum(each.attempts for each in some)
-            if attempts:
-                named.add(subject, kind, "solve_rate", sum(each.solved for each in some) / attempts)
-    for member in population.members:
-        if not race.settings.population.single:
-            named.add(member.id, "", "mu", member.rating.mu)
-            named.add(member.id, "", "sigma", member.rating.sigma)
-    for adapter, one in used.items():
-        named.usage(adapter, one)
-    named.usage(RACE, sum(used.values(), Usage(verifier_runs=happened.verifier_runs.get(RACE, 0))))
-    for adapter, stats in learned.stats.items():
-        for name in ("grad_norm", "kl", "ratio_mean", "ratio_max", "loss"):
-            named.add(adapter, "", name, getattr(stats, name))
-        named.add(adapter, "", "updated", float(not stats.skipped))
-    for skip in learned.skips:
-        named.add(skip.member, "", "updated", 0.0)
-    named.add(RACE, "", "lr", learned.lr)
-    duplicates = sum(
-        isinstance(each.became, Rejection) and each.became.reason is Reason.DUPLICATE for each in proposals
-    )
-    named.add(RACE, "", "duplicates", duplicates / len(proposals))
-    named.complexity(RACE, proposals, figures)
-    for teacher in population.teachers:
-        named.complexity(teacher.id, [each for each in proposals if each.member == teacher.id], figures)
-    named.add(RACE, "", "coverage", len(happened.measured.cells))
-    named.add(RACE, "", "new_cells", happened.measured.new_cells)
-    named.add(RACE, "", "behaviours", len(happened.measured.seen))
-    if happened.measured.semantic_distance is not None:
-        named.add(RACE, "", "semantic_distance", happened.measured.semantic_distance)
-    for (subject, benchmark), right in happened.evaluated.items():
-        named.add(subject, benchmark, BENCHMARK, right)
-    diversity = happened.evolved.diversity
-    if diversity is not None:
-        for role, spread in diversity.roles.items():
-            named.add(str(role), "", "effective_size", spread.effective_size)
-            named.add(str(role), "", "weight_distance", spread.weight_distance)
-        for teacher, variety in diversity.teachers.items():
-            named.add(teacher, "", "kinds_bits", variety.kinds_bits)
-            named.add(teacher, "", "descriptors_bits", variety.descriptors_bits)
-    return named.rows
+    measured, learned = happened.measured, happened.learned
+    diversity, used = happened.evolved.diversity, _usage(happened, race)
+    figures: dict[tuple[str, str, str], MetricRow] = {}
 
-
-class _Figures:
-    """Metrics of one step as they come."""
-
-    def __init__(self, step: int) -> None:
-        self._step = step
-        self._rows: dict[tuple[str, str, str], Metric] = {}
-
-    @property
-    def rows(self) -> list[Metric]:
-        return list(self._rows.values())
-
-    def add(self, subject: str, kind: str, name: str, value: float) -> None:
-        self._rows[subject, kind, name] = Metric(
-            step=self._step, subject=subject, kind=kind, name=name, value=float(value)
+    def add(metric: Metric, subject: str, value: float, kind: str = "") -> None:
+        figures[subject, kind, metric.name] = MetricRow(
+            step=happened.step, subject=subject, kind=kind, name=metric.name, value=float(value)
         )
 
-    def usage(self, subject: str, used: Usage) -> None:
-        self.add(subject, "", "sampled_tokens", used.sampled_tokens)
-        self.add(subject, "", "trained_tokens", used.trained_tokens)
-        self.add(subject, "", "verifier_runs", used.verifier_runs)
+    for subject, own in _subjects(population, rollouts):
+        for kind, some in _by_kind(own):
+            add(metrics.REWARD, subject, fmean(rollout.reward for rollout in some), kind)
+            add(metrics.VALID, subject, sound(some), kind)
+            add(metrics.LENGTH, subject, fmean(len(rollout.sample.tokens) for rollout in some), kind)
+            add(metrics.ENTROPY, subject, entropy(some), kind)
+    for subject, played in _played(population, happened.meetings):
+        for kind, some in _by_kind(played):
+            attempts = sum(meeting.attempts for meeting in some)
+            if attempts:
+                add(metrics.SOLVE_RATE, subject, sum(meeting.solved for meeting in some) / attempts, kind)
+    if not race.settings.population.single:
+        for member in population.members:
+            add(metrics.MU, member.id, member.rating.mu)
+            add(metrics.SIGMA, member.id, member.rating.sigma)
+    total = sum(used.values(), Usage(verifier_runs=happened.verifier_runs.get(RACE, 0)))
+    for subject, usage in {**used, RACE: total}.items():
+        for metric in metrics.COMPUTE:
+            add(metric, subject, getattr(usage, metric.name))
+    for adapter, stats in learned.stats.items():
+        for metric in metrics.UPDATE:
+            add(metric, adapter, getattr(stats, metric.name))
+        add(metrics.UPDATED, adapter, not stats.skipped)
+    for skip in learned.skips:
+        add(metrics.UPDATED, skip.member, 0)
+    add(metrics.LR, RACE, learned.lr)
+    rejections = [proposal.became for proposal in proposals if isinstance(proposal.became, Rejection)]
+    duplicates = sum(rejection.reason is Reason.DUPLICATE for rejection in rejections)
+    add(metrics.DUPLICATES, RACE, duplicates / len(proposals))
+    for subject, own in _with_programs(population, proposals, measured.complexity):
+        for kind, some in _by_kind(own):
+            for metric in metrics.COMPLEXITY:
+                values = (getattr(measured.complexity[proposal.place], metric.name) for proposal in some)
+                add(metric, subject, fmean(values), kind)
+    add(metrics.COVERAGE, RACE, len(measured.cells))
+    add(metrics.NEW_CELLS, RACE, measured.new_cells)
+    add(metrics.BEHAVIOURS, RACE, len(measured.seen))
+    if measured.semantic_distance is not None:
+        add(metrics.SEMANTIC_DISTANCE, RACE, measured.semantic_distance)
+    for (subject, benchmark), right in happened.evaluated.items():
+        add(metrics.BENCHMARK, subject, right, benchmark)
+    if diversity is not None:
+        for role, spread in diversity.roles.items():
+            add(metrics.EFFECTIVE_SIZE, str(role), spread.effective_size)
+            add(metrics.WEIGHT_DISTANCE, str(role), spread.weight_distance)
+        for teacher, variety in diversity.teachers.items():
+            add(metrics.KINDS_BITS, teacher, variety.kinds_bits)
+            add(metrics.DESCRIPTORS_BITS, teacher, variety.descriptors_bits)
+    return list(figures.values())
 
-    def complexity(self, subject: str, proposals: Sequence[Rollout], figures: Mapping[int, Complexity | None]) -> None:
-        kinds = dict.fromkeys(each.kind for each in proposals)
-        for kind in ("", *kinds):
-            own = [
-                measured
-                for each in proposals
-                if kind in ("", each.kind) and (measured := figures.get(each.place)) is not None
-            ]
-            if own:
-                for name in ("depth", "cyclomatic", "lines", "variables"):
-                    self.add(subject, kind, name, fmean(getattr(each, name) for each in own))
+
+OfKind = TypeVar("OfKind", Rollout, Meeting)
+
+
+def _by_kind(items: Sequence[OfKind]) -> Iterator[tuple[str, Sequence[OfKind]]]:
+    """All of them, then those of each kind; nothing where there are none."""
+    if items:
+        yield "", items
+    for kind in dict.fromkeys(item.kind for item in items):
+        yield kind, [item for item in items if item.kind == kind]
 
 
 def _subjects(population: Population, rollouts: Sequence[Rollout]) -> Iterator[tuple[str, list[Rollout]]]:
@@ -278,17 +259,20 @@ def _subjects(population: Population, rollouts: Sequence[Rollout]) -> Iterator[t
         yield member.id, [rollout for rollout in rollouts if rollout.member == member.id]
 
 
-def _by_kind(rollouts: Sequence[Rollout]) -> Iterator[tuple[str, list[Rollout]]]:
-    if rollouts:
-        yield "", list(rollouts)
-    for kind in dict.fromkeys(rollout.kind for rollout in rollouts):
-        yield kind, [rollout for rollout in rollouts if rollout.kind == kind]
-
-
-def _played(population: Population, meetings: Sequence[Meeting]) -> Iterable[tuple[str, list[Meeting]]]:
-    yield RACE, list(meetings)
+def _played(population: Population, meetings: Sequence[Meeting]) -> Iterator[tuple[str, Sequence[Meeting]]]:
+    yield RACE, meetings
     for member in population.members:
         yield member.id, [each for each in meetings if member.id in (each.teacher, each.student)]
+
+
+def _with_programs(
+    population: Population, proposals: Sequence[Rollout], complexity: Mapping[int, Complexity | None]
+) -> Iterator[tuple[str, list[Rollout]]]:
+    """Proposals that became tasks with a program."""
+    own = [proposal for proposal in proposals if complexity.get(proposal.place) is not None]
+    yield RACE, own
+    for teacher in population.teachers:
+        yield teacher.id, [proposal for proposal in own if proposal.member == teacher.id]
 
 
 def tracked(rows: StepRecord, seconds: Mapping[str, float]) -> dict[str, float]:
@@ -299,35 +283,19 @@ def tracked(rows: StepRecord, seconds: Mapping[str, float]) -> dict[str, float]:
 
 def summary(race: Race, state: State, rows: StepRecord, seconds: Mapping[str, float]) -> StepSummary:
     """The step for the terminal."""
-    figures = {(each.subject, each.kind, each.name): each.value for each in rows.metrics}
-    living = {member.id for member in state.population.members}
-    gone = [grave.member for grave in state.population.graves if grave.step == rows.step]
-    played = [member for member in (*state.population.members, *gone) if member.birth.step < rows.step]
     hard = next((row for row in reversed(_by_difficulty(rows.tasks)) if row.solved < row.attempts), None)
     return StepSummary(
         step=rows.step,
         steps=race.settings.run.steps,
         seconds=sum(seconds.values()),
         phases=dict(seconds),
-        sampled_tokens=int(figures[RACE, "", "sampled_tokens"]),
-        trained_tokens=int(figures[RACE, "", "trained_tokens"]),
+        sampled_tokens=int(rows.figures()[metrics.SAMPLED_TOKENS]),
         members=[
-            MemberLine(
-                id=member.id,
-                role=str(member.role),
-                mu=figures.get((member.id, "", "mu")),
-                sigma=figures.get((member.id, "", "sigma")),
-                reward=figures.get((member.id, "", "reward")),
-                valid=figures.get((member.id, "", "valid")),
-                solve_rate=figures.get((member.id, "", "solve_rate")),
-                entropy=figures.get((member.id, "", "entropy")),
-                born=member.birth.step,
-            )
-            for member in played
-            if member.id in living
+            MemberLine(id=member.id, role=str(member.role), born=member.birth.step, figures=rows.figures(member.id))
+            for member in state.population.members
+            if member.birth.step < rows.step
         ],
-        solve_rates={kind: figures.get((RACE, kind, "solve_rate")) for kind in race.kinds},
-        valid=figures.get(("teacher", "", "valid")),
+        solve_rates={kind: rows.figures(kind=kind).get(metrics.SOLVE_RATE) for kind in race.kinds},
         proposals=len(rows.tasks) + len(rows.rejections),
         tasks=len(rows.tasks),
         hard_task=None if hard is None else _hard(hard),
@@ -364,7 +332,7 @@ def _evaluated(rows: StepRecord) -> list[str]:
     return [
         f"students answer {100 * each.value:.1f} % of the slice of {each.kind}"
         for each in rows.metrics
-        if each.name == BENCHMARK and each.subject == str(Role.STUDENT)
+        if each.name == metrics.BENCHMARK.name and each.subject == Role.STUDENT
     ]
 
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from redqueen.population.board import Meeting
+from redqueen.runs.metrics import METRICS, RACE, Metric
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -147,7 +148,7 @@ class AlarmRow:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Metric:
+class MetricRow:
     """One figure of one step."""
 
     step: int
@@ -156,6 +157,7 @@ class Metric:
     kind: str
     """Empty: all kinds together."""
     name: str
+    """Of a `Metric`."""
     value: float
     """May be infinite or no number at all, as the norm of a broken gradient is."""
 
@@ -181,6 +183,10 @@ class StepRecord:
     attempts: Sequence[AttemptRow] = ()
     events: Sequence[EventRow] = ()
     alarms: Sequence[AlarmRow] = ()
-    metrics: Sequence[Metric] = ()
+    metrics: Sequence[MetricRow] = ()
     timings: Mapping[str, float] = field(default_factory=dict)
     """Seconds by phase."""
+
+    def figures(self, subject: str = RACE, kind: str = "") -> dict[Metric, float]:
+        """All of one subject."""
+        return {METRICS[row.name]: row.value for row in self.metrics if (row.subject, row.kind) == (subject, kind)}

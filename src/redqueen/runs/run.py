@@ -23,7 +23,8 @@ from redqueen.errors import Fault, RunError
 from redqueen.runs import CHECKPOINTS, CONFIG, REPORT, checkpoints
 from redqueen.runs.atomic import clear_leftovers, flush_entry, leftover, put_in_place, write_text
 from redqueen.runs.checkpoints import Loaded
-from redqueen.runs.store import RECORDS, Store
+from redqueen.runs.records_file import RECORDS
+from redqueen.runs.store import Store
 from redqueen.settings.toml import value_text
 
 LOCK = "lock"

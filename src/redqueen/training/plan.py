@@ -12,6 +12,7 @@ from redqueen.errors import Fault
 from redqueen.loop import one_step
 from redqueen.phases.clock import Clock
 from redqueen.phases.view import Quiet
+from redqueen.runs.metrics import SAMPLED_TOKENS, TRAINED_TOKENS
 from redqueen.runs.rows import StepRecord
 from redqueen.settings import Config
 from redqueen.training.setup import Opened, Start, open_races
@@ -83,7 +84,7 @@ def plan(settings: Config) -> Plan:
     tasks = settings.tasks
     matches = len({row.match for row in (*rows.tasks, *rows.rejections)})
     proposals = len(rows.tasks) + len(rows.rejections)
-    figures = {each.name: each.value for each in rows.metrics if (each.subject, each.kind) == ("race", "")}
+    figures = rows.figures()
     if proposals == 0:
         raise Fault("a step without proposals was tried")
     sittings = len({(row.place, row.student) for row in rows.attempts}) / max(1, len(rows.tasks))
@@ -96,9 +97,9 @@ def plan(settings: Config) -> Plan:
         attempts=attempts,
         tried_tasks=len(rows.tasks),
         tried_attempts=len(rows.attempts),
-        sampled_tokens=int(figures["sampled_tokens"]),
+        sampled_tokens=int(figures[SAMPLED_TOKENS]),
         most_sampled_tokens=proposals * tasks.proposal_tokens + attempts * tasks.attempt_tokens,
-        trained_tokens=int(figures["trained_tokens"]),
+        trained_tokens=int(figures[TRAINED_TOKENS]),
         seconds=seconds,
         steps=settings.run.steps,
         memory_gib=memory,

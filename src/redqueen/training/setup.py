@@ -32,16 +32,17 @@ from redqueen.evolution.breeding import scatter
 from redqueen.phases.evaluate import BASE
 from redqueen.phases.journal import Forgetful, Journal, Shelf
 from redqueen.phases.race import Race
-from redqueen.phases.record import BENCHMARK
 from redqueen.phases.state import State, restored
 from redqueen.population.board import Board
 from redqueen.population.members import SOLO, founders
 from redqueen.resources import open_engine, open_verifier
 from redqueen.runs.checkpoints import Loaded
+from redqueen.runs.metrics import BENCHMARK
+from redqueen.runs.records_file import RECORDS
 from redqueen.runs.rows import TaskRow
 from redqueen.runs.run import Run
 from redqueen.runs.sqlite import damaged
-from redqueen.runs.store import RECORDS, Store
+from redqueen.runs.store import Store
 from redqueen.settings import Config
 from redqueen.tasks import all_kinds
 from redqueen.tasks import restore as restore_task

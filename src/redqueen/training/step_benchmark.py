@@ -17,6 +17,7 @@ from redqueen.loop import one_step
 from redqueen.phases.clock import Clock
 from redqueen.phases.view import Quiet
 from redqueen.resources import device_name, machine_name
+from redqueen.runs.metrics import SAMPLED_TOKENS, TRAINED_TOKENS
 from redqueen.settings import Config
 from redqueen.training import arms
 from redqueen.training.setup import Opened, Start, open_races
@@ -123,9 +124,9 @@ async def _in_turn(races: Mapping[str, Opened], steps: int, warmup: int) -> dict
         for name in order:
             clock = Clock(states[name].step + 1, Quiet(), lambda: False)
             states[name], rows = await one_step(races[name].race, states[name], clock)
-            figures = {each.name: each.value for each in rows.metrics if (each.subject, each.kind) == ("race", "")}
             if number >= warmup:
-                taken[name].append(_Step(clock.seconds, figures["sampled_tokens"], figures["trained_tokens"]))
+                figures = rows.figures()
+                taken[name].append(_Step(clock.seconds, figures[SAMPLED_TOKENS], figures[TRAINED_TOKENS]))
     return taken
 
 

@@ -7,8 +7,10 @@ from pathlib import Path
 
 from redqueen.analysis import quarters
 from redqueen.analysis.intervals import Estimate, estimate
-from redqueen.analysis.quarters import COMPLEXITY, Series, series
+from redqueen.analysis.quarters import Series, series
 from redqueen.evals.figures import Tally
+from redqueen.population.members import Role
+from redqueen.runs.metrics import BEHAVIOURS, COMPLEXITY, COVERAGE, ENTROPY, SOLVE_RATE, VALID, Metric
 from redqueen.runs.store import Store
 from redqueen.settings import Config
 from redqueen.training.study.design import StudyRace
@@ -50,19 +52,19 @@ def race_figures(store: Store, settings: Config) -> dict[str, float]:
     first, last = quarters.quarters(steps)
     figures: dict[str, float | None] = {}
     solved = quarters.solve_rates(store)
-    measures = {"solve rate": solved.get("", Series({})), "valid proposals": series(store, "valid", "teacher")}
-    measures |= {f"solve rate {kind}": solved.get(kind, Series({})) for kind in settings.tasks.kinds}
-    measures |= {name: series(store, name, "race") for name in COMPLEXITY}
-    measures |= {f"entropy of {role}s": series(store, "entropy", role) for role in ("student", "teacher")}
+    complexity = {metric.title: series(store, metric) for metric in COMPLEXITY}
+    measures = {SOLVE_RATE.title: solved.get("", Series({}))}
+    measures[VALID.title_of(Role.TEACHER)] = series(store, VALID, Role.TEACHER)
+    measures |= {f"{SOLVE_RATE.title} {kind}": solved.get(kind, Series({})) for kind in settings.tasks.kinds}
+    measures |= complexity | {ENTROPY.title_of(role): series(store, ENTROPY, role) for role in Role}
     for name, measure in measures.items():
         figures |= {f"{name}, first quarter": measure.mean(first), f"{name}, last quarter": measure.mean(last)}
-        if name in COMPLEXITY:
-            figures[f"{name}, a slope"] = slope(measure)
-    for name in ("coverage", "behaviours"):
-        measure = series(store, name, "race")
-        figures[f"{name} at the end"] = measure.at(steps)
-        figures[f"{name}, growth in the last quarter"] = growth(measure, last)
-    figures |= {name.replace("_", " "): total for name, total in quarters.compute(store).items()}
+    figures |= {f"{name}, a slope": slope(measure) for name, measure in complexity.items()}
+    for metric in (COVERAGE, BEHAVIOURS):
+        measure = series(store, metric)
+        figures[f"{metric.title} at the end"] = measure.at(steps)
+        figures[f"{metric.title}, growth in the last quarter"] = growth(measure, last)
+    figures |= {metric.title: total for metric, total in quarters.compute(store).items()}
     return {name: value for name, value in figures.items() if value is not None}
 
 
@@ -80,15 +82,15 @@ def growth(measure: Series, steps: range) -> float | None:
     return None if after is None else after - (measure.at(steps[0] - 1) or 0.0)
 
 
-def curves(folders: Sequence[Path], name: str) -> list[Series]:
-    """A measure step by step, of each run: `solve rate`, or one of the race's own metrics."""
+def curves(folders: Sequence[Path], metric: Metric) -> list[Series]:
+    """A metric of the race step by step, of each run."""
     of_runs = []
     for folder in folders:
         with Store.read(folder) as store:
-            if name == "solve rate":
+            if metric is SOLVE_RATE:
                 of_runs.append(quarters.solve_rates(store).get("", Series({})))
             else:
-                of_runs.append(series(store, name, "race"))
+                of_runs.append(series(store, metric))
     return of_runs
 
 
