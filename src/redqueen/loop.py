@@ -11,6 +11,7 @@ from dataclasses import replace
 
 from redqueen.phases import record
 from redqueen.phases.clock import Clock, Stopped
+from redqueen.phases.drift import drift
 from redqueen.phases.evaluate import BASE, Accuracies, evaluate
 from redqueen.phases.evolve import evolve
 from redqueen.phases.judge import judge, outcomes
@@ -86,6 +87,10 @@ async def one_step(race: Race, state: State, clock: Clock) -> tuple[State, StepR
         # The verifier has nothing to do while members learn.
         behaving = asyncio.create_task(behave(race, rollouts))
         learned = await learn(race, state, step, rollouts)
+    drifted = None
+    if step % settings.run.measure_every == 0:
+        with clock("measure"):
+            drifted = await drift(race, state, population)
     with clock("evolve"):
         evolved = evolve(race, state, step, population, board)
     evaluated: Accuracies = {}
@@ -115,6 +120,7 @@ async def one_step(race: Race, state: State, clock: Clock) -> tuple[State, StepR
             evolved=evolved,
             verifier_runs={**teacher_runs, **student_runs, RACE: measured.verifier_runs},
             measured=measured,
+            drift=drifted,
             evaluated=evaluated,
         )
     return after, record.rows(race, happened, clock.seconds)

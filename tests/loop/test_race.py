@@ -36,7 +36,7 @@ from redqueen.population.members import SOLO, Role
 from redqueen.rl.batch import MIN_ROWS
 from redqueen.rl.rewards import STUDENT
 from redqueen.runs import CHECKPOINTS, checkpoints
-from redqueen.runs.metrics import EFFECTIVE_SIZE, METRICS
+from redqueen.runs.metrics import DRIFT, EFFECTIVE_SIZE, FUNCTION_DISTANCE, METRICS
 from redqueen.runs.records_file import RECORDS
 from redqueen.runs.store import Store
 from redqueen.tasks.code import CodeDraft
@@ -547,6 +547,22 @@ def test_a_role_that_has_become_too_much_alike_gets_a_fresh_member():
     ]
     assert {alarm.subject for alarm in rows.alarms if alarm.measure == EFFECTIVE_SIZE.name} == set(Role)
     assert set(members) == {member.id for member in state.population.members}
+
+
+# Drift
+
+
+def test_members_that_learn_drift_from_the_base_and_from_each_other(tmp_path: Path):
+    ran = race_to_the_end(tmp_path / "run", settings(changes={"run": {"steps": 2}, "rl": {"lr": 1e-2}}))
+    drifts = ran.figures(DRIFT.name, 2)
+    learned = {row["subject"] for row in ran.rows("metrics", name="updated", value=1.0)}
+    assert learned and all(drifts[adapter] > 0 for adapter in learned)
+    assert ran.figures(FUNCTION_DISTANCE.name, 2).keys() == {str(role) for role in Role}
+
+
+def test_members_that_learn_nothing_stay_where_the_base_is(tmp_path: Path):
+    ran = race_to_the_end(tmp_path / "run", settings(changes={"rl": {"update": "none"}}))
+    assert set(ran.figures(DRIFT.name).values()) == {0.0} == set(ran.figures(FUNCTION_DISTANCE.name).values())
 
 
 # Dashboards

@@ -20,6 +20,7 @@ from redqueen.phases.state import State
 from redqueen.population.matchmaking import Match
 from redqueen.population.members import Role
 from redqueen.rl.rollout import Proposal, Rollout
+from redqueen.tasks.archive import Archive
 from redqueen.tasks.protocol import Draft, Kind, Prompt, Reason, Rejection, Task
 
 REFERENCES = 16
@@ -89,7 +90,7 @@ def _prompts(race: Race, state: State, step: int, match: int) -> list[tuple[str,
     """What the match's teacher is asked, and for which kinds."""
     kinds = _mixed(race, race.numbers(step, "kinds", match))
     return [
-        (kind, _prompt(race, state, kind, race.numbers(step, "references", match, number)))
+        (kind, proposal_prompt(race, state.archive, kind, race.numbers(step, "references", match, number)))
         for number, kind in enumerate(kinds)
     ]
 
@@ -107,9 +108,9 @@ def _mixed(race: Race, rng: Random) -> list[str]:
     return [kind for kind, count in counts.items() for _ in range(count)]
 
 
-def _prompt(race: Race, state: State, kind: str, rng: Random) -> Prompt:
-    """With fewer references where they leave no room for an answer."""
-    references = state.archive.references(race.kinds[kind], REFERENCES, rng)
+def proposal_prompt(race: Race, archive: Archive, kind: str, rng: Random) -> Prompt:
+    """What a teacher is asked; with fewer references where they leave no room for an answer."""
+    references = archive.references(race.kinds[kind], REFERENCES, rng)
     room = race.positions - race.settings.tasks.proposal_tokens
     while True:
         prompt = race.kinds[kind].propose_prompt(references, Random(rng.getrandbits(64)))

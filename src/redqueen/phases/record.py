@@ -9,6 +9,7 @@ from typing import TypeVar
 from redqueen.analysis.account import Usage
 from redqueen.analysis.complexity import Complexity
 from redqueen.engine.protocol import MemberId
+from redqueen.phases.drift import Drift
 from redqueen.phases.evaluate import Accuracies
 from redqueen.phases.evolve import Evolved
 from redqueen.phases.learn import NOTHING_TO_LEARN, Learned, entropy, sound
@@ -40,6 +41,8 @@ class Happened:
     verifier_runs: Mapping[str, int]
     """By member; those of the race are nobody's: measures."""
     measured: Measured
+    drift: Drift | None
+    """Measured every so many steps."""
     evaluated: Accuracies
 
 
@@ -231,6 +234,11 @@ def _metrics(race: Race, happened: Happened) -> list[MetricRow]:
         add(metrics.SEMANTIC_DISTANCE, RACE, measured.semantic_distance)
     for (subject, benchmark), right in happened.evaluated.items():
         add(metrics.BENCHMARK, subject, right, benchmark)
+    if happened.drift is not None:
+        for adapter, distance in happened.drift.from_base.items():
+            add(metrics.DRIFT, adapter, distance)
+        for role, distance in happened.drift.within_role.items():
+            add(metrics.FUNCTION_DISTANCE, str(role), distance)
     if diversity is not None:
         for role, spread in diversity.roles.items():
             add(metrics.EFFECTIVE_SIZE, str(role), spread.effective_size)

@@ -86,6 +86,8 @@ BEHAVIOURS = Metric("behaviours", "behaviours", "behaviours", "behaviours of pro
 SEMANTIC_DISTANCE = Metric("semantic_distance", "semantic distance", "", "mean between tasks of the step", of="race")
 EFFECTIVE_SIZE = Metric("effective_size", "effective size", "members", "by the cosines of weights", of="roles")
 WEIGHT_DISTANCE = Metric("weight_distance", "weight distance", "", "mean between members", of="roles")
+FUNCTION_DISTANCE = Metric("function_distance", "function distance", "nats", "mean between members", of="roles")
+DRIFT = Metric("drift", "drift", "nats", "distance in functions from the bare base", of="adapters")
 KINDS_BITS = Metric("kinds_bits", "bits of kinds", "bits", "entropy over recent tasks", of="teachers")
 DESCRIPTORS_BITS = Metric("descriptors_bits", "bits of types", "bits", "entropy over recent tasks", of="teachers")
 BENCHMARK = Metric(
