@@ -83,7 +83,9 @@ def test_growth_is_not_flat(grown: dict[str, float]) -> None:
 FEW = ["--shape", "tiny", "--repeats", "2", "--rank", "4", "--engine.device", "cpu"]
 OWN = """
 from redqueen.evolution.variation import Kind, Operator
-SAME = Operator("same", Kind.MUTATION, lambda parents, draws: parents[0].map(lambda stack: stack), "here")
+def same(parents, draws):
+    return parents[0].map(lambda stack: stack)
+SAME = Operator(name="same", kind=Kind.MUTATION, make=same, reference="here")
 """
 
 

@@ -149,8 +149,10 @@ def test_a_child_takes_after_both_parents_or_after_the_better_one(monkeypatch):
     monkeypatch.setattr(simulate, "CHILD_SPREAD", 0.0)
     race = simulate._start(0, Config())
     race.skills |= {"s1": 20.0, "s2": 30.0}
-    child = Member("s0.1", Role.STUDENT, "s0")
-    event = Event(10, Role.STUDENT, "s0", "s0", child, "dare", ("s1", "s2"), 0)
+    child = Member(id="s0.1", role=Role.STUDENT, seat="s0")
+    event = Event(
+        step=10, role=Role.STUDENT, seat="s0", dead="s0", child=child, operator="dare", parents=("s1", "s2"), seed=0
+    )
     for inheritance, skill in (("mean", 25.0), ("best", 30.0)):
         again = replace(race, skills=dict(race.skills))
         simulate._replace(again, [event], inheritance)

@@ -26,8 +26,7 @@ from redqueen.errors import InputError
 from redqueen.evals.figures import Tally
 from redqueen.phases.view import Quiet
 from redqueen.resources import open_engine
-from redqueen.runs import checkpoints
-from redqueen.runs.run import CHECKPOINTS, REPORT
+from redqueen.runs import CHECKPOINTS, REPORT, checkpoints
 from redqueen.settings import dump, load, override
 from redqueen.training import setup
 from redqueen.training import train as training
@@ -307,7 +306,13 @@ def test_learning_rates_and_results_are_of_different_tasks():
 
 def answers(correct: Sequence[int], attempts: int = 2) -> Tally:
     size = len(correct)
-    return Tally(attempts, tuple(correct), tuple(each > 1 for each in correct), (attempts,) * size, (8,) * size)
+    return Tally(
+        attempts=attempts,
+        correct=tuple(correct),
+        greedy=tuple(each > 1 for each in correct),
+        well_formed=(attempts,) * size,
+        tokens=(8,) * size,
+    )
 
 
 def test_only_odd_places_count(design, result):
@@ -458,7 +463,7 @@ def test_growth_is_from_the_step_before_the_quarter_to_its_end():
 
 
 def figured(arm: str, seed: int, value: float) -> RaceOutcome:
-    return RaceOutcome(arm, seed, 1e-3, STEPS, 1, {"lines, a slope": value})
+    return RaceOutcome(arm=arm, seed=seed, lr=1e-3, steps=STEPS, adapters=1, figures={"lines, a slope": value})
 
 
 def test_means_and_differences_have_their_intervals_over_seeds():

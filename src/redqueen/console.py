@@ -6,7 +6,7 @@ Tables wrap the columns of names. Columns of figures are printed whole or left o
 import json
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -92,11 +92,11 @@ class Report(Protocol):
 class TextReport:
     """A report that is shown as lines of text, which must be printable."""
 
-    values: dict[str, Any]
+    values: Mapping[str, Any]
     lines: Sequence[str]
 
     def as_json(self) -> dict[str, Any]:
-        return self.values
+        return dict(self.values)
 
     def render(self, console: "Console") -> None:
         print(*self.lines, sep="\n")

@@ -160,7 +160,7 @@ def test_every_prompt_of_the_embedded_base_has_the_tokens_of_the_whole(pico):
 @pytest.mark.parametrize("mark", ["<|end|>", "<|user|>", "<|assistant|>"])
 def test_a_program_for_the_embedded_base_ends_no_turn(pico, mark):
     program = f"def f(x):\n    return '{mark}' + x"
-    task = CodeTask("code_o", program, ("'a'",), (f"'{mark}a'",))
+    task = CodeTask("code_o", program=program, inputs=("'a'",), outputs=(f"'{mark}a'",))
     tokens = pico.encode([dict(each) for each in all_kinds(Form.SHORT)["code_o"].solve_prompt(task).messages])
     assert [token for token in tokens if token < 3] == [1, 2]
     assert program in pico.decode(tokens)

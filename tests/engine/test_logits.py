@@ -26,7 +26,7 @@ def batch(seed: int = 0) -> Tensor:
 
 def logits(body: LlamaBody | GeneralBody, bank: Bank, token_B_T: Tensor, who: list[str | None]) -> Tensor:
     rows, width = token_B_T.shape
-    routing = Routing(torch.tensor([bank.row(member) for member in who]))
+    routing = Routing(member_K=torch.tensor([bank.row(member) for member in who]))
     hidden_N_H = body.hidden(token_B_T.flatten(), routing, Whole(rows, torch.arange(width).repeat(rows)))
     return body.head(hidden_N_H).view(rows, width, -1)
 

@@ -18,7 +18,7 @@ from redqueen.runs.benchmarks import Result
 
 def answer(item: str = "a", number: int = GREEDY, who: str = "s0", **more) -> Answer:
     about = {"text": "so 4", "tokens": 3, "cut": False, "answer": "4", "correct": True, "vote": "4"}
-    return Answer(who, item, number, **{**about, **more})
+    return Answer(who=who, item=item, attempt=number, **{**about, **more})
 
 
 # Answers on the disk
@@ -133,7 +133,13 @@ def test_a_folder_with_other_things_in_it_is_refused(tmp_path):
 def sheet_of(votes: str, right: str) -> Sheet:
     """Votes by letters, a dot for none, beside the letters that are right."""
     none = (0,) * len(votes)
-    own = Tally(0, none, tuple(mine == other for mine, other in zip(votes, right, strict=True)), none, none)
+    own = Tally(
+        attempts=0,
+        correct=none,
+        greedy=tuple(mine == other for mine, other in zip(votes, right, strict=True)),
+        well_formed=none,
+        tokens=none,
+    )
     found = tuple(None if each == "." else each for each in votes)
     return Sheet(tally=own, parts_N={}, votes=found, tokens=0, cut=0.0, unanswered=0.0)
 
@@ -183,7 +189,7 @@ def test_a_sheet_counts_attempts_tokens_and_what_was_cut():
         answer("b", 1, correct=False), answer("c", 0), answer("a", who="s1", correct=False),
     ]  # fmt: skip
     found = sheet({each.id: each for each in given}, "s0", items, attempts=2)
-    assert found.tally == Tally(2, (1, 0), (True, False), (2, 2), (6, 6))
+    assert found.tally == Tally(attempts=2, correct=(1, 0), greedy=(True, False), well_formed=(2, 2), tokens=(6, 6))
     assert {name: values_N.tolist() for name, values_N in measures(found, k=2).items()} == {
         "greedy": [1, 0], "base tests alone": [1, 1], "avg@2": [0.5, 0], "pass@2": [1, 0]
     }  # fmt: skip

@@ -6,8 +6,8 @@ from loop.making import race_to_the_end, settings
 
 from redqueen.commands.main import main
 from redqueen.errors import InputError
-from redqueen.runs import checkpoints
-from redqueen.runs.run import CHECKPOINTS
+from redqueen.runs import CHECKPOINTS, checkpoints
+from redqueen.runs.metrics import BENCHMARK
 from redqueen.runs.store import Store
 from redqueen.settings import dump
 from redqueen.training.rules import read_rules
@@ -28,8 +28,8 @@ def evaluated(tmp_path_factory, slices):
 
 def test_every_member_and_role_has_its_share_after_every_step_and_the_base_once(evaluated):
     with Store.read(evaluated / "with") as store:
-        found = [(each.step, each.subject, each.kind) for each in store.metrics("benchmark")]
-        shares = {each.value for each in store.metrics("benchmark")}
+        found = [(each.step, each.subject, each.kind) for each in store.metrics(BENCHMARK)]
+        shares = {each.value for each in store.metrics(BENCHMARK)}
     members = ["s0", "s1", "t0", "t1", "student", "teacher"]
     both = ("gsm8k", "mbpp_plus")
     expected = [(step, who, name) for step in (1, 2) for who in members for name in both]
@@ -43,7 +43,7 @@ def test_a_race_that_begins_to_evaluate_later_evaluates_the_base_too(tmp_path, s
     for steps, evals in ((1, {}), (2, one), (3, {**one, "suite": ["gsm8k", "mmlu"]})):
         race_to_the_end(tmp_path / "run", settings(changes={"run": {"steps": steps}, "evals": evals}))
     with Store.read(tmp_path / "run") as store:
-        found = [(each.step, each.kind) for each in store.metrics("benchmark", "base")]
+        found = [(each.step, each.kind) for each in store.metrics(BENCHMARK, "base")]
     assert found == [(2, "gsm8k"), (3, "mmlu")]
 
 

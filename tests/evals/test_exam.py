@@ -77,13 +77,17 @@ def test_pass_at_k_needs_k_attempts():
         pass_at(5, 4, 1)
 
 
-FIRST = Tally(4, (4, 2, 0), (True, True, False), (4, 4, 1), (40, 20, 12))
-SECOND = Tally(4, (0, 0, 1), (False, True, True), (4, 4, 4), (8, 8, 8))
+FIRST = Tally(attempts=4, correct=(4, 2, 0), greedy=(True, True, False), well_formed=(4, 4, 1), tokens=(40, 20, 12))
+SECOND = Tally(attempts=4, correct=(0, 0, 1), greedy=(False, True, True), well_formed=(4, 4, 4), tokens=(8, 8, 8))
 
 
 def test_figures_are_the_means_over_tasks():
     assert figures(scores(FIRST)) == Figures(
-        pytest.approx(6 / 12), pytest.approx(2 / 3), pytest.approx(2 / 3), pytest.approx(9 / 12), pytest.approx(6)
+        sampled=pytest.approx(6 / 12),
+        greedy=pytest.approx(2 / 3),
+        pass_at_k=pytest.approx(2 / 3),
+        well_formed=pytest.approx(9 / 12),
+        tokens=pytest.approx(6),
     )
 
 
@@ -98,11 +102,11 @@ def test_the_score_of_several_is_their_mean_task_by_task():
 
 def answers(correct: Sequence[int], attempts: int = 8) -> Tally:
     return Tally(
-        attempts,
-        tuple(correct),
-        tuple(2 * each > attempts for each in correct),
-        (attempts,) * len(correct),
-        (attempts,) * len(correct),
+        attempts=attempts,
+        correct=tuple(correct),
+        greedy=tuple(2 * each > attempts for each in correct),
+        well_formed=(attempts,) * len(correct),
+        tokens=(attempts,) * len(correct),
     )
 
 
@@ -158,7 +162,7 @@ def test_a_single_task_has_no_interval():
 
 def test_an_exam_is_reported_whole_by_band_by_kind_and_by_both():
     def task(kind: str, band: str, number: int) -> ExamTask:
-        return ExamTask(CodeTask(kind, ADD, (str(number),), (str(number + 1),)), band)
+        return ExamTask(CodeTask(kind, program=ADD, inputs=(str(number),), outputs=(str(number + 1),)), band)
 
     exam = [task("code_o", "easy", 1), task("code_i", "easy", 1), task("code_o", "hard", 2), task("code_o", "hard", 3)]
     assert [(part.band, part.kind, part.places) for part in parts(Exam(exam, Form.SHORT).items)] == [
@@ -268,8 +272,8 @@ class Scripted:
 
 def examined(verifier: LocalVerifier, say: Callable[[str | None, str, int], str]) -> tuple[dict[str, Tally], Scripted]:
     exam = [
-        ExamTask(CodeTask("code_o", ADD, ("1",), ("2",)), "easy"),
-        ExamTask(CodeTask("code_i", DOUBLE, ("3",), ("6",)), "hard"),
+        ExamTask(CodeTask("code_o", program=ADD, inputs=("1",), outputs=("2",)), "easy"),
+        ExamTask(CodeTask("code_i", program=DOUBLE, inputs=("3",), outputs=("6",)), "hard"),
     ]
     engine = Scripted(say, 3)
     who = {"bare": None, "ada": "m1"}
@@ -292,8 +296,12 @@ def test_everybody_gets_what_its_own_attempts_are_worth(verifier):
 
     found, _ = examined(verifier, fenced)
     length = len("```output\n2\n```")
-    assert found["bare"] == Tally(3, (1, 0), (True, False), (2, 0), (3 * length + 4, 3 * (length + 9)))
-    assert found["ada"] == Tally(3, (3, 3), (False, True), (3, 3), (3 * length, 3 * (length - 1)))
+    assert found["bare"] == Tally(
+        attempts=3, correct=(1, 0), greedy=(True, False), well_formed=(2, 0), tokens=(3 * length + 4, 3 * (length + 9))
+    )
+    assert found["ada"] == Tally(
+        attempts=3, correct=(3, 3), greedy=(False, True), well_formed=(3, 3), tokens=(3 * length, 3 * (length - 1))
+    )
 
 
 def test_a_task_whose_own_truth_fails_during_the_exam_is_named(verifier, monkeypatch):
@@ -311,7 +319,10 @@ def test_random_numbers_come_from_task_and_attempt_alone(verifier):
     assert keys[None] == keys["m1"]
     assert len(set(keys[None])) == 8
     assert [temperature for _, temperature in keys[None]] == [0.7, 0.7, 0.7, 0.0] * 2
-    tasks = [CodeTask("code_o", ADD, ("1",), ("2",)), CodeTask("code_i", DOUBLE, ("3",), ("6",))]
+    tasks = [
+        CodeTask("code_o", program=ADD, inputs=("1",), outputs=("2",)),
+        CodeTask("code_i", program=DOUBLE, inputs=("3",), outputs=("6",)),
+    ]
     # Exams of earlier versions come out the same.
     assert [number for number, _ in keys[None]] == [key("exam", task.id, at) for task in tasks for at in range(4)]
 
@@ -531,7 +542,7 @@ def test_functions_are_sound_and_their_halves_alike():
 def test_no_race_of_the_small_preset_may_have_a_program_of_the_exam():
     settings = load("small")
     [draft, *_] = read_exam(exam_file("functions"))
-    task = CodeTask("code_o", draft.draft.program.replace("totals", "sums"), ("[]",), ("[]",))
+    task = CodeTask("code_o", program=draft.draft.program.replace("totals", "sums"), inputs=("[]",), outputs=("[]",))
     guards, told = read_guards(settings)
     assert not told and not guards.held_out.isdisjoint(task.part_keys)
     assert hash_files(settings) == {}  # nothing of the user's own

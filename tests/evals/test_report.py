@@ -35,7 +35,7 @@ def subjects(*groups: tuple[str, Role | None, int]) -> Subjects:
 
 def sheet(seed: int, cut: float = 0.0) -> Sheet:
     right = tuple(map(bool, np.random.default_rng(seed).integers(0, 2, 40)))
-    own = Tally(0, (0,) * 40, right, (0,) * 40, (0,) * 40)
+    own = Tally(attempts=0, correct=(0,) * 40, greedy=right, well_formed=(0,) * 40, tokens=(0,) * 40)
     return Sheet(tally=own, parts_N={}, votes=tuple(map(str, right)), tokens=123_456, cut=cut, unanswered=0.0)
 
 
@@ -43,7 +43,13 @@ def report(of: Subjects, names: tuple[str, ...] = ("humaneval_plus", "gsm8k"), c
     found = []
     for name in names:
         benchmark = BENCHMARKS[name]
-        loaded = LoadedBenchmark(benchmark, tuple(Item(f"{name}/{n}", {}) for n in range(40)), "f", "0", ())
+        loaded = LoadedBenchmark(
+            benchmark=benchmark,
+            items=tuple(Item(f"{name}/{n}", {}) for n in range(40)),
+            origin="f",
+            sha256="0",
+            notes=(),
+        )
         sheets = {who: sheet(place, cut) for place, who in enumerate([BARE, *of.members])}
         found.append(benchmark_report(loaded, sheets, of, None, 0, 1234.5, benchmark.tokens))
     return EvaluationReport(of.base, {**HOW, "against": None}, tuple(found), ())

@@ -21,8 +21,10 @@ from redqueen.settings.models import EvolutionConfig
 
 
 def an_event(dead: str, child: str, operator: str, *parents: str, seed: int = 7) -> Event:
-    member = Member(child, Role.STUDENT, dead, birth=Birth(10, operator, parents))
-    return Event(10, Role.STUDENT, dead, dead, member, operator, parents, seed)
+    member = Member(id=child, role=Role.STUDENT, seat=dead, birth=Birth(10, operator, parents))
+    return Event(
+        step=10, role=Role.STUDENT, seat=dead, dead=dead, child=member, operator=operator, parents=parents, seed=seed
+    )
 
 
 def test_a_child_takes_the_place_of_the_dead_and_its_parents_stay_as_they_are():
@@ -79,7 +81,7 @@ def test_an_operator_that_forgets_a_slot_is_refused_before_anybody_goes():
     def forgetful(parents, draws):
         return replace(parents[0], stacks=parents[0].stacks[1:])
 
-    operator = Operator("forgetful", Kind.MUTATION, forgetful, "a test")
+    operator = Operator(name="forgetful", kind=Kind.MUTATION, make=forgetful, reference="a test")
     with tiny.engine("llama", members=3) as opened:
         with pytest.raises(ConfigError, match="another shape"):
             breed(opened, [an_event("m2", "m2.1", "forgetful", "m0")], {"forgetful": operator})
@@ -133,7 +135,20 @@ def _rewards(opened, population: Population, prompt, wanted) -> dict[str, float]
 
 def _meeting(step: int, student: str, reward: float) -> Meeting:
     return Meeting(
-        step, 0, "t0", student, "code_o", 1, 0, 1, 0, 1, 0.5, MatchResult.DRAW, MatchResult.DRAW, student_reward=reward
+        step=step,
+        match=0,
+        teacher="t0",
+        student=student,
+        kind="code_o",
+        tasks=1,
+        unsolved=0,
+        attempts=1,
+        unsolved_attempts=0,
+        solved=1,
+        foretold=0.5,
+        result=MatchResult.DRAW,
+        match_result=MatchResult.DRAW,
+        student_reward=reward,
     )
 
 

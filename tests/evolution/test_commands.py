@@ -158,9 +158,9 @@ def nothing(parents, draws):
     return None
 
 
-raising = Operator("raises", Kind.MUTATION, raises, "a test")
-empty = Operator("nothing", Kind.MUTATION, nothing, "a test")
-taken = Operator("dare", Kind.MUTATION, nothing, "a test")
+raising = Operator(name="raises", kind=Kind.MUTATION, make=raises, reference="a test")
+empty = Operator(name="nothing", kind=Kind.MUTATION, make=nothing, reference="a test")
+taken = Operator(name="dare", kind=Kind.MUTATION, make=nothing, reference="a test")
 """
 
 

@@ -14,7 +14,7 @@ from redqueen.commands import arguments
 from redqueen.commands.index import COMMANDS, find_command
 from redqueen.commands.main import main
 from redqueen.commands.train import advice, program
-from redqueen.runs.run import REPORT
+from redqueen.runs import REPORT
 from redqueen.settings import Config, dump
 from redqueen.training import arms
 from redqueen.training.train import Reached

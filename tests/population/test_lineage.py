@@ -12,7 +12,7 @@ from redqueen.population.members import Birth, Member, Population, founders
 
 def replaced(population: Population, dead: str, step: int, operator: str | None, *parents: str) -> Population:
     old = population.member(dead)
-    child = Member(population.next_id(old.seat), old.role, old.seat, birth=Birth(step, operator, parents))
+    child = Member(id=population.next_id(old.seat), role=old.role, seat=old.seat, birth=Birth(step, operator, parents))
     return population.replaced(dead, child, step)
 
 

@@ -61,7 +61,7 @@ Trainers = Callable[[Callable[[], Base], States, int], tuple[Sequence[TrainingPe
 """The same from the tokens of a micro-batch."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Contestant:
     name: str
     adapters: int
@@ -90,7 +90,7 @@ class Agreement:
     completions: float
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class EngineReport:
     """What `redqueen bench sample` and `redqueen bench update` found."""
 
@@ -220,13 +220,14 @@ def _contestants(
     first = next(iter(per_s.values()))
     return tuple(
         Contestant(
-            way[0],
-            way[1],
-            rows[way],
-            turns[way][0][0],
-            per_s[way],
-            per_s[way] / first if way[0] == OURS else per_s[OURS, way[1]] / per_s[way],
-            *peaks.get(way, (None, None)),
+            name=way[0],
+            adapters=way[1],
+            rows=rows[way],
+            tokens=turns[way][0][0],
+            tokens_per_s=per_s[way],
+            ratio=per_s[way] / first if way[0] == OURS else per_s[OURS, way[1]] / per_s[way],
+            peak_bytes=peaks.get(way, (None, None))[0],
+            predicted_bytes=peaks.get(way, (None, None))[1],
         )
         for way in turns
     )
@@ -271,21 +272,21 @@ def _report(
     notes: Sequence[str],
 ) -> EngineReport:
     return EngineReport(
-        benchmark,
-        machine_name(),
-        device_name(engine.device),
-        str(engine.dtype).removeprefix("torch."),
-        work.base,
-        engine.path,
-        work.rank,
-        work.requests,
-        work.prompt,
-        work.output,
-        work.repeats,
-        work.seed,
-        contestants,
-        agreement,
-        tuple(notes),
+        benchmark=benchmark,
+        machine=machine_name(),
+        device=device_name(engine.device),
+        dtype=str(engine.dtype).removeprefix("torch."),
+        shape=work.base,
+        path=engine.path,
+        rank=work.rank,
+        requests=work.requests,
+        prompt=work.prompt,
+        output=work.output,
+        repeats=work.repeats,
+        seed=work.seed,
+        contestants=contestants,
+        agreement=agreement,
+        notes=tuple(notes),
     )
 
 

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 REPEATS = 20
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class MembersReport:
     """What `redqueen bench members` found."""
 
@@ -98,19 +98,19 @@ def measure(base: str, members: int, rank: int, settings: EngineConfig) -> Membe
         read_ms = _median_ms(lambda: engine.read(names[-1]), device)
         parameters = engine.bank.parameters_per_member
     return MembersReport(
-        machine_name(),
-        device_name(device),
-        str(dtype).removeprefix("torch."),
-        base,
-        rank,
-        members,
-        parameters,
-        base_bytes,
-        members_bytes,
-        trained_bytes,
-        write_ms,
-        read_ms,
-        REPEATS,
+        machine=machine_name(),
+        device=device_name(device),
+        dtype=str(dtype).removeprefix("torch."),
+        shape=base,
+        rank=rank,
+        members=members,
+        parameters_per_member=parameters,
+        base_bytes=base_bytes,
+        members_bytes=members_bytes,
+        trained_bytes=trained_bytes,
+        write_ms=write_ms,
+        read_ms=read_ms,
+        repeats=REPEATS,
     )
 
 

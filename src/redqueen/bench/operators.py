@@ -59,7 +59,7 @@ OpenPeer = Callable[[Slots, int, torch.device], AbstractContextManager[Peer]]
 """From slots, rank and device to a peer that is ready."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Row:
     """One operator."""
 
@@ -82,7 +82,7 @@ class Row:
     """The peer's seconds divided by the operator's."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class OperatorsReport:
     """What `redqueen bench operators` found."""
 
@@ -153,17 +153,17 @@ def measure(
                 rows.append(_row(operator, parents, repeats, device, peer))
         version = None if peer is None else peer.version
     return OperatorsReport(
-        machine_name(),
-        device_name(device),
-        torch.get_num_threads(),
-        base,
-        rank,
-        len(slots),
-        parameters,
-        repeats,
-        0,
-        version,
-        tuple(rows),
+        machine=machine_name(),
+        device=device_name(device),
+        threads=torch.get_num_threads(),
+        shape=base,
+        rank=rank,
+        slots=len(slots),
+        parameters_per_member=parameters,
+        repeats=repeats,
+        seed=0,
+        peer=version,
+        operators=tuple(rows),
     )
 
 
@@ -190,16 +190,16 @@ def _row(
             peers.append(peer.seconds(theirs))
     norm, cosines = variation.portrait(made, parents[: operator.parents])
     return Row(
-        operator.name,
-        str(operator.kind),
-        statistics.median(seconds),
-        len(seconds),
-        statistics.median(alone),
-        norm,
-        cosines,
-        statistics.median(peers) if peers else None,
-        same,
-        statistics.median(their / our for their, our in zip(peers, alone, strict=True)) if peers else None,
+        name=operator.name,
+        kind=str(operator.kind),
+        seconds=statistics.median(seconds),
+        turns=len(seconds),
+        operator_seconds=statistics.median(alone),
+        norm=norm,
+        cosine=cosines,
+        peer_seconds=statistics.median(peers) if peers else None,
+        same=same,
+        ratio=statistics.median(their / our for their, our in zip(peers, alone, strict=True)) if peers else None,
     )
 
 

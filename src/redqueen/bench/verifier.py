@@ -47,7 +47,7 @@ class Contestant:
     """For a peer: our runs a second, one fork per run, divided by its own; the median of the rounds' ratios."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class VerifierReport:
     """What `redqueen bench verifier` found."""
 
@@ -110,7 +110,14 @@ def compare(
     machine = f"{platform.system()} {platform.machine()}, Python {platform.python_version()}"
     ten_to_one = _ratio(rates[TEN_INPUTS], rates[OURS])
     return VerifierReport(
-        machine, os.cpu_count() or 1, tier, seconds, ROUNDS, tuple(contestants), ten_to_one, tuple(notes)
+        machine=machine,
+        cores=os.cpu_count() or 1,
+        tier=tier,
+        seconds=seconds,
+        rounds=ROUNDS,
+        contestants=tuple(contestants),
+        ten_inputs_to_one=ten_to_one,
+        notes=tuple(notes),
     )
 
 

@@ -72,7 +72,7 @@ class Work:
             )
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class _Size:
     rows: int
     prompt: Span
@@ -84,9 +84,19 @@ class _Size:
     """Completions of one prompt."""
 
 
-_SMALL = _Size(64, (32, 64), (32, 64), 128, (32, 64), (32, 64))
-_LARGE = _Size(512, (32, 256), (16, 256), 128, (128, 128), (384, 384))
-_GROUPS = _Size(1024, (60, 200), (20, 100), 128, (60, 200), (20, 100), same=8)
+_SMALL = _Size(rows=64, prompt=(32, 64), output=(32, 64), sequences=128, update_prompt=(32, 64), update_output=(32, 64))
+_LARGE = _Size(
+    rows=512, prompt=(32, 256), output=(16, 256), sequences=128, update_prompt=(128, 128), update_output=(384, 384)
+)
+_GROUPS = _Size(
+    rows=1024,
+    prompt=(60, 200),
+    output=(20, 100),
+    sequences=128,
+    update_prompt=(60, 200),
+    update_output=(20, 100),
+    same=8,
+)
 _SIZES = {"tiny": _SMALL, "1m": _GROUPS, "7b": dataclasses.replace(_LARGE, rows=256)}
 
 

@@ -88,7 +88,7 @@ class TrainCommand(OfRace):
 def _end(folder: Path, reached: "Reached", settings: Config, width: int) -> list[str]:
     if reached.summary is None:
         return [f"stopped after step {reached.steps} of {settings.run.steps}; the same command goes on from there"]
-    from redqueen.runs.run import REPORT
+    from redqueen.runs import REPORT
 
     lines = [*reached.summary.lines(width), f"all of this and the settings: {folder / REPORT}", "", "next:"]
     for words, why in advice(folder, reached, settings):
@@ -110,7 +110,7 @@ def advice(folder: Path, reached: "Reached", settings: Config) -> list[tuple[lis
 
 def _comparison(folder: Path, settings: Config) -> tuple[list[str], str]:
     """With the baseline at equal tokens where the race has one, otherwise with a second seed."""
-    from redqueen.runs.run import CONFIG, REPORT
+    from redqueen.runs import CONFIG, REPORT
 
     baseline, seed = "single-wide", settings.run.seed + 1
     option, why, suffix = ["--arm", baseline], "one adapter in both roles, with the same tokens", baseline

@@ -27,7 +27,7 @@ PATIENCE_S, LOOK_S = 0.3, 0.002
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class _Call:
     kind: Kind
-    items: list[Any]
+    items: Sequence[Any]
     recipe: Recipe | None
     done: Done | None
     answer: asyncio.Future

@@ -14,7 +14,7 @@ from redqueen.engine import ops
 from redqueen.engine.kv_cache import SCRATCH, KVCache
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, kw_only=True)
 class KernelDecode:
     """Every row's region holds its prompt and what was sampled since."""
 
@@ -71,7 +71,7 @@ class Slots:
     """The longest."""
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, kw_only=True)
 class SlotDecode:
     slots: Slots
     length: int

@@ -67,7 +67,7 @@ class GeneralBody:
             setattr(model.get_submodule(parent_name), name, _Adapter(layer, self))
         for module in self.inner.modules():
             if hasattr(module, "layer_idx"):
-                object.__setattr__(module, "redqueen_body", self)
+                module.redqueen_body = self
         AttentionInterface.register("redqueen", _general_attention)
         model.set_attn_implementation("redqueen")
 

@@ -115,8 +115,10 @@ class GraphBackend:
         seat_R = self._layout[:bucket]
         member_K, start_K, count_K = self._layout[self.rows :].view(3, -1)[:, : self._tiles(bucket)].unbind(0)
         rows = self._seats.rows(seat_R)
-        attention = KernelDecode(self.cache, rows.position_R, rows.start_R, rows.capacity_R)
-        routing = Routing(member_K, tiles=Tiles(start_K, count_K))
+        attention = KernelDecode(
+            cache=self.cache, position_N=rows.position_R, start_R=rows.start_R, capacity_R=rows.capacity_R
+        )
+        routing = Routing(member_K=member_K, tiles=Tiles(start_K, count_K))
         hidden_R_H = self._body.hidden(rows.token_R, routing, attention)
         return self._seats.advance(seat_R, rows, self._body.head(hidden_R_H))
 

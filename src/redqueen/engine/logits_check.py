@@ -20,7 +20,7 @@ def own_logits(base: Base) -> torch.Tensor:
 def check_logits(base: Base, body: Body, expected_T_V: torch.Tensor) -> None:
     tokens_T = _tokens(base)
     attention = Whole(1, torch.arange(TOKENS, device=tokens_T.device))
-    routing = Routing(torch.zeros(1, dtype=torch.int64, device=tokens_T.device))
+    routing = Routing(member_K=torch.zeros(1, dtype=torch.int64, device=tokens_T.device))
     kind = base.model.config.model_type
     try:
         with torch.no_grad():

@@ -74,7 +74,7 @@ class Layer:
             factors = self._by_member.get(member)
             if factors is None:
                 member_1 = torch.tensor([member], device=x_N_I.device)
-                a_1_I_L, b_1_L_O = self._factors_dense(Routing(member_1))
+                a_1_I_L, b_1_L_O = self._factors_dense(Routing(member_K=member_1))
                 factors = self._by_member[member] = a_1_I_L[0], b_1_L_O[0]
             y_S_O.addmm_(torch.mm(x_S_I, factors[0]), factors[1])
 

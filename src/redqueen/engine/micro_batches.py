@@ -48,11 +48,11 @@ class _Row:
 class MicroBatch:
     """Rows of similar length, padded at their ends."""
 
-    items: list[int]
+    items: Sequence[int]
     """The places of their sequences in the call."""
-    counts: list[int]
+    counts: Sequence[int]
     """Tokens of each sequence's completion."""
-    last: list[int]
+    last: Sequence[int]
     """The last token of each sequence among all tokens of the batch."""
     token_N: Tensor
     attention: Whole

@@ -55,7 +55,7 @@ def prefill(
     if by_span:
         routing = Routing.by_span([(member, length) for member in members])
     else:
-        routing = Routing(torch.tensor(members, device=device))
+        routing = Routing(member_K=torch.tensor(members, device=device))
     body.hidden(torch.from_numpy(token_B_T).to(device).flatten(), routing, attention)
 
 

@@ -120,7 +120,7 @@ class Recipe:
     """A constant, so that long completions do not count less by token than short ones."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class UpdateStats:
     """One member's step."""
 

@@ -5,7 +5,7 @@ kernels take short blocks; plain torch wants blocks of one size, or a product fo
 """
 
 from collections.abc import Sequence
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import dataclass
 
 import numpy as np
 import torch
@@ -41,11 +41,10 @@ class Tiles:
     """The place of each row among the tiles."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Routing:
     member_K: Tensor
     """The bank's row of each block."""
-    _: KW_ONLY
     tiles: Tiles | None = None
     """What the blocks are; without them all rows in equal parts, as whole sequences are."""
     spans: tuple[tuple[int, int], ...] | None = None
@@ -61,7 +60,7 @@ class Routing:
     @classmethod
     def training(cls, member_K: Tensor, gradients: Gradients) -> "Routing":
         belongs_T_K = (gradients.trained_T.unsqueeze(1) == member_K.unsqueeze(0)).to(gradients.sum_T_D.dtype)
-        return cls(member_K, gradients=gradients, belongs_T_K=belongs_T_K)
+        return cls(member_K=member_K, gradients=gradients, belongs_T_K=belongs_T_K)
 
     @classmethod
     def by_span(cls, counts: Sequence[tuple[int, int]]) -> "Routing":
@@ -71,7 +70,7 @@ class Routing:
             if spans and spans[-1][0] == member:
                 rows += spans.pop()[1]
             spans.append((member, rows))
-        return cls(torch.empty(0, dtype=torch.int64), spans=tuple(spans))
+        return cls(member_K=torch.empty(0, dtype=torch.int64), spans=tuple(spans))
 
     @classmethod
     def by_tile(cls, counts: Sequence[tuple[int, int]], device: torch.device) -> "Routing":
@@ -86,7 +85,7 @@ class Routing:
             gather_K_S = torch.from_numpy(np.where(inside_K_S, tiles_K_3[:, 1:2] + lane_S, 0)).to(device)
             back_N = torch.from_numpy(np.flatnonzero(inside_K_S)).to(device)
         tiles = Tiles(start_K, count_K, gather_K_S, back_N)
-        return cls(member_K, tiles=tiles, key=tuple(tiles_K_3[:, 0].tolist()))
+        return cls(member_K=member_K, tiles=tiles, key=tuple(tiles_K_3[:, 0].tolist()))
 
 
 def cut_tiles(counts: Sequence[tuple[int, int]], size: int) -> np.ndarray:

@@ -109,4 +109,4 @@ class Sampler:
             if "" in request.stop:
                 raise InputError("a stop string is empty", "leave it out")
             matcher = StopMatcher(request.stop)
-        return Completion(index, request, self._bank.row(request.member), matcher)
+        return Completion(index=index, request=request, member=self._bank.row(request.member), matcher=matcher)

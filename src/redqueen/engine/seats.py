@@ -22,7 +22,7 @@ NO_SEAT = 0
 TOKEN, POSITION, START, CAPACITY, KEY, INDEX, TEMPERATURE = range(7)
 
 
-@dataclass(slots=True, eq=False)
+@dataclass(slots=True, eq=False, kw_only=True)
 class Completion:
     """A request on its way to a sample."""
 

@@ -101,7 +101,7 @@ class TorchBackend:
     def launch(self, length: int) -> Launch:
         rows = self._seats.rows(self._seat_R)
         length = min(rounded(length), self._capacity)
-        attention = SlotDecode(self._slots, length, rows.position_R, rows.index_R)
+        attention = SlotDecode(slots=self._slots, length=length, position_N=rows.position_R, index_R=rows.index_R)
         hidden_R_H = self._body.hidden(rows.token_R, self._routing, attention)
         return Launch.of(*self._seats.advance(self._seat_R, rows, self._body.head(hidden_R_H)))
 

@@ -68,7 +68,7 @@ class Trainer:
 
         def run() -> None:
             for part in self._micro_batches(requests):
-                hidden_N_H = self.body.hidden(part.token_N, Routing(part.member_K), part.attention)
+                hidden_N_H = self.body.hidden(part.token_N, Routing(member_K=part.member_K), part.attention)
                 logprob_M = torch.cat(
                     [
                         ops.head_forward(self.body.head(hidden_M_H), part.target_M[piece], part.temperature_M[piece])[0]

@@ -28,7 +28,7 @@ class Aime(Maths):
             value = None if text is None else whole_number(text)
             right = value is not None and value == int(self.gold(item.row))
             why = "" if right else "no answer" if value is None else "wrong"
-            grades.append(Grade(right, None if value is None else str(value), why=why))
+            grades.append(Grade(correct=right, vote=None if value is None else str(value), why=why))
         return grades
 
 

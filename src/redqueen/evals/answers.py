@@ -21,7 +21,7 @@ AnswerId = tuple[str, str, int]
 """The subject, the item and the number of the attempt."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Answer:
     who: str
     item: str

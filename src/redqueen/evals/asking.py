@@ -45,7 +45,7 @@ class Sampling:
     leaves it to the engine to refuse what is too long."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Question:
     """One answer that is wanted."""
 
@@ -81,7 +81,7 @@ def questions(
     """Every attempt of every subject at every item. A subject, by any name, is a member of the engine, or None for the
     bare base."""
     return [
-        Question(subject, member, item, attempt, key_of(item, attempt))
+        Question(subject=subject, member=member, item=item, attempt=attempt, key=key_of(item, attempt))
         for item in items
         for subject, member in subjects.items()
         for attempt in attempts
@@ -131,7 +131,7 @@ async def _ask(
         if sampling.positions is not None:
             room = min(room, sampling.positions - len(tokens))
         if room < 1:
-            keep(Answer(*question.id, "", 0, True, None, False, why=TOO_LONG))
+            keep(_answer(question, Reply(item, "", True), 0, Grade(correct=False, why=TOO_LONG)))
             continue
         group = {"answer": question.id, "item": item.id, "batch": None}[together]
         groups.setdefault(group, []).append(len(put))
@@ -160,15 +160,26 @@ async def _ask(
         async with few:
             grades = await judge(replies)
         for question, reply, sample, grade in zip(own, replies, samples, grades, strict=True):
-            keep(
-                Answer(
-                    *question.id, reply.text, len(sample.tokens), reply.cut, grade.answer, grade.correct, grade.vote,
-                    grade.parts, grade.why,
-                )
-            )  # fmt: skip
+            keep(_answer(question, reply, len(sample.tokens), grade))
 
     checked = await sample_and_check(engine, requests, places, check)
     await checked.results()
+
+
+def _answer(question: Question, reply: Reply, tokens: int, grade: Grade) -> Answer:
+    return Answer(
+        who=question.subject,
+        item=question.item.id,
+        attempt=question.attempt,
+        text=reply.text,
+        tokens=tokens,
+        cut=reply.cut,
+        answer=grade.answer,
+        correct=grade.correct,
+        vote=grade.vote,
+        parts=grade.parts,
+        why=grade.why,
+    )
 
 
 def encoder(base: Base, prompts: Prompts) -> Encode:

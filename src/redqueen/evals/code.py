@@ -46,7 +46,7 @@ _FLOATS = re.compile(r"\d\.\d|\de[+-]|inf|nan")
 _TOO_MUCH = (Status.MEMORY, Status.TOO_LONG)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Tests:
     entry: str
     solution: str
@@ -127,7 +127,7 @@ async def judge(program: str, tests: Tests, verifier: Verifier) -> Grade:
         if why:
             break
     vote = hashlib.sha256(", ".join(results).encode()).hexdigest()[:16] if results else None
-    return Grade(not why, vote, {"base": base_right} if tests.split else {}, why)
+    return Grade(correct=not why, vote=vote, parts={"base": base_right} if tests.split else {}, why=why)
 
 
 class _Candidate:
@@ -252,9 +252,9 @@ class _Candidate:
 class Reference:
     """The results of the benchmark's own solution, as in `Tests`."""
 
-    expected: list[str]
-    seconds: list[float]
-    hashes: list[tuple[int, int, list[int] | None]]
+    expected: Sequence[str]
+    seconds: Sequence[float]
+    hashes: Sequence[tuple[int, int, list[int] | None]]
 
 
 async def reference(

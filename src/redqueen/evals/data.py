@@ -27,7 +27,7 @@ _CONVERTED = "refs/convert/parquet"
 """The revision in which the hub has every data set as parquet."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class LoadedBenchmark:
     benchmark: Published
     items: tuple[Item, ...]
@@ -90,8 +90,14 @@ def find(benchmark: Published, folder: Path | None = None, option: str = "--data
         notes = (f"{benchmark.title}: {len(rows):,} rows, and the benchmark has {benchmark.rows:,}",)
     elif not digest.startswith(benchmark.sha256):
         notes = (f"{benchmark.title}: another file than that of our own figures (sha256 {digest[:16]})",)
-    second_digest = None if second is None else _sha256(second)
-    return LoadedBenchmark(benchmark, tuple(items), str(path), digest, notes, second_digest)
+    return LoadedBenchmark(
+        benchmark=benchmark,
+        items=tuple(items),
+        origin=str(path),
+        sha256=digest,
+        notes=notes,
+        beside_sha256=None if second is None else _sha256(second),
+    )
 
 
 def _sha256(path: Path) -> str:

@@ -112,7 +112,7 @@ class EvalPlus(Published):
 
     async def _grade(self, item: Item, text: str | None, verifier: Verifier) -> Grade:
         if text is None:
-            return Grade(False, parts={"base": False} if "base_tests" in item.row else {}, why="no answer")
+            return Grade(correct=False, parts={"base": False} if "base_tests" in item.row else {}, why="no answer")
         program = await tidy(text, item.row["entry_point"], verifier)
         return await self.grade_program(item, text if program is None else program, verifier)
 

@@ -27,7 +27,7 @@ from redqueen.keys import key
 from redqueen.resources import open_verifier
 from redqueen.runs import benchmarks
 from redqueen.runs.atomic import write_text
-from redqueen.runs.store import RECORDS
+from redqueen.runs.records_file import RECORDS
 from redqueen.settings.models import EngineConfig, VerifierConfig
 from redqueen.verifier import Verifier
 
@@ -182,13 +182,22 @@ def _keep_with_runs(report: EvaluationReport, subjects: Subjects) -> None:
             usual_tokens = of_one.loaded.benchmark.tokens
             by_run.setdefault(run, []).extend(
                 benchmarks.Result(
-                    line.benchmark, line.title, line.measure, report.how["prompts"], line.role, group.step, line.tasks,
-                    of_one.loaded.sha256, line.mean.value, line.mean.error, tokens,
-                    temperature if line.sampled and temperature != benchmarks.TEMPERATURE else None,
-                    of_one.max_tokens if of_one.max_tokens != usual_tokens else None,
+                    benchmark=line.benchmark,
+                    title=line.title,
+                    measure=line.measure,
+                    prompts=report.how["prompts"],
+                    role=line.role,
+                    step=group.step,
+                    tasks=line.tasks,
+                    sha256=of_one.loaded.sha256,
+                    value=line.mean.value,
+                    error=line.mean.error,
+                    tokens=tokens,
+                    temperature=temperature if line.sampled and temperature != benchmarks.TEMPERATURE else None,
+                    max_tokens=of_one.max_tokens if of_one.max_tokens != usual_tokens else None,
                 )
                 for line in of_one.lines
                 if line.what == group.what and line.role == (group.role and str(group.role)) and line.mean is not None
-            )  # fmt: skip
+            )
     for run, results in by_run.items():
         benchmarks.keep(run, results)

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class SubjectRow:
     """One subject, or the mean of a group: figures and gains for each part of the exam."""
 
@@ -32,7 +32,7 @@ class SubjectRow:
     """It speaks for its group: a mean, or the only one of it."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ExamReport:
     """What `redqueen exam` found."""
 
@@ -118,11 +118,22 @@ def exam_report(
         ours_N_F = scores(*(tallies[each] for each in whose), k=how["k"])
         of_parts = tuple(figures(ours_N_F[places]) for places in chosen)
         if group is None:
-            return SubjectRow(name, None, None, None, (), of_parts, (), summary=False)
+            return SubjectRow(
+                name=name, what=None, step=None, role=None, members=(), figures=of_parts, gains=(), summary=False
+            )
         gains = tuple(gain(ours_N_F[places], base_N_F[places]) for places in chosen)
         members = tuple(whose) if len(whose) > 1 else ()
         summary = bool(members) or len(group.members) == 1
-        return SubjectRow(name, group.what, group.step, group.role, members, of_parts, gains, summary=summary)
+        return SubjectRow(
+            name=name,
+            what=group.what,
+            step=group.step,
+            role=group.role,
+            members=members,
+            figures=of_parts,
+            gains=gains,
+            summary=summary,
+        )
 
     rows = [row(f"{subjects.base} (bare)", [BARE], None)]
     for group in subjects.groups:
@@ -130,7 +141,7 @@ def exam_report(
         if len(group.members) > 1:
             where = f" of {group.what}" if len({each.what for each in subjects.groups}) > 1 else ""
             rows.append(row(f"mean of {group.role}s{where}", list(group.members), group))
-    return ExamReport(subjects.base, how, tuple(found), tuple(rows), subjects.notes)
+    return ExamReport(base=subjects.base, how=how, parts=tuple(found), rows=tuple(rows), notes=subjects.notes)
 
 
 def _lines(row: SubjectRow, parts: Sequence[int]) -> list[tuple[str, list[str]]]:

@@ -23,7 +23,7 @@ Scores: TypeAlias = NDArray[np.float64]
 _SAMPLED, _GREEDY, _PASS_AT_K, _WELL_FORMED, _TOKENS = range(5)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Tally:
     """How one subject did on a benchmark, with a value for each item in the benchmark's order."""
 
@@ -39,7 +39,7 @@ class Tally:
     """Of all sampled attempts together."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Figures:
     """Means over items."""
 
@@ -108,7 +108,7 @@ class Part:
 def tally(answers: Mapping[AnswerId, Answer], subject: str, items: Sequence[Item], attempts: int) -> Tally:
     sampled = [[answers[subject, item.id, number] for number in range(attempts)] for item in items]
     return Tally(
-        attempts,
+        attempts=attempts,
         correct=tuple(sum(answer.correct for answer in group) for group in sampled),
         greedy=tuple(answers[subject, item.id, GREEDY].correct for item in items),
         well_formed=tuple(sum(answer.answer is not None for answer in group) for group in sampled),
@@ -165,7 +165,8 @@ def scores(*tallies: Tally, k: int | None = None) -> Scores:
 
 
 def figures(scores_N_F: Scores) -> Figures:
-    return Figures(*scores_N_F.mean(axis=0).tolist())
+    sampled, greedy, pass_at_k, well_formed, tokens = scores_N_F.mean(axis=0).tolist()
+    return Figures(sampled=sampled, greedy=greedy, pass_at_k=pass_at_k, well_formed=well_formed, tokens=tokens)
 
 
 def gain(ours_N_F: Scores, base_N_F: Scores) -> Gain:

@@ -91,13 +91,13 @@ class Maths(Published):
         return final_answer(text)
 
     async def grade(self, answers: Sequence[tuple[Item, str | None]], verifier: Verifier) -> list[Grade]:
-        grades = [Grade(False, why="no answer")] * len(answers)
+        grades = [Grade(correct=False, why="no answer")] * len(answers)
         jobs: dict[int, Job] = {}
         for at, (item, text) in enumerate(answers):
             if text is not None:
                 gold = self.gold(item.row)
                 right = settled(gold, text)
-                grades[at] = Grade(bool(right), vote=voted(text), why="" if right else "wrong")
+                grades[at] = Grade(correct=bool(right), vote=voted(text), why="" if right else "wrong")
                 if right is None:
                     jobs[at] = Job.answers([(cleaned(gold), cleaned(text))], limits=LIMITS)
         outcomes = await verifier.run(list(jobs.values())) if jobs else []

@@ -54,7 +54,7 @@ class Reply:
     """It ended at the longest that was allowed."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Grade:
     """What became of one reply."""
 
@@ -69,7 +69,7 @@ class Grade:
     """What was read out of the reply; None where nothing could be."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Hub:
     """Where a model hub keeps a benchmark: a data set, one of its configurations, and a split."""
 

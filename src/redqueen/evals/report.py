@@ -68,7 +68,7 @@ class Line:
         }
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class BenchmarkReport:
     loaded: LoadedBenchmark
     sheets: Mapping[str, Sheet]
@@ -209,7 +209,7 @@ def benchmark_report(
             )
         if not subjects.groups:
             lines.append(line)
-    return BenchmarkReport(loaded, sheets, tuple(lines), seconds, max_tokens)
+    return BenchmarkReport(loaded=loaded, sheets=sheets, lines=tuple(lines), seconds=seconds, max_tokens=max_tokens)
 
 
 def rival(subjects: Subjects, group: Group, against: str) -> Group:

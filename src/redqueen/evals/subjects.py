@@ -19,9 +19,8 @@ from redqueen.engine.protocol import MemberId, MemberState
 from redqueen.errors import InputError
 from redqueen.population.members import SOLO, Role
 from redqueen.resources import open_engine
-from redqueen.runs import checkpoints
-from redqueen.runs.run import CONFIG
-from redqueen.runs.store import RECORDS
+from redqueen.runs import CONFIG, checkpoints
+from redqueen.runs.records_file import RECORDS
 from redqueen.settings import Config, load
 
 if TYPE_CHECKING:

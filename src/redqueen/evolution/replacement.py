@@ -36,7 +36,7 @@ class Breeder(Protocol):
     def parents(self) -> int: ...
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Event:
     step: int
     role: Role
@@ -125,9 +125,13 @@ def _plan_role(
             operator, parents = breeder.name, tuple(sorted(picked, key=lambda id: -breeding[id]))
         seat = members[dead].seat
         birth = Birth(step, None if operator == FRESH else operator, parents)
-        child = Member(population.next_id(seat), role, seat, rating, birth)
+        child = Member(id=population.next_id(seat), role=role, seat=seat, rating=rating, birth=birth)
         seed = key(run_seed, step, "evolve", str(role), index, "operator")
-        events.append(Event(step, role, seat, dead, child, operator, parents, seed))
+        events.append(
+            Event(
+                step=step, role=role, seat=seat, dead=dead, child=child, operator=operator, parents=parents, seed=seed
+            )
+        )
     return events
 
 

@@ -39,7 +39,7 @@ class Curve:
     """Updates until its reward was the parent's; None if it never was."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class RetentionRow:
     operator: str
     children: int
@@ -53,7 +53,7 @@ class RetentionRow:
     last_reward: float
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class RetentionReport:
     """The report of `redqueen retention`."""
 
@@ -138,7 +138,9 @@ def _report(
         curves.append(Curve(name, seed, of_child, back_after(of_child, level - within)))
     names = dict.fromkeys(curve.operator for curve in curves)
     rows = tuple(_row(name, [curve for curve in curves if curve.operator == name]) for name in names)
-    return RetentionReport(parent, level, within, len(rewards), tuple(curves), rows)
+    return RetentionReport(
+        parent=parent, level=level, within=within, updates=len(rewards), curves=tuple(curves), rows=rows
+    )
 
 
 def back_after(rewards: Sequence[float], level: float) -> int | None:
@@ -155,13 +157,13 @@ def _row(name: str, curves: Sequence[Curve]) -> RetentionRow:
     # The lower of two middle ones: half of the children recovered by then.
     medians = sorted(statistics.median_low(rng.choices(counts, k=len(counts))) for _ in range(_RESAMPLES))
     return RetentionRow(
-        name,
-        len(curves),
-        sum(map(math.isfinite, counts)) / len(counts),
-        statistics.median_low(counts),
-        (medians[round(0.025 * _RESAMPLES)], medians[round(0.975 * _RESAMPLES) - 1]),
-        statistics.fmean(statistics.fmean(curve.rewards[:WINDOW]) for curve in curves),
-        statistics.fmean(statistics.fmean(curve.rewards[-WINDOW:]) for curve in curves),
+        operator=name,
+        children=len(curves),
+        back=sum(map(math.isfinite, counts)) / len(counts),
+        updates=statistics.median_low(counts),
+        interval=(medians[round(0.025 * _RESAMPLES)], medians[round(0.975 * _RESAMPLES) - 1]),
+        first_reward=statistics.fmean(statistics.fmean(curve.rewards[:WINDOW]) for curve in curves),
+        last_reward=statistics.fmean(statistics.fmean(curve.rewards[-WINDOW:]) for curve in curves),
     )
 
 

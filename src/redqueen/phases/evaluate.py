@@ -49,7 +49,7 @@ async def _accuracies(race: Race, loaded: LoadedBenchmark, subjects: Mapping[str
 
         about = [f"{benchmark.name} {loaded.sha256} {reply.item.id} {reply.text}" for reply in replies]
         correct, _ = await race.journal.grades(about, grade)
-        return [Grade(each) for each in correct]
+        return [Grade(correct=each) for each in correct]
 
     right = dict.fromkeys(subjects, 0)
 

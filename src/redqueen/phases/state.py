@@ -30,7 +30,7 @@ class Health:
         return replace(self, best_valid={**self.best_valid, **best})
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class State:
     """After `step` steps."""
 
@@ -73,4 +73,14 @@ def restored(
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         what = f"a checkpoint's state cannot be read: {type(error).__name__} {error}"
         raise RunError(what, "remove that checkpoint to go on from an older one") from None
-    return State(step, population, seen, board, archive, cells, behaviours, health, base_on)
+    return State(
+        step=step,
+        population=population,
+        watch=seen,
+        board=board,
+        archive=archive,
+        cells=cells,
+        behaviours=behaviours,
+        health=health,
+        base_on=base_on,
+    )

@@ -15,7 +15,7 @@ Pair = tuple[MemberId, MemberId]
 """Teacher and student."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Meeting:
     """One kind's part in a match."""
 
@@ -43,7 +43,7 @@ class Meeting:
     student_reward: float | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class PairTally:
     """Sums over the meetings of a pair."""
 
@@ -63,7 +63,8 @@ class PairTally:
         return self.solved / self.attempts if self.attempts else None
 
     def __add__(self, other: "PairTally") -> "PairTally":
-        return PairTally(*(getattr(self, field.name) + getattr(other, field.name) for field in fields(PairTally)))
+        sums = {field.name: getattr(self, field.name) + getattr(other, field.name) for field in fields(PairTally)}
+        return PairTally(**sums)
 
 
 @dataclass(frozen=True)

@@ -30,7 +30,7 @@ class Birth:
     """The better one first."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Member:
     id: MemberId
     """Its seat's name for the founder (`t0`), then `t0.1`, `t0.2`, ... for those that follow."""
@@ -111,7 +111,7 @@ def founders(teachers: int, students: int) -> Population:
     """A new population, all with the prior's rating."""
     counts = {Role.TEACHER: teachers, Role.STUDENT: students}
     seats = [(role, f"{role[0]}{index}") for role, count in counts.items() for index in range(count)]
-    return Population(tuple(Member(seat, role, seat) for role, seat in seats))
+    return Population(tuple(Member(id=seat, role=role, seat=seat) for role, seat in seats))
 
 
 def restore(record: Mapping[str, Any]) -> Population:
@@ -139,9 +139,9 @@ def _record(member: Member) -> dict[str, Any]:
 def _member(record: Mapping[str, Any]) -> Member:
     birth = record["birth"]
     return Member(
-        record["id"],
-        Role(record["role"]),
-        record["seat"],
-        Rating(*record["rating"]),
-        Birth(birth["step"], birth["operator"], tuple(birth["parents"])),
+        id=record["id"],
+        role=Role(record["role"]),
+        seat=record["seat"],
+        rating=Rating(*record["rating"]),
+        birth=Birth(birth["step"], birth["operator"], tuple(birth["parents"])),
     )

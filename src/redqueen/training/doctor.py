@@ -28,7 +28,7 @@ ROW_TOKENS = 2048
 FIT_MEMBERS, FIT_RANKS = (1, 8, 64), (8, 16, 64)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Machine:
     system: str
     arch: str
@@ -66,7 +66,7 @@ class Fit:
     """Tokens of an update that go through the base at once; 0 where it does not fit."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class BaseCheckup:
     """What a base with its members needs on this machine's device, in bytes unless a name says otherwise."""
 
@@ -119,7 +119,7 @@ class BaseCheckup:
         return lines
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Checkup:
     """The report of `redqueen doctor`."""
 
@@ -165,7 +165,10 @@ def check(settings: VerifierConfig, base: BaseCheckup | None = None) -> Checkup:
     if sys.platform == "linux" and shutil.which("bwrap") is None:
         why = "benchmarks/bench_verifier.py leaves it out of its comparison; nothing else needs it"
         missing.append(Missing("bubblewrap", why, "apt install bubblewrap"))
-    return Checkup(__version__, _machine(), device, isolation, tuple(missing), base)
+    machine = _machine()
+    return Checkup(
+        redqueen=__version__, machine=machine, device=device, isolation=isolation, missing=tuple(missing), base=base
+    )
 
 
 def check_base(name: str, members: int, settings: EngineConfig) -> BaseCheckup:
@@ -212,7 +215,13 @@ def check_base(name: str, members: int, settings: EngineConfig) -> BaseCheckup:
 def _machine() -> Machine:
     memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     system = f"{platform.system()} {platform.release()}"
-    return Machine(system, platform.machine(), available_cores(), round(memory / GIB, 1), platform.python_version())
+    return Machine(
+        system=system,
+        arch=platform.machine(),
+        cores=available_cores(),
+        memory_gib=round(memory / GIB, 1),
+        python=platform.python_version(),
+    )
 
 
 def _device() -> tuple[Device, list[Missing]]:

@@ -8,8 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 from redqueen.console import span_text
 from redqueen.engine.memory import GIB
-from redqueen.loop import Clock, one_step
+from redqueen.loop import one_step
+from redqueen.phases.clock import Clock
 from redqueen.phases.view import Quiet
+from redqueen.runs.metrics import SAMPLED_TOKENS, TRAINED_TOKENS
 from redqueen.runs.rows import StepRecord
 from redqueen.settings import Config
 from redqueen.training.setup import Opened, Start, open_races
@@ -77,7 +79,7 @@ def plan(settings: Config) -> PlanReport:
     tasks = settings.tasks
     matches = len({row.match for row in (*rows.tasks, *rows.rejections)})
     proposals = len(rows.tasks) + len(rows.rejections)
-    figures = {row.name: row.value for row in rows.metrics if (row.subject, row.kind) == ("race", "")}
+    figures = rows.figures()
     students = len({(row.place, row.student) for row in rows.attempts}) / max(1, len(rows.tasks))
     attempts = round(proposals * (students or 1) * tasks.attempts)
     return PlanReport(
@@ -88,9 +90,9 @@ def plan(settings: Config) -> PlanReport:
         attempts=attempts,
         tried_tasks=len(rows.tasks),
         tried_attempts=len(rows.attempts),
-        sampled_tokens=int(figures["sampled_tokens"]),
+        sampled_tokens=int(figures[SAMPLED_TOKENS]),
         most_sampled_tokens=proposals * tasks.proposal_tokens + attempts * tasks.attempt_tokens,
-        trained_tokens=int(figures["trained_tokens"]),
+        trained_tokens=int(figures[TRAINED_TOKENS]),
         seconds=seconds,
         steps=settings.run.steps,
         memory_gib=memory,

@@ -13,17 +13,18 @@ from redqueen.console import say
 from redqueen.engine.protocol import MemberId
 from redqueen.errors import InputError
 from redqueen.evolution.retention import RetentionReport, measure
-from redqueen.phases.judge import score, withdraw
-from redqueen.phases.learn import learn, lessons
+from redqueen.phases.judge import judge
+from redqueen.phases.learn import learn
 from redqueen.phases.propose import propose, verify
 from redqueen.phases.race import Race
-from redqueen.phases.solve import grade, solve
+from redqueen.phases.sampling import settle
+from redqueen.phases.solve import solve
 from redqueen.phases.state import State
 from redqueen.population.matchmaking import Match
 from redqueen.population.members import Member, Role
+from redqueen.runs import CHECKPOINTS, CONFIG
 from redqueen.runs.checkpoints import load as load_checkpoint
 from redqueen.runs.checkpoints import newest
-from redqueen.runs.run import CHECKPOINTS, CONFIG
 from redqueen.runs.store import Store
 from redqueen.settings import load
 from redqueen.training.rules import read_rules
@@ -61,13 +62,12 @@ async def _test(race: Race, state: State, tested: Member, children: int, updates
             matches = [Match(opponent.id, tuple(members))]
         else:
             matches = [Match(member, (opponent.id,)) for member in members]
-        posed, _ = await verify(race, state, step, await propose(race, state, step, matches))
-        tries, _ = await grade(race, step, await solve(race, step, matches, posed))
-        posed, tries = withdraw(posed, tries)
-        scored = lessons(race, score(race, state, step, posed, tries), tries)
-        own = [lesson for lesson in scored if lesson.role is tested.role]
-        await learn(race, state, step, [lesson for lesson in own if lesson.member not in frozen])
-        rewards = {id: [lesson.reward for lesson in own if lesson.member == id] for id in members}
+        proposals, _ = await verify(race, state, step, await propose(race, state, step, matches))
+        attempts, _ = await settle(race, step, await solve(race, step, matches, proposals))
+        rollouts = judge(race, state, step, proposals, attempts)
+        own = [rollout for rollout in rollouts if rollout.role is tested.role and rollout.counts]
+        await learn(race, state, step, [rollout for rollout in own if rollout.member not in frozen])
+        rewards = {id: [rollout.reward for rollout in own if rollout.member == id] for id in members}
         # Without a valid task there is no reward: the worst that could be.
         return {id: fmean(values) if values else -1.0 for id, values in rewards.items()}
 

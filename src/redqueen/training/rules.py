@@ -1,6 +1,7 @@
 """What is read of a race's settings before anything is opened: a mistake in it then costs nothing."""
 
 import hashlib
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -22,13 +23,13 @@ from redqueen.training.checks import check
 class Rules:
     """What a race goes by, beside its settings."""
 
-    operators: dict[str, Operator]
+    operators: Mapping[str, Operator]
     guards: Guards
-    seeds: list[Seed] | None
+    seeds: Sequence[Seed] | None
     """The user's own, not run yet; None for the family's."""
     benchmarks: tuple[LoadedBenchmark, ...]
     """The slices that members are evaluated on during the race."""
-    files: dict[str, str]
+    files: Mapping[str, str]
     """What the settings' own files hold, by hash: a run that is resumed with other ones says so."""
     notes: tuple[str, ...]
     """Lines about what could not be read."""

@@ -101,7 +101,7 @@ class RatingsReport:
         console.print(f"{sizes['births']} events, one every {every} rounds; {self.seconds:.0f} s", soft_wrap=True)
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, kw_only=True)
 class _Race:
     population: Population
     skills: dict[MemberId, float]
@@ -210,7 +210,8 @@ def _check_births(settings: Config) -> None:
 def _start(seed: int, settings: Config) -> _Race:
     rng = numbers("simulate", seed)
     population = founders(settings.population.teachers, settings.population.students)
-    return _Race(population, {member.id: rng.gauss(MU, SKILL_SPREAD) for member in population.members}, rng)
+    skills = {member.id: rng.gauss(MU, SKILL_SPREAD) for member in population.members}
+    return _Race(population=population, skills=skills, rng=rng)
 
 
 def _orders(seed: int, rounds: int, attempts: int, settings: Config) -> tuple[float, float]:

@@ -13,9 +13,11 @@ from typing import TYPE_CHECKING, Any
 
 from redqueen.console import print_table
 from redqueen.errors import InputError
-from redqueen.loop import Clock, one_step
+from redqueen.loop import one_step
+from redqueen.phases.clock import Clock
 from redqueen.phases.view import Quiet
 from redqueen.resources import device_name, machine_name
+from redqueen.runs.metrics import SAMPLED_TOKENS, TRAINED_TOKENS
 from redqueen.settings import Config
 from redqueen.training import arms
 from redqueen.training.setup import Opened, Start, open_races
@@ -27,7 +29,7 @@ RESAMPLES = 2000
 WORK = ("propose", "solve", "update")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ArmTimes:
     arm: str
     steps: int
@@ -117,9 +119,9 @@ async def _in_turn(races: Mapping[str, Opened], steps: int, warmup: int) -> dict
         for name in order:
             clock = Clock(states[name].step + 1, Quiet(), lambda: False)
             states[name], rows = await one_step(races[name].race, states[name], clock)
-            figures = {row.name: row.value for row in rows.metrics if (row.subject, row.kind) == ("race", "")}
             if number >= warmup:
-                of_arms[name].append(_Step(clock.seconds, figures["sampled_tokens"], figures["trained_tokens"]))
+                figures = rows.figures()
+                of_arms[name].append(_Step(clock.seconds, figures[SAMPLED_TOKENS], figures[TRAINED_TOKENS]))
     return of_arms
 
 
@@ -133,16 +135,16 @@ def _times(name: str, steps: Sequence[_Step], first: Sequence[_Step]) -> ArmTime
     total = math.fsum(seconds)
     ratio = total / math.fsum(base)
     return ArmTimes(
-        name,
-        len(steps),
-        statistics.median(seconds),
-        ratio,
-        _ratio_interval(seconds, base),
-        sampled / len(steps),
-        math.fsum(step.trained for step in steps) / len(steps),
-        ratio * math.fsum(step.sampled for step in first) / sampled,
-        phases,
-        1 - math.fsum(phases.get(phase, 0.0) for phase in WORK) / total,
+        arm=name,
+        steps=len(steps),
+        seconds=statistics.median(seconds),
+        ratio=ratio,
+        ratio_interval=_ratio_interval(seconds, base),
+        sampled_tokens=sampled / len(steps),
+        trained_tokens=math.fsum(step.trained for step in steps) / len(steps),
+        seconds_per_token_ratio=ratio * math.fsum(step.sampled for step in first) / sampled,
+        phases=phases,
+        other_share=1 - math.fsum(phases.get(phase, 0.0) for phase in WORK) / total,
     )
 
 

@@ -9,4 +9,4 @@ class Amc23(Maths):
     title = "AMC 23"
     rows = 40
     sha256 = "bb9967805a63c9e6"
-    hub = Hub("math-ai/amc23", "default", "test", 40)
+    hub = Hub(repository="math-ai/amc23", config="default", split="test", rows=40)

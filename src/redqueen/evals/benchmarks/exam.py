@@ -41,7 +41,7 @@ class Exam:
             )
         return [
             Grade(
-                verdict.correct,
+                correct=verdict.correct,
                 why="" if verdict.correct else str(verdict.reason or verdict.grade),
                 answer=reply.text if verdict.well_formed else None,
             )

@@ -23,7 +23,7 @@ class HumanEvalPlus(EvalPlus):
     title = "HumanEval+"
     rows = 164
     sha256 = "772926e7f596fb69"
-    hub = Hub("evalplus/humanevalplus", "default", "test", 164)
+    hub = Hub(repository="evalplus/humanevalplus", config="default", split="test", rows=164)
     beside: str | None = "HumanEvalPlus.jsonl.gz"
     oracles: ClassVar = {"find_zero": _find_zero}
 

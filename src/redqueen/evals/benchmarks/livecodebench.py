@@ -49,8 +49,8 @@ class LiveCodeBench(Published):
     rows = 1_055
     sha256 = "dfaab4be56af5b09"
     hub = Hub(
-        "livecodebench/code_generation_lite", "release_v5", "test", 880,
-        ("test.jsonl", "test2.jsonl", "test3.jsonl", "test4.jsonl", "test5.jsonl"),
+        repository="livecodebench/code_generation_lite", config="release_v5", split="test", rows=880,
+        files=("test.jsonl", "test2.jsonl", "test3.jsonl", "test4.jsonl", "test5.jsonl"),
     )  # fmt: skip
     tokens = 1_536
     graded = "releases v1-v5"
@@ -111,7 +111,7 @@ class LiveCodeBench(Published):
 
     async def _grade(self, item: Item, program: str | None, verifier: Verifier) -> Grade:
         if program is None:
-            return Grade(False, why="no answer")
+            return Grade(correct=False, why="no answer")
         row, verdicts, why = item.row, [], ""
         # Members vote by their programs' results on the public tests; further tests are for those who pass these.
         public = len(row["public_tests"])
@@ -126,7 +126,8 @@ class LiveCodeBench(Published):
                 verdicts += [result.verdict] if len(verdicts) < public else []
                 why = why or _fault(test, result)
         vote = hashlib.sha256("\n".join(verdicts).encode()).hexdigest()[:16]
-        return Grade(not why, vote if any(verdict.startswith("ok:") for verdict in verdicts) else None, why=why)
+        returned = any(verdict.startswith("ok:") for verdict in verdicts)
+        return Grade(correct=not why, vote=vote if returned else None, why=why)
 
 
 def _job(program: str, row: Row, test: Row) -> Job:

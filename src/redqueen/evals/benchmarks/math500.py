@@ -11,7 +11,7 @@ class Math500(Maths):
     title = "MATH-500"
     rows = 500
     sha256 = "41d624f5719a0cc1"
-    hub = Hub("HuggingFaceH4/MATH-500", "default", "test", 500)
+    hub = Hub(repository="HuggingFaceH4/MATH-500", config="default", split="test", rows=500)
 
     def from_hub(self, row: Row, number: int) -> dict[str, Any]:
         return super().from_hub(row, number) | {"id": row["unique_id"]}

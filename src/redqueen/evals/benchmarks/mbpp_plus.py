@@ -62,7 +62,7 @@ class MbppPlus(EvalPlus):
     title = "MBPP+"
     rows = 378
     sha256 = "f37861278d0f4d70"
-    hub = Hub("evalplus/mbppplus", "default", "test", 378)
+    hub = Hub(repository="evalplus/mbppplus", config="default", split="test", rows=378)
     beside: str | None = "MbppPlus.jsonl.gz"
     oracles: ClassVar = _ORACLES
     not_none: ClassVar = frozenset({"check_str", "text_match_three", "text_starta_endb"})

@@ -9,4 +9,4 @@ class MinervaMath(Maths):
     title = "Minerva"
     rows = 272
     sha256 = "73a949faa661d8ad"
-    hub = Hub("math-ai/minervamath", "default", "test", 272)
+    hub = Hub(repository="math-ai/minervamath", config="default", split="test", rows=272)

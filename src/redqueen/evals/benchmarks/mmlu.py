@@ -17,9 +17,9 @@ class Mmlu(Published):
     suite: Suite = "knowledge"
     rows = 14_042
     sha256 = "a0ad78e94f19c9f6"
-    hub = Hub("cais/mmlu", "all", "test", 14_042)
+    hub = Hub(repository="cais/mmlu", config="all", split="test", rows=14_042)
     beside: str | None = "../mmlu_dev/test.jsonl.gz"
-    hub_beside: Hub | None = Hub("cais/mmlu", "all", "dev", 285)
+    hub_beside: Hub | None = Hub(repository="cais/mmlu", config="all", split="dev", rows=285)
     tokens = 8
     graded = "the letter, generated after five examples"
 
@@ -63,8 +63,8 @@ class Mmlu(Published):
     async def grade(self, answers: Sequence[tuple[Item, str | None]], verifier: Verifier) -> list[Grade]:
         return [
             Grade(
-                text == item.row["answer"],
-                text,
+                correct=text == item.row["answer"],
+                vote=text,
                 why="" if text == item.row["answer"] else "no answer" if text is None else "wrong",
             )
             for item, text in answers

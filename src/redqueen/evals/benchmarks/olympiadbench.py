@@ -11,7 +11,7 @@ class OlympiadBench(Maths):
     title = "OlympiadBench"
     rows = 675
     sha256 = "053e42951d84e22a"
-    hub = Hub("Hothan/OlympiadBench", "OE_TO_maths_en_COMP", "train", 674)
+    hub = Hub(repository="Hothan/OlympiadBench", config="OE_TO_maths_en_COMP", split="train", rows=674)
 
     def from_hub(self, row: Row, number: int) -> dict[str, Any]:
         return {

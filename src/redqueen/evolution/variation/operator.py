@@ -37,7 +37,7 @@ class Use(StrEnum):
     OWN = "own"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Operator:
     """`make(parents, draws)` gives a child's adapter and leaves the parents as they are; the better one comes first."""
 

@@ -98,7 +98,8 @@ class HalfExam:
             record = json.loads(file.read_text())
             if record["how"] == conditions:
                 counts = record["answered"]["answers"]
-                tally = Tally(counts.pop("attempts"), **{name: tuple(values) for name, values in counts.items()})
+                attempts = counts.pop("attempts")
+                tally = Tally(attempts=attempts, **{name: tuple(values) for name, values in counts.items()})
                 answers[Examinee(**record["answered"]["who"])] = tally
         return answers
 

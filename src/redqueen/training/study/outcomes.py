@@ -7,8 +7,10 @@ from pathlib import Path
 
 from redqueen.analysis import quarters
 from redqueen.analysis.intervals import Estimate, estimate
-from redqueen.analysis.quarters import COMPLEXITY, Series, series
+from redqueen.analysis.quarters import Series, series
 from redqueen.evals.figures import Figures, Gain, Tally, figures, gain, scores
+from redqueen.population.members import Role
+from redqueen.runs.metrics import BEHAVIOURS, COMPLEXITY, COVERAGE, ENTROPY, SOLVE_RATE, VALID, Metric
 from redqueen.runs.store import Store
 from redqueen.settings import Config
 from redqueen.training.study.design import StudyRace
@@ -18,7 +20,7 @@ PER = 10
 """Steps in the unit of slopes."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class RaceOutcome:
     arm: str
     seed: int
@@ -46,7 +48,9 @@ def outcome(
     with Store.read(race.folder) as store:
         by_name = exam_figures(answers, parts, attempts) | race_figures(store, settings)
     adapters = 1 if settings.population.single else settings.population.teachers + settings.population.students
-    return RaceOutcome(race.arm, race.seed, settings.rl.lr, settings.run.steps, adapters, by_name)
+    return RaceOutcome(
+        arm=race.arm, seed=race.seed, lr=settings.rl.lr, steps=settings.run.steps, adapters=adapters, figures=by_name
+    )
 
 
 def race_figures(store: Store, settings: Config) -> dict[str, float]:
@@ -54,19 +58,19 @@ def race_figures(store: Store, settings: Config) -> dict[str, float]:
     first, last = quarters.quarters(steps)
     by_name: dict[str, float | None] = {}
     solved = quarters.solve_rates(store)
-    measures = {"solve rate": solved.get("", Series({})), "valid proposals": series(store, "valid", "teacher")}
-    measures |= {f"solve rate {kind}": solved.get(kind, Series({})) for kind in settings.tasks.kinds}
-    measures |= {name: series(store, name, "race") for name in COMPLEXITY}
-    measures |= {f"entropy of {role}s": series(store, "entropy", role) for role in ("student", "teacher")}
+    complexity = {metric.title: series(store, metric) for metric in COMPLEXITY}
+    measures = {SOLVE_RATE.title: solved.get("", Series({}))}
+    measures[VALID.title_of(Role.TEACHER)] = series(store, VALID, Role.TEACHER)
+    measures |= {f"{SOLVE_RATE.title} {kind}": solved.get(kind, Series({})) for kind in settings.tasks.kinds}
+    measures |= complexity | {ENTROPY.title_of(role): series(store, ENTROPY, role) for role in Role}
     for name, measure in measures.items():
         by_name |= {f"{name}, first quarter": measure.mean(first), f"{name}, last quarter": measure.mean(last)}
-        if name in COMPLEXITY:
-            by_name[f"{name}, a slope"] = slope(measure)
-    for name in ("coverage", "behaviours"):
-        measure = series(store, name, "race")
-        by_name[f"{name} at the end"] = measure.at(steps)
-        by_name[f"{name}, growth in the last quarter"] = growth(measure, last)
-    by_name |= {name.replace("_", " "): total for name, total in quarters.compute(store).items()}
+    by_name |= {f"{name}, a slope": slope(measure) for name, measure in complexity.items()}
+    for metric in (COVERAGE, BEHAVIOURS):
+        measure = series(store, metric)
+        by_name[f"{metric.title} at the end"] = measure.at(steps)
+        by_name[f"{metric.title}, growth in the last quarter"] = growth(measure, last)
+    by_name |= {metric.title: total for metric, total in quarters.compute(store).items()}
     return {name: value for name, value in by_name.items() if value is not None}
 
 
@@ -84,14 +88,14 @@ def growth(measure: Series, steps: range) -> float | None:
     return None if after is None else after - (measure.at(steps[0] - 1) or 0.0)
 
 
-def curves(folders: Sequence[Path], name: str) -> list[Series]:
-    """A measure of each run by step: `solve rate`, or one of the race's metrics."""
-    curves = []
+def curves(folders: Sequence[Path], metric: Metric) -> list[Series]:
+    """A metric of the race by step, for each run."""
+    of_runs = []
     for folder in folders:
         with Store.read(folder) as store:
-            solved = name == "solve rate"
-            curves.append(quarters.solve_rates(store).get("", Series({})) if solved else series(store, name, "race"))
-    return curves
+            solved = metric is SOLVE_RATE
+            of_runs.append(quarters.solve_rates(store).get("", Series({})) if solved else series(store, metric))
+    return of_runs
 
 
 def arm_means(outcomes: Sequence[RaceOutcome]) -> dict[str, dict[str, Estimate]]:

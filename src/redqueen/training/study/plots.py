@@ -8,6 +8,8 @@ from typing import Any
 
 from redqueen.analysis.intervals import band as spread
 from redqueen.analysis.quarters import Series
+from redqueen.runs import metrics
+from redqueen.runs.metrics import Metric
 from redqueen.training.study.design import StudyRace
 from redqueen.training.study.exam import MAIN_NAME
 from redqueen.training.study.outcomes import RaceOutcome, curves
@@ -15,12 +17,8 @@ from redqueen.training.study.outcomes import RaceOutcome, curves
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
 """Okabe and Ito's palette, which is safe for colour blindness; with the lines below also in print."""
 LINES = ("-", "--", "-.", ":", (0, (5, 1)), (0, (3, 1, 1, 1)), (0, (1, 1)))
-CURVES = {
-    "solve-rate": ("solve rate", "share of attempts that are right", 1.0),
-    "lines": ("lines", "lines of a task's program, mean", math.inf),
-    "coverage": ("coverage", "cells of structures ever filled", math.inf),
-}
-"""By file: the measure, the label of its axis, and its largest possible value; the least is 0."""
+CURVES = (metrics.SOLVE_RATE, metrics.LINES, metrics.COVERAGE)
+"""The metrics that are drawn over steps. None can be below 0."""
 
 
 def draw(
@@ -37,7 +35,7 @@ def draw(
     with matplotlib.rc_context(style | {"axes.spines.top": False, "axes.spines.right": False}):
         for name, figure in {
             "exam": _exam(pyplot, outcomes, base),
-            **{file: _over_steps(pyplot, races, *what) for file, what in CURVES.items()},
+            **{metric.title.replace(" ", "-"): _over_steps(pyplot, races, metric) for metric in CURVES},
         }.items():
             path = folder / f"{name}.svg"
             figure.savefig(path, facecolor="white", bbox_inches="tight", metadata={"Date": None})
@@ -66,16 +64,16 @@ def _exam(pyplot: Any, outcomes: Sequence[RaceOutcome], base: Mapping[str, float
     return figure
 
 
-def _over_steps(pyplot: Any, races: Sequence[StudyRace], name: str, label: str, most: float) -> Any:
+def _over_steps(pyplot: Any, races: Sequence[StudyRace], metric: Metric) -> Any:
     figure, axes = pyplot.subplots(figsize=(6.4, 3.6))
     for at, arm in enumerate(dict.fromkeys(race.arm for race in races)):
-        runs = curves([race.folder for race in races if race.arm == arm], name)
-        steps, middle, low, high = band(runs, most)
+        runs = curves([race.folder for race in races if race.arm == arm], metric)
+        steps, middle, low, high = band(runs, metric.most)
         colour = COLOURS[at % len(COLOURS)]
         axes.plot(steps, middle, color=colour, linestyle=LINES[at % len(LINES)], linewidth=1.4, label=arm)
         axes.fill_between(steps, low, high, color=colour, alpha=0.12, linewidth=0)
     axes.set_xlabel("step")
-    axes.set_ylabel(label)
+    axes.set_ylabel(metric.about)
     axes.legend(frameon=False, fontsize=8, loc="center left", bbox_to_anchor=(1.0, 0.5))
     return figure
 

@@ -3,10 +3,11 @@
 import math
 from collections.abc import Mapping, Sequence
 
-from redqueen.analysis import quarters
 from redqueen.analysis.intervals import Estimate, estimate
-from redqueen.analysis.quarters import COMPLEXITY, shown
+from redqueen.analysis.quarters import shown
 from redqueen.analysis.resampling import Interval
+from redqueen.population.members import Role
+from redqueen.runs.metrics import COMPLEXITY, COMPUTE, COVERAGE, ENTROPY, SOLVE_RATE, VALID
 from redqueen.training.arms import POPULATION
 from redqueen.training.study.exam import MAIN_NAME
 from redqueen.training.study.outcomes import PER, ArmGain, RaceOutcome, arm_means, differences
@@ -65,15 +66,17 @@ def gains_table(gains: Mapping[str, Mapping[str, ArmGain]], attempts: int) -> st
 
 def _main_figures(attempts: int) -> list[str]:
     exam = [f"exam {MAIN_NAME}, {name}" for name in ("sampled", "greedy", f"pass@{attempts}", "weakest")]
-    race = ["valid proposals, last quarter", "solve rate, last quarter", *(f"{name}, a slope" for name in COMPLEXITY)]
-    ends = ["coverage at the end", "coverage, growth in the last quarter", "entropy of students, last quarter"]
-    return [*exam, "exam 5, sampled", "exam pairs, sampled", *race, *ends]
+    late = [f"{title}, last quarter" for title in (VALID.title_of(Role.TEACHER), SOLVE_RATE.title)]
+    slopes = [f"{metric.title}, a slope" for metric in COMPLEXITY]
+    ends = [f"{COVERAGE.title} at the end", f"{COVERAGE.title}, growth in the last quarter"]
+    entropy = f"{ENTROPY.title_of(Role.STUDENT)}, last quarter"
+    return [*exam, "exam 5, sampled", "exam pairs, sampled", *late, *slopes, *ends, entropy]
 
 
 def _table_figures(attempts: int) -> list[str]:
     names = _main_figures(attempts)
-    names.insert(names.index("solve rate, last quarter"), "solve rate, first quarter")
-    return [*names, *(name.replace("_", " ") for name in quarters.COMPUTE)]
+    names.insert(names.index(f"{SOLVE_RATE.title}, last quarter"), f"{SOLVE_RATE.title}, first quarter")
+    return [*names, *(metric.title for metric in COMPUTE)]
 
 
 def _column(title: str, figures: Mapping[str, Estimate | None], names: Sequence[str]) -> dict[str, str]:
