@@ -126,8 +126,10 @@ def _part(model: type[Section], uses: Collection[str] | None, prefix: str = "") 
         key, section = prefix + name, section_of(field)
         whole = uses is None or key in uses
         if section is None and whole:
-            marks = [tyro.conf.arg(metavar=mark.text) for mark in field.metadata if isinstance(mark, Metavar)]
-            fields[name] = (Annotated[kinds[name], *marks] if marks else kinds[name], field)
+            metavar = next((mark.text for mark in field.metadata if isinstance(mark, Metavar)), None)
+            # As one line: tyro would keep the breaks of the docstring.
+            help_text = " ".join((field.description or "").split())
+            fields[name] = (Annotated[kinds[name], tyro.conf.arg(metavar=metavar, help=help_text)], field)
         elif section is not None and (whole or any(used.startswith(f"{key}.") for used in uses or ())):
             part = _part(section, None if whole else uses, f"{key}.")
             fields[name] = (part, part())

@@ -145,8 +145,7 @@ class BenchOperatorsCommand(_OnBase):
     rank: int = 32
     """The adapters' rank."""
     operators: Annotated[str | None, tyro.conf.arg(metavar="NAME,FILE.py:NAME")] = None
-    """Only these. When left out: all, and your own in --evolution.operators. FILE.py is code that you trust: it runs
-    with all your rights."""
+    """Only these; all and --evolution.operators when left out. FILE.py is code that you trust: it has your rights."""
     repeats: int = 3
     """How often each operator is measured."""
 

@@ -19,8 +19,7 @@ class DiversityCommand(Reporting, Configured):
     folders: Annotated[tuple[Path, ...], tyro.conf.arg(metavar="FOLDER FOLDER...", help_behavior_hint="")]
     """Two or more PEFT folders of adapters on one base."""
     base: Annotated[str | None, tyro.conf.arg(metavar="NAME")] = None
-    """Also compare what they say on a few bundled prompts, with this base: a known name, a folder or a
-    hub id (minutes on a CPU)."""
+    """Also compare what they say on a few prompts with this base: a known name, a folder or a hub id (slow on CPU)."""
 
     def report(self) -> Report:
         if len(self.folders) < 2:

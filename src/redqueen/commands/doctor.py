@@ -18,8 +18,7 @@ class DoctorCommand(Reporting, Configured):
         "engine.device", "engine.dtype", "engine.rank", "engine.target_modules",
     )  # fmt: skip
     base: Annotated[str | None, tyro.conf.arg(metavar="NAME")] = None
-    """Also check what fits with this base: a known name, a folder, a .gguf file or a hub id, or random:tiny,
-    random:135m, random:0.5b, random:7b for the shape alone."""
+    """Also check what fits with this base: a known name, a folder, a .gguf file, a hub id, or a shape (random:7b)."""
     members: int = 8
     """How many members are to be trained on it, of the rank in --engine.rank."""
 

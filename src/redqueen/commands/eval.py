@@ -32,8 +32,8 @@ class EvalCommand(Reporting, Configured):
     what: Annotated[tuple[str, ...], tyro.conf.arg(metavar="RUN|RUN:STEP|RUN/ID|FOLDER|BASE...", help_behavior_hint="")]
     """Runs (their newest checkpoint, or that of a step), single members, PEFT folders or a base; all of one base."""
     suite: Annotated[str | None, tyro.conf.arg(metavar="code|math|all|NAME,NAME")] = None
-    """Which benchmarks: humaneval_plus, mbpp_plus, livecodebench (code); aime24, aime25, amc23, math500, minerva_math,
-    gsm8k, olympiadbench (math); mmlu."""
+    """Which benchmarks: humaneval_plus, mbpp_plus, livecodebench (code); mmlu;
+    aime24, aime25, amc23, math500, minerva_math, gsm8k, olympiadbench (math)."""
     prompts: Literal["chat", "raw"] = "chat"
     """How models are prompted: through the chat template, or with a text to continue."""
     data: Annotated[Path | None, tyro.conf.arg(metavar="FOLDER")] = None

@@ -25,8 +25,7 @@ class ExamCommand(Reporting, Configured):
     what: Annotated[tuple[str, ...], tyro.conf.arg(metavar="RUN|RUN:STEP|FOLDER|BASE...", help_behavior_hint="")]
     """Runs (their newest checkpoint, or that of a step), PEFT folders or a base; all of one base."""
     tasks: Annotated[str | None, tyro.conf.arg(metavar="FILE.jsonl|NAME")] = None
-    """The exam: a file of tasks, `functions`, or the name of a bundled base for its exam. When left out: the exam of
-    the base, or else `functions`."""
+    """The exam: a file, `functions`, or the name of a bundled base; that of the base or `functions` when left out."""
     bands: Annotated[str | None, tyro.conf.arg(metavar="BAND,BAND")] = None
     """Only these bands of difficulty; all when left out."""
     attempts: int = 8

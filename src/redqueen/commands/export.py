@@ -18,8 +18,7 @@ class ExportCommand(Command):
     folder: Annotated[Path, tyro.conf.arg(metavar="RUN")]
     """The run, finished or under way."""
     member: Annotated[str | None, tyro.conf.arg(metavar="ID|student|teacher")] = None
-    """Which one, such as s0.2. `student` and `teacher` mean the one with the best lower bound of its rating (mu - 3
-    sigma, so hardly ever a newborn)."""
+    """Which one, such as s0.2; `student` and `teacher` mean the one with the best lower bound (mu - 3 sigma)."""
     to: Annotated[Path | None, tyro.conf.arg(metavar="FOLDER")] = None
     """Where it is written; the folder must not exist yet."""
     dtype: Literal["float32", "bfloat16"] = "float32"

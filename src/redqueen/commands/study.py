@@ -30,8 +30,7 @@ class StudyCommand(Reporting, OfRace):
     steps: int | None = None
     """Steps of every race; run.steps when left out."""
     sweep: Annotated[str | None, tyro.conf.arg(metavar="LR,LR")] = None
-    """First choose each arm's learning rate from these, with other seeds and the other half of the exam; rl.lr for all
-    arms when left out."""
+    """First choose each arm's learning rate from these, by other seeds and tasks; rl.lr when left out."""
     sweep_seeds: int = 2
     """Races of each arm and rate in the sweep."""
     sweep_steps: int | None = None

@@ -23,8 +23,7 @@ class WatchCommand(Command):
     port: int = 0
     """The port of the page; 0 takes a free one."""
     host: str = "127.0.0.1"
-    """The address to listen on; by default only this machine can reach the page. With any other address the URL holds a
-    random token, and whoever has it can read the runs."""
+    """The address to listen on. If others can reach it, the URL holds a token, and whoever has it can read the runs."""
 
     def run(self) -> None:
         needs("page", "starlette", "uvicorn", "plotly")
