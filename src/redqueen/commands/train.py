@@ -19,6 +19,11 @@ from redqueen.training import arms
 if TYPE_CHECKING:
     from redqueen.training.train import Fork, Reached
 
+ARM_HELP = (
+    "A baseline instead of the population: single, single-wide (as many tokens as the population in every step), "
+    "single-long (as many in all steps together), 1t1s, frozen-teachers, frozen-students, no-evolution, "
+    "random-matching, shuffled-rewards."
+)
 WIDEST = 100
 """Columns of a summary, and for a pipe or a file all of them."""
 
@@ -32,10 +37,7 @@ class TrainCommand(OfRace):
 
     run_folder: Annotated[str | None, tyro.conf.arg(name="run", metavar="DIR")] = None
     """The folder of the run; runs/PRESET-ARM-SEED when left out."""
-    arm: Annotated[str | None, tyro.conf.arg(metavar="NAME")] = None
-    """A baseline instead of the population: single, single-wide (as many tokens as the population in every step),
-    single-long (as many in all steps together), 1t1s, frozen-teachers, frozen-students, no-evolution, random-matching,
-    shuffled-rewards."""
+    arm: Annotated[str | None, tyro.conf.arg(metavar="NAME", help=ARM_HELP)] = None
     fork: Annotated[str | None, tyro.conf.arg(metavar="RUN:STEP")] = None
     """Begin from another run's checkpoint of this step, with these settings."""
     plan: bool = False

@@ -86,10 +86,10 @@ def zip_map(parents: Parents, change: Callable[[Stack, Stack], Stack]) -> Adapte
 
 def stacked(states: Sequence[MemberState], device: torch.device) -> list[Adapter]:
     """Members of one shape, with their slots in the same order."""
-    first = states[0]
-    shapes, *_ = all_shapes = [
+    all_shapes = [
         {name: (a_R_I.shape, b_O_R.shape) for name, (a_R_I, b_O_R) in state.factors.items()} for state in states
     ]
+    first, shapes = states[0], all_shapes[0]
     for state, own in zip(states, all_shapes, strict=True):
         if (state.rank, state.alpha) != (first.rank, first.alpha):
             differ = f"rank {first.rank} and alpha {first.alpha:g}, the other {state.rank} and {state.alpha:g}"
