@@ -445,7 +445,7 @@ def test_what_cannot_be_examined_together_is_refused_in_one_line(redqueen, run, 
     for words, told in (
         ((run, other), f"{run} is of the base chains, {other} of some/base; examine them apart"),
         ((run, run), f"{run} is named twice"),
-        ((run, hotter), f"{run} has rl.temperature = 0.9, and {hotter} has 1.5; say what the exam shall have with"),
+        ((run, hotter), f"{run} has rl.temperature = 0.9, and {hotter} has 1.5; choose one with"),
         ((f"{run}:7",), f"{run} has no checkpoint of step 7; its checkpoints are of steps 1, 2"),
         ((place / "nothing",), f"{place / 'nothing'} is no run, no member and no PEFT folder, and there is no base "),
         (("chains", "--attempts", 0), "--attempts cannot be 0"),
