@@ -26,7 +26,7 @@ class ReportCommand(Command):
             raise InputError("a report of several runs needs a name", "add -o FILE.html")
         from redqueen.ui.page.document import report
 
-        path = self.to or self.folders[0] / "report.html"
+        path = self.to or next(iter(self.folders)) / "report.html"
         if path.is_dir():
             raise InputError(f"{path} is a folder", "name a file, such as report.html")
         text = report(self.folders)

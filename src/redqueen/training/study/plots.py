@@ -31,8 +31,9 @@ def draw(
     folder.mkdir(parents=True, exist_ok=True)
     written = []
     # Text as text is small and can be searched; a fixed salt and no date make equal plots equal files.
-    style: dict[Any, Any] = {"svg.fonttype": "none", "svg.hashsalt": "redqueen", "font.size": 9}
-    with matplotlib.rc_context(style | {"axes.spines.top": False, "axes.spines.right": False}):
+    plain = {"svg.fonttype": "none", "font.size": 9, "axes.spines.top": False, "axes.spines.right": False}
+    style: dict[Any, Any] = {**plain, "svg.hashsalt": "redqueen"}
+    with matplotlib.rc_context(style):
         for name, figure in {
             "exam": _exam(pyplot, outcomes, base),
             **{metric.title.replace(" ", "-"): _over_steps(pyplot, races, metric) for metric in CURVES},
