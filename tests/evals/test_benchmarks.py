@@ -123,10 +123,10 @@ def test_a_missing_benchmark_names_the_way_out(tmp_path):
     [
         ("gsm8k", {"id": "a", "question": "How many?"}, "it lacks 'answer'"),
         ("gsm8k", {"id": "a", "question": "", "answer": "4"}, "is empty"),
-        ("aime24", {"id": "a", "question": "How many?", "answer": "1000"}, "no whole number from 0 to 999"),
+        ("aime24", {"id": "a", "question": "How many?", "answer": "1000"}, "not a whole number from 0 to 999"),
         ("mmlu", {"id": "a", "subject": "s", "question": "?", "choices": ["x"], "answer": "A"}, "four choices"),
         ("mmlu", {"id": "a", "subject": "s", "question": "?", "choices": [*"wxyz"], "answer": "A"}, "examples of s"),
-        ("humaneval_plus", {"id": "a", "prompt": 3}, "prompt is no text"),
+        ("humaneval_plus", {"id": "a", "prompt": 3}, "prompt is not a text"),
         (
             "livecodebench",
             {"id": "a", "prompt": "?", "release": "v1", "public_tests": [{"input": ""}], "extra_tests": []},

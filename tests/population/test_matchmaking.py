@@ -16,7 +16,7 @@ from redqueen.errors import ConfigError
 from redqueen.population import matchmaking
 from redqueen.population.board import Board
 from redqueen.population.matchmaking import MATCHMAKERS, Maker, Match, schedule
-from redqueen.population.members import Population, founders
+from redqueen.population.members import Member, Population, founders
 from redqueen.population.play import KindOutcome, MatchOutcome, play
 from redqueen.population.ratings import Rating, expected
 from redqueen.population.results import TaskScore
@@ -87,7 +87,7 @@ def test_whom_the_settings_keep_apart_never_meet_and_still_everybody_plays(data)
     population = rated(teachers, students)
     # An excluded seat stays excluded when somebody else sits on it.
     heir = population.members[0]
-    child = type(heir)(population.next_id(heir.seat), heir.role, heir.seat)
+    child = Member(id=population.next_id(heir.seat), role=heir.role, seat=heir.seat)
     population = population.replaced(heir.id, child, 1)
     seats = {each.id: each.seat for each in population.members}
     try:

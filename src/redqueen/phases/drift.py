@@ -34,7 +34,7 @@ class Drift:
 async def drift(race: Race, state: State, population: Population) -> Drift | None:
     """None where the base ends all its texts at once."""
     prompts = [prompt for prompt in _prompts(race, state) if len(prompt) + TOKENS <= race.positions]
-    texts = [probe for probe in await probes(race.engine, prompts, race.key(0, "drift"), TOKENS) if probe.completion]
+    texts = [probe for probe in await probes(race.engine, prompts, race.key(0, "probes"), TOKENS) if probe.completion]
     if not texts:
         return None
     adapters = list(dict.fromkeys(race.adapter(member.id) for member in population.members))
@@ -50,5 +50,5 @@ async def drift(race: Race, state: State, population: Population) -> Drift | Non
 def _prompts(race: Race, state: State) -> list[tuple[int, ...]]:
     seeds = Archive(state.archive.seeds)
     questions = [race.kinds[seed.kind].solve_prompt(seed) for seed in seeds.seeds if seed.kind in race.kinds]
-    requests = [proposal_prompt(race, seeds, kind, race.numbers(0, "drift", kind)) for kind in race.kinds]
+    requests = [proposal_prompt(race, seeds, kind, race.numbers(0, "probes", kind)) for kind in race.kinds]
     return [race.tokens(prompt) for prompt in (*questions[:QUESTIONS], *requests)]

@@ -158,8 +158,8 @@ class RecordsFile:
         sql = f"{select(row, index)} {condition}"
         sql += f" ORDER BY {order}" if order is not None else ""
         sql += f" LIMIT {limit:d}" if limit is not None else ""
-        for fields in self._query(sql, HINTS[row], values):
-            yield row(*fields)
+        for fields in self._query(sql, HINTS[row].values(), values):
+            yield row(**dict(zip(HINTS[row], fields, strict=True)))
 
 
 def where(conditions: Iterable[tuple[str, Any]]) -> tuple[str, list[Any]]:
