@@ -212,7 +212,7 @@ def test_a_metric_that_is_no_number_stays_one_and_infinity_stays_infinite(store)
 )
 def test_a_metric_that_the_schema_does_not_know_is_refused_with_its_step(store, name, kind, why):
     with pytest.raises(Fault, match=why):
-        store.write(replace(record(1), metrics=[MetricRow(1, "t0", kind, name, 0.5)]))
+        store.write(replace(record(1), metrics=[MetricRow(step=1, subject="t0", kind=kind, name=name, value=0.5)]))
     assert store.last_step() == 0
 
 
