@@ -214,9 +214,9 @@ def test_grading_never_raises_on_any_text(verifier, texts):
     for kind, program in (("code_o", ""), ("code_i", ""), ("code_f", "def f(x):\n    return ")):
         task = CodeTask(
             kind,
-            program="def f(x):\n    return x",
+            program="def f(x):\n    return {'no such text': 'nor this one', 2: 3}[x]",
             inputs=("'no such text'", "2"),
-            outputs=("'no such text'", "2"),
+            outputs=("'nor this one'", "3"),
             shown=1,
         )
         label = {"code_o": "output", "code_i": "input", "code_f": "python"}[kind]
