@@ -5,11 +5,13 @@ import os
 import shutil
 import sys
 
+import bench_operators
+import bench_verifier
 import pytest
 
 from redqueen.bench import soak, verifier
 from redqueen.bench.programs import PROGRAMS
-from redqueen.commands.main import main
+from redqueen.commands.main import exit_status, main
 from redqueen.errors import Fault
 from redqueen.settings import Config
 from redqueen.verifier import Job, LocalVerifier
@@ -19,25 +21,36 @@ def test_every_program_of_the_comparison_runs_in_every_way() -> None:
     with LocalVerifier() as pool:
         outcomes = pool.run_sync([Job.calls(source, [arguments]) for source, arguments in PROGRAMS])
     assert all(outcome.results[0].verdict.startswith("ok:") for outcome in outcomes)
-    for name in verifier.PEERS:
-        if name != "bubblewrap" or shutil.which("bwrap"):
-            assert verifier._peer(name, 2)(0.1) > 0
+    peers = bench_verifier.peers(2)
+    assert peers.keys() >= bench_verifier.ISOLATION.keys() - {"bubblewrap"}
+    assert ("bubblewrap" in peers) == (shutil.which("bwrap") is not None)
+    for peer in peers.values():
+        assert peer.run(0.1) > 0
 
 
-def test_the_comparison_names_all_contestants_and_its_ratios(monkeypatch) -> None:
+def test_the_comparison_names_all_contestants_and_its_ratios(monkeypatch, capsys) -> None:
     monkeypatch.setattr(verifier, "ROUNDS", 1)
-    report = verifier.compare(0.5, Config())
-    names = {contestant.name for contestant in report.contestants}
-    assert {verifier.OURS, verifier.TEN_INPUTS, verifier.LOOPS, "fresh interpreter", "evalplus's way"} <= names
-    ratios = {contestant.name: contestant.ours_to_it for contestant in report.contestants}
+    assert exit_status(lambda: bench_verifier.main(["--seconds", "0.5", "--json"])) == 0
+    report = json.loads(capsys.readouterr().out)
+    ratios = {contestant["name"]: contestant["ours_to_it"] for contestant in report["contestants"]}
+    assert {verifier.OURS, verifier.TEN_INPUTS, verifier.LOOPS, "fresh interpreter", "evalplus's way"} <= ratios.keys()
     assert ratios[verifier.OURS] is None
-    assert (ratios["fresh interpreter"] or 0) > 1.5
-    assert report.ten_inputs_to_one > 1.5
+    assert ratios["fresh interpreter"] > 1.5
+    assert report["ten_inputs_to_one"] > 1.5
+    assert any("bubblewrap is not installed" in note for note in report["notes"]) == (shutil.which("bwrap") is None)
+
+
+def test_without_peers_there_is_nothing_to_be_compared_with(monkeypatch, capsys) -> None:
+    monkeypatch.setattr(verifier, "ROUNDS", 1)
+    assert main(["bench", "verifier", "--seconds", "0.2"]) == 0
+    table = capsys.readouterr().out
+    assert verifier.OURS in table
+    assert "interpreter" not in table and "Red Queen is" not in table
 
 
 def test_a_peer_that_fails_is_reported() -> None:
     with pytest.raises(Fault, match="no such peer"):
-        verifier._peer("no such peer", 1)(0.1)
+        bench_verifier.rate_of("no such peer", 1)(0.1)
 
 
 def test_a_short_soak_is_flat_and_all_its_answers_are_right() -> None:
@@ -67,15 +80,25 @@ def test_growth_is_not_flat(grown: dict[str, float]) -> None:
     assert not soak._flat([sample(), sample(), sample(**grown), sample(**grown)])
 
 
-FEW = ["bench", "operators", "--shape", "tiny", "--repeats", "2", "--rank", "4", "--engine.device", "cpu"]
+FEW = ["--shape", "tiny", "--repeats", "2", "--rank", "4", "--engine.device", "cpu"]
 OWN = """
 from redqueen.evolution.variation import Kind, Operator
-SAME = Operator("same", Kind.MUTATION, lambda parents, draws: parents[0].map(lambda stack: stack), "here")
+def same(parents, draws):
+    return parents[0].map(lambda stack: stack)
+SAME = Operator(name="same", kind=Kind.MUTATION, make=same, reference="here")
 """
 
 
-def operators(capsys, *more: str) -> dict:
-    assert main([*FEW, "--json", *more]) == 0
+def alone(*more: str) -> int:
+    return main(["bench", "operators", *FEW, *more])
+
+
+def beside_populora(*more: str) -> int:
+    return exit_status(lambda: bench_operators.main([*FEW, *more]))
+
+
+def operators(capsys, run, *more: str) -> dict:
+    assert run("--json", *more) == 0
     out, err = capsys.readouterr()
     assert err == ""
     return json.loads(out)
@@ -85,11 +108,10 @@ def test_every_operator_is_timed_and_portrayed(capsys, tmp_path) -> None:
     from redqueen.evolution.variation import OPERATORS
 
     (tmp_path / "own.py").write_text(OWN)
-    report = operators(capsys, "--alone", "--evolution.operators", f"dare,{tmp_path}/own.py:SAME")
+    report = operators(capsys, alone, "--evolution.operators", f"dare,{tmp_path}/own.py:SAME")
     rows = {row["name"]: row for row in report["operators"]}
     assert list(rows) == [*OPERATORS, "same"]
     assert (report["shape"], report["rank"], report["slots"], report["peer"]) == ("random:tiny", 4, 28, None)
-    assert report["notes"] == []
     for name, row in rows.items():
         assert row["operator_seconds"] > 0
         assert row["seconds"] > 0
@@ -101,29 +123,28 @@ def test_every_operator_is_timed_and_portrayed(capsys, tmp_path) -> None:
             assert row["kind"] == OPERATORS[name].kind
 
 
-def test_chosen_operators_are_timed_and_the_peer_is_pointed_to(capsys) -> None:
-    report = operators(capsys, "--operators", "dare,spectral sigma=0.2")
+def test_chosen_operators_are_timed(capsys) -> None:
+    report = operators(capsys, alone, "--operators", "dare,spectral sigma=0.2")
     assert [row["name"] for row in report["operators"]] == ["dare", "spectral sigma=0.2"]
-    assert "pip install populora" in report["notes"][0]
-    assert main([*FEW, "--operators", "copy_parent"]) == 0
+    assert alone("--operators", "copy_parent") == 0
     table = capsys.readouterr().out
     assert "copy_parent" in table
     assert "ratio" not in table
 
 
 @pytest.mark.parametrize(
-    ("more", "message"),
+    ("run", "more", "message"),
     [
-        (["--operators", "dar"], "there is no operator 'dar'; did you mean dare?"),
-        (["--shape", "huge"], "there is no shape huge"),
-        (["--repeats", "0"], "--repeats cannot be 0"),
-        (["--alone", "--peer", "python"], "--alone and --peer exclude each other"),
-        (["--peer", "/no/such/python"], "--peer /no/such/python cannot be run"),
-        (["--peer", sys.executable, "--operators", "dare"], "No module named 'populora'"),
+        (alone, ["--operators", "dar"], "there is no operator 'dar'; did you mean dare?"),
+        (alone, ["--shape", "huge"], "there is no shape huge"),
+        (alone, ["--repeats", "0"], "--repeats cannot be 0"),
+        (beside_populora, [], "pip install populora"),
+        (beside_populora, ["--peer", "/no/such/python"], "--peer /no/such/python cannot be run"),
+        (beside_populora, ["--peer", sys.executable, "--operators", "dare"], "No module named 'populora'"),
     ],
 )
-def test_what_the_operators_benchmark_cannot_do_is_said_in_one_line(capsys, more, message) -> None:
-    assert main([*FEW, *more]) == 2
+def test_what_the_operators_benchmark_cannot_do_is_said_in_one_line(capsys, run, more, message) -> None:
+    assert run(*more) == 2
     out, err = capsys.readouterr()
     assert out == ""
     assert message in err
@@ -132,13 +153,11 @@ def test_what_the_operators_benchmark_cannot_do_is_said_in_one_line(capsys, more
 
 @pytest.mark.skipif("REDQUEEN_PEER" not in os.environ, reason="REDQUEEN_PEER names no interpreter with populora")
 def test_operators_take_turns_with_their_peer(capsys) -> None:
-    from redqueen.bench.operators import PEERS
-
-    report = operators(capsys, "--peer", os.environ["REDQUEEN_PEER"])
+    report = operators(capsys, beside_populora, "--peer", os.environ["REDQUEEN_PEER"])
     assert report["peer"].startswith("populora 0.")
     for row in report["operators"]:
-        peered = row["name"] in PEERS
+        peered = row["name"] in bench_operators.OPERATORS
         assert (row["peer_seconds"] is not None) == (row["ratio"] is not None) == peered
         if peered:
-            assert row["same"] == PEERS[row["name"]][1]
+            assert row["same"] == bench_operators.OPERATORS[row["name"]][1]
             assert 0.001 < row["ratio"] < 1000

@@ -16,8 +16,9 @@ from learn import run
 from pretrain import Document, make_tokenizer, propose, solve, train
 
 from redqueen.commands.main import main
-from redqueen.engine import LocalEngine, load
-from redqueen.engine.pull import EMBEDDED
+from redqueen.engine.base import load
+from redqueen.engine.known import EMBEDDED
+from redqueen.engine.local import LocalEngine
 from redqueen.settings import load as load_settings
 from redqueen.tasks.code import CodeTask
 from redqueen.tasks.library import read_seeds

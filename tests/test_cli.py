@@ -1,5 +1,6 @@
 """The command line: exit statuses, one-line mistakes, and `redqueen verify` through the real verifier."""
 
+import ast
 import contextlib
 import functools
 import json
@@ -13,6 +14,7 @@ import time
 from pathlib import Path
 
 import pytest
+from synthetic import make
 
 from redqueen import __version__
 from redqueen.commands.command import Configured
@@ -82,15 +84,33 @@ def test_help_lists_every_command(redqueen):
     assert all(f"  {name} " in out for name in COMMANDS)
 
 
-def test_help_comes_without_torch_or_the_verifier():
-    code = """
+def imported(names: tuple[str, ...], *words: str) -> list[str]:
+    """Which of these modules a command imports, in a process of its own."""
+    code = f"""
 import sys
 from redqueen.commands.main import main
-main(["--help"])
-print([name for name in ("torch", "redqueen.verifier") if name in sys.modules])
+assert main(sys.argv[1:]) == 0
+print([name for name in {names} if name in sys.modules])
 """
-    out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
-    assert out.splitlines()[-1] == "[]"
+    ended = subprocess.run([sys.executable, "-c", code, *words], capture_output=True, text=True, check=True)
+    return ast.literal_eval(ended.stdout.splitlines()[-1])
+
+
+def test_help_comes_without_torch_or_the_verifier():
+    assert imported(("torch", "redqueen.verifier"), "--help") == []
+
+
+@pytest.mark.parametrize("words", ["tasks 0", "compare 0 1", "report 0 -o page.html"])
+def test_what_only_reads_a_run_comes_without_torch(tmp_path, monkeypatch, words):
+    for seed in range(2):
+        make(tmp_path / str(seed), steps=3, members=4, tasks=12, seed=seed)
+    monkeypatch.chdir(tmp_path)
+    assert imported(("torch", "transformers"), *words.split()) == []
+
+
+def test_the_live_page_comes_without_torch():
+    code = "import sys, redqueen.ui.page.server; sys.exit('torch' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code]).returncode == 0
 
 
 @pytest.mark.parametrize("name", COMMANDS)
@@ -146,7 +166,7 @@ def test_version(redqueen):
         ("doctor --verifier.minimum", "--verifier.minimum needs a value"),
         ("exam pico --tasks.prompts 3", "exam does not use --tasks.prompts"),
         ("exam pico --tasks.promts 3", "did you mean tasks.prompts?"),
-        ("compare a b --rl.lr 1", "compare has no settings, and so no --rl.lr"),
+        ("compare a b --rl.lr 1", "compare has no settings, so --rl.lr cannot be used"),
         ("compare a b --config demo", "unknown option --config"),
         ("train demo --tasks.seeds nowhere.jsonl", "nowhere.jsonl: No such file or directory; give a file"),
         ("tasks . --rejected --reason dupl", "nothing is rejected for dupl; the reasons are "),

@@ -293,7 +293,7 @@ def test_an_engine_is_opened_as_the_settings_ask(tmp_path):
         dtype="float32",
     )
     with open_engine(settings, ["a", "b"]) as engine:
-        assert (engine.members, engine.dtype, engine.sampler.steps.rows) == (["a", "b"], torch.float32, 24)
+        assert (engine.members, engine.dtype, engine.sampler.backend.rows) == (["a", "b"], torch.float32, 24)
         state = engine.read("b")
     assert (state.rank, state.alpha) == (4, 6.0)
     assert {name.rpartition(".")[2] for name in state.factors} == {"q_proj", "v_proj"}
@@ -388,6 +388,10 @@ def test_no_override_does_anything_but_load_or_be_refused(key, text):
         (
             "[tasks]\nprompts = 1\nproposals = 4\n",
             "4 texts, too few for a teacher to learn from; make their product 8",
+        ),
+        (
+            '[population]\nteachers = 2\nstudents = 8\n[tasks]\nprompts = 1\nproposals = 2\n[match]\nmaker = "all"\n',
+            "2 texts, too few for a teacher to learn from; make their product 8",
         ),
         ('[tasks]\nattempts = 1\n[rl]\nestimator = "rloo"\n', "nothing to compare; use 2 or more"),
         ('[tasks]\nkinds = ["code_x"]\n', "no such kind; the kinds are code_o, code_i, code_f"),

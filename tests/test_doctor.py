@@ -64,9 +64,20 @@ def test_the_text_says_all_of_it(checkup):
 
 def test_a_weaker_tier_is_shown_with_its_reason_and_its_mend():
     refusal = Refusal(Tier.FULL, "the kernel says [no]", "sysctl user.max_user_namespaces=100")
-    machine, device = Machine("Linux 6", "x86_64", 1, 2.0, "3.11"), Device("cpu", "2.13")
+    machine, device = (
+        Machine(system="Linux 6", arch="x86_64", cores=1, memory_gib=2.0, python="3.11"),
+        Device("cpu", "2.13"),
+    )
     missing = (Missing("isolation tier full", "programs run under a weaker isolation", refusal.mend),)
-    text = shown(Checkup("0", machine, device, Examination(Tier.SECCOMP, (refusal,)), missing))
+    text = shown(
+        Checkup(
+            redqueen="0",
+            machine=machine,
+            device=device,
+            isolation=Examination(Tier.SECCOMP, (refusal,)),
+            missing=missing,
+        )
+    )
     assert "isolation  seccomp\n" in text
     assert "not full: the kernel says [no]" in text
     assert refusal.mend in text

@@ -17,9 +17,10 @@ from hypothesis import strategies as st
 from pretrain_pico import Batches, make_model, rate_at, train
 from shards import ASKED, END, REPLY, make_shard, make_tokenizer
 
-from redqueen.engine import LocalEngine, SampleRequest, Stop, load
-from redqueen.engine.base import Base
-from redqueen.engine.pull import EMBEDDED
+from redqueen.engine.base import Base, load
+from redqueen.engine.known import EMBEDDED
+from redqueen.engine.local import LocalEngine
+from redqueen.engine.protocol import SampleRequest, Stop
 from redqueen.tasks.code import CodeTask
 from redqueen.tasks.library import read_seeds
 from redqueen.tasks.protocol import Attempt, Rejection

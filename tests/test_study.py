@@ -1,8 +1,7 @@
-"""The scientific check (tools/race.py): races that share an engine, and the arithmetic of what they came to."""
+"""`redqueen study`: races that share an engine, and the arithmetic of what they came to."""
 
 import json
 import math
-import os
 import signal
 import sqlite3
 import subprocess
@@ -13,33 +12,35 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-import race
 import torch
 from chains import uniform_test
 from loop.making import settings
-from race import Study, main, study
 from runs.making import quick_folder
-from study import plots, races
-from study import sitting as study_sitting
-from study.gains import gains
-from study.gains import markdown as gains_markdown
-from study.outcomes import Outcome, growth, less, markdown, of_arms, slope
-from study.races import Heard, Progress
-from study.sitting import Examinee, Sitting, chosen, exam_figures
-from study.sweep import Swept, best, sweep
 
 from redqueen.analysis.intervals import student_t
 from redqueen.analysis.quarters import Series
 from redqueen.analysis.resampling import Interval
+from redqueen.commands import command as command_module
 from redqueen.commands.main import main as redqueen
 from redqueen.errors import InputError
-from redqueen.exam.exam import Answers
+from redqueen.evals.figures import Tally
 from redqueen.phases.view import Quiet
 from redqueen.resources import open_engine
-from redqueen.runs import checkpoints
-from redqueen.runs.run import CHECKPOINTS, REPORT
-from redqueen.settings import dump, load
+from redqueen.runs import CHECKPOINTS, REPORT, checkpoints
+from redqueen.settings import dump, load, override
+from redqueen.training import setup
 from redqueen.training import train as training
+from redqueen.training.study import exam as study_exam
+from redqueen.training.study import plots, races
+from redqueen.training.study import study as study_module
+from redqueen.training.study import sweep as study_sweep
+from redqueen.training.study.design import Design, StudyRace
+from redqueen.training.study.exam import Examinee, exam_figures, places_of
+from redqueen.training.study.outcomes import RaceOutcome, arm_means, differences, gains, growth, slope
+from redqueen.training.study.races import RaceProgress, RaceView
+from redqueen.training.study.study import StudyReport, run_study
+from redqueen.training.study.sweep import SweepOutcome, best_rates, sweep
+from redqueen.training.study.tables import arms_table, gains_table
 
 TABLES = ("matches", "tasks", "rejections", "attempts", "events")
 STEPS = 2
@@ -60,10 +61,11 @@ def place() -> Iterator[Path]:
 
 
 @pytest.fixture(scope="module")
-def asked(place) -> Study:
+def design(place) -> Design:
     """Two arms of two seeds, with children after each step and steps that show at the exam, which has all bands."""
     changes = {"run": {"steps": STEPS, "measure_every": 2}, "evolution": {"every": 1}, "rl": {"lr": 1e-2}}
-    (place / "settings.toml").write_text(dump(settings(changes=changes)))
+    shared = settings(changes=changes)
+    (place / "settings.toml").write_text(dump(shared))
     bands = ["1", "1", "2", "2", "5", "5", "pairs", "pairs"]
     chains = [chain.task for chain in uniform_test(2)[-len(bands) :]]
     rows = [
@@ -71,19 +73,19 @@ def asked(place) -> Study:
         for task, band in zip(chains, bands, strict=True)
     ]
     (place / "exam.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
-    return Study(
-        to=place / "study",
-        source=str(place / "settings.toml"),
+    return Design(
+        folder=place / "study",
+        settings=shared,
         arms=("population", "single"),
         seeds=2,
         attempts=2,
-        exam=place / "exam.jsonl",
+        exam_file=place / "exam.jsonl",
     )
 
 
 @pytest.fixture(scope="module")
-def found(asked) -> race.Found:
-    ended = study(asked)
+def result(design) -> StudyReport:
+    ended = run_study(design)
     assert ended is not None
     return ended
 
@@ -106,7 +108,7 @@ def opened(monkeypatch) -> list[list[str]]:
         calls.append(list(members))
         return open_engine(engine, members, *more, **options)
 
-    monkeypatch.setattr("redqueen.training.setup.open_engine", listen)
+    monkeypatch.setattr(setup, "open_engine", listen)
     return calls
 
 
@@ -114,10 +116,11 @@ def opened(monkeypatch) -> list[list[str]]:
 
 
 @pytest.mark.parametrize(("arm", "seed"), [("population", 1), ("single", 0)])
-def test_a_race_of_a_study_is_what_it_is_alone(asked, found, place, arm, seed):
+def test_a_race_of_a_study_is_what_it_is_alone(design, result, place, arm, seed):
     name = f"{arm}-{seed}"
-    training.train(asked.settings(arm, seed), place / "alone" / name, Quiet())
-    ours, alone = asked.to / name, place / "alone" / name
+    [of_study] = [race.settings for race in design.races() if race.name == name]
+    training.train(of_study, place / "alone" / name, Quiet())
+    ours, alone = design.folder / name, place / "alone" / name
     assert load(str(ours / "config.toml")) == load(str(alone / "config.toml"))
     assert records(ours) == records(alone)
     assert bool(records(ours)["events"]) == (arm == "population")
@@ -128,64 +131,64 @@ def test_a_race_of_a_study_is_what_it_is_alone(asked, found, place, arm, seed):
                 assert torch.allclose(mine, its, rtol=1e-3, atol=1e-6), "A factors come from the race's own seed"
 
 
-def test_races_shared_out_among_processes_are_the_same_races(asked, found, place):
-    shared = study(replace(asked, to=place / "shared", jobs=2))
+def test_races_shared_out_among_processes_are_the_same_races(design, result, place):
+    shared = run_study(replace(design, folder=place / "shared", jobs=2))
     assert shared is not None
-    for entry in shared.entries:
-        assert records(entry.folder) == records(asked.to / entry.name)
-    assert shared.base == found.base
+    for race in shared.races:
+        assert records(race.folder) == records(design.folder / race.name)
+    assert shared.base == result.base
     assert [each.figures["exam 1-4, sampled"] for each in shared.outcomes] == [
-        each.figures["exam 1-4, sampled"] for each in found.outcomes
+        each.figures["exam 1-4, sampled"] for each in result.outcomes
     ]
 
 
-def test_races_of_two_seeds_begin_with_other_members(asked, found):
-    one, other = (next(iter(members(asked.to / f"single-{seed}")["solo"].values()))[0] for seed in (0, 1))
+def test_races_of_two_seeds_begin_with_other_members(design, result):
+    one, other = (next(iter(members(design.folder / f"single-{seed}")["solo"].values()))[0] for seed in (0, 1))
     # Two steps move a weight by 2e-2 at most.
     assert float((one - other).abs().mean()) > 4e-2
 
 
-def test_the_runs_are_ordinary_ones(asked, found, capsys):
-    folders = [str(entry.folder) for entry in found.entries]
+def test_the_runs_are_ordinary_ones(design, result, capsys):
+    folders = [str(race.folder) for race in result.races]
     assert redqueen(["compare", *folders, "--json"]) == 0
     arms = json.loads(capsys.readouterr().out)["arms"]
     assert [(arm["name"], arm["seeds"]) for arm in arms] == [("population", [0, 1]), ("single", [0, 1])]
     assert redqueen(["tasks", folders[0]]) == 0
-    assert all((entry.folder / REPORT).is_file() for entry in found.entries)
+    assert all((race.folder / REPORT).is_file() for race in result.races)
 
 
-def test_everything_measured_is_written_down_for_every_run(asked, found):
-    written = json.loads((asked.to / "outcomes.json").read_text())
+def test_everything_measured_is_written_down_for_every_run(design, result):
+    written = json.loads((design.folder / "outcomes.json").read_text())
     assert [(run["arm"], run["seed"]) for run in written["runs"]] == [
         ("population", 0), ("population", 1), ("single", 0), ("single", 1)
     ]  # fmt: skip
-    for arm, parts in found.less_base.items():
+    for arm, parts in result.less_base.items():
         assert written["less_base"][arm]["1-4"]["gain"]["sampled"]["value"] == parts["1-4"].gain.sampled.value
     for run in written["runs"]:
         assert {"exam 1-4, sampled", "exam 5, sampled", "exam pairs, pass@2", "lines, a slope", "verifier runs",
                 "coverage, growth in the last quarter", "solve rate, first quarter",
                 "entropy of students, last quarter"} <= run["figures"].keys()  # fmt: skip
     assert written["exam"]["places"] == "odd" and written["exam"]["tasks"] == 4
-    table = markdown(found.outcomes, found.base, asked.attempts)
+    table = arms_table(result.outcomes, result.base, design.attempts)
     assert "| population (2 seeds) | single (2 seeds) |" in table and "population less single" in table
 
 
-def test_a_finished_study_is_not_run_again(asked, found, monkeypatch):
+def test_a_finished_study_is_not_run_again(design, result, monkeypatch):
     calls = opened(monkeypatch)
-    assert study(asked) == found
+    assert run_study(design) == result
     assert not calls
 
 
-def test_what_is_missing_is_run_and_examined_and_nothing_else(asked, found, monkeypatch):
+def test_what_is_missing_is_run_and_examined_and_nothing_else(design, result, monkeypatch):
     calls = opened(monkeypatch)
-    more = study(replace(asked, seeds=2, first_seed=1, arms=("single",)))
+    more = run_study(replace(design, seeds=2, first_seed=1, arms=("single",)))
     assert more is not None and [each.seed for each in more.outcomes] == [1, 2]
     assert calls == [["single-2/solo"]]
-    assert more.outcomes[0] == found.outcomes[3]
+    assert more.outcomes[0] == result.outcomes[3]
 
 
-def test_a_study_that_is_stopped_goes_on_from_its_checkpoints(asked, found, place, monkeypatch):
-    again = replace(asked, to=place / "again", arms=("population",), seeds=1)
+def test_a_study_that_is_stopped_goes_on_from_its_checkpoints(design, result, place, monkeypatch):
+    again = replace(design, folder=place / "again", arms=("population",), seeds=1)
 
     @contextmanager
     def soon(_: object) -> Iterator[Callable[[], bool]]:
@@ -195,78 +198,100 @@ def test_a_study_that_is_stopped_goes_on_from_its_checkpoints(asked, found, plac
 
     with monkeypatch.context() as patch:
         patch.setattr(races, "heeding_signals", soon)
-        assert study(again) is None
-    assert not (again.to / "exam").exists()
-    assert checkpoints.steps(again.to / "population-0" / CHECKPOINTS) == [1]
-    assert study(again) is not None
-    assert records(again.to / "population-0") == records(asked.to / "population-0")
+        assert run_study(again) is None
+    assert not (again.folder / "exam").exists()
+    assert checkpoints.steps(again.folder / "population-0" / CHECKPOINTS) == [1]
+    assert run_study(again) is not None
+    assert records(again.folder / "population-0") == records(design.folder / "population-0")
 
 
-def test_a_race_that_has_gone_further_is_refused(asked, found):
-    with pytest.raises(InputError, match="is at step 2, and 1 are asked for"):
-        study(replace(asked, steps=1))
+def test_a_race_that_has_gone_further_is_refused(design, result):
+    with pytest.raises(InputError, match="is at step 2, and --steps is 1"):
+        run_study(replace(design, steps=1))
 
 
-def test_a_mistake_that_a_process_finds_is_told_by_the_study(asked, found):
-    with pytest.raises(InputError, match="is at step 2, and 1 are asked for") as refused:
-        study(replace(asked, steps=1, jobs=2))
+def test_a_mistake_that_a_process_finds_is_told_by_the_study(design, result):
+    with pytest.raises(InputError, match="is at step 2, and --steps is 1") as refused:
+        run_study(replace(design, steps=1, jobs=2))
     assert refused.value.mend
 
 
-def test_processes_that_are_told_to_stop_save_and_the_study_goes_on(asked, found, place):
+def command(place: Path, to: Path, *more: str) -> list[str]:
+    """The study as it is asked for on the command line."""
+    words = f"study {place}/settings.toml --to {to} --exam {place}/exam.jsonl --arms population,single"
+    return [*words.split(), "--attempts", "2", "--seeds", "2", *more]
+
+
+def test_processes_that_are_told_to_stop_save_and_the_study_goes_on(design, result, place):
     to = place / "told"
-    asking = f"""
-from pathlib import Path
-import race
-made = race.Study(
-    to=Path({str(to)!r}), source={asked.source!r}, arms=("population", "single"), seeds=1, steps=40, attempts=1,
-    exam=Path({str(asked.exam)!r}), jobs=2,
-)
-print(race.study(made))
-"""
-    paths = os.pathsep.join(path for path in sys.path if path)
+    words = command(place, to, "--seeds", "1", "--steps", "40", "--jobs", "2")
     told = subprocess.Popen(
-        [sys.executable, "-c", asking], env=os.environ | {"PYTHONPATH": paths}, text=True,
-        stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-    )  # fmt: skip
+        [sys.executable, "-m", "redqueen", *words], text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    )
     assert told.stderr is not None
     for line in told.stderr:
         # The race of the population: the other may be over by then, or not yet.
-        if "job 1 of 2: " in line and " of 40 steps" in line and not line.startswith("race: job 1 of 2: 0 "):
+        if "job 1 of 2: " in line and " of 40 steps" in line and not line.startswith("redqueen: job 1 of 2: 0 "):
             told.send_signal(signal.SIGTERM)
             break
     out, err = told.communicate()
-    assert (told.returncode, out) == (0, "None\n"), err
+    assert (told.returncode, out) == (130, ""), err
     assert "job 1 of 2: stopping" in err
+    assert err.endswith("redqueen: stopped; the same command goes on from there\n")
     [saved] = checkpoints.steps(to / "population-0" / CHECKPOINTS)[-1:]
     assert 0 < saved < 40
 
 
-def test_trackers_are_refused(asked):
-    with pytest.raises(InputError, match="no tracker"):
-        study(replace(asked, overrides=[("track.to", "wandb")]))
+def test_the_command_shows_what_the_study_came_to(design, result, place, capsys, monkeypatch):
+    calls = opened(monkeypatch)
+    assert redqueen(command(place, design.folder, "--json")) == 0
+    assert json.loads(capsys.readouterr().out) == json.loads((design.folder / "outcomes.json").read_text())
+    assert redqueen(command(place, design.folder)) == 0
+    out = capsys.readouterr().out
+    assert arms_table(result.outcomes, result.base, 2) in out and gains_table(result.less_base, 2) in out
+    assert "parts for sweep, races and exam together, on Linux" in out
+    assert not calls, "it was finished"
 
 
-def test_a_mistake_is_one_line(place, capsys):
-    for words, complaint in (
-        (["--settings", "nothing.toml"], "race: there is no settings file"),
-        (["--seeds", "0"], "race: a study needs seeds"),
-        (["--first-seed", "996"], "race: seeds from 1000 on are the sweep's; use seeds from 0 to 999"),
-        (["--jobs", "0"], "race: a study needs seeds, attempts and jobs"),
-        (["--arms", "single", "single"], "race: an arm or a learning rate is named twice"),
-    ):
-        with pytest.raises(SystemExit) as stop:
-            main(["--to", str(place / "none"), *words])
-        error = capsys.readouterr().err
-        assert stop.value.code == 2 and error.startswith(complaint) and error.count("\n") == 1
+def test_pictures_need_matplotlib_and_say_so_before_anything_is_run(place, capsys, monkeypatch):
+    monkeypatch.setattr(command_module, "find_spec", lambda name: None)
+    assert redqueen(command(place, place / "none", "--plots", str(place / "plots"))) == 2
+    told = "matplotlib must be installed for this; run `pip install 'redqueen[study]'`"
+    assert capsys.readouterr().err == f"redqueen: {told}\n"
 
 
-def test_how_far_all_races_are_is_said_a_few_times(found, capsys):
-    progress = Progress(found.entries)
-    for entry in found.entries:
-        Heard(entry.name, progress).started({}, 1, STEPS, ["a note"])
+def test_trackers_are_refused(design):
+    with pytest.raises(InputError, match="cannot report to trackers"):
+        replace(design, settings=override(design.settings, {"track.to": "wandb"}))
+
+
+@pytest.mark.parametrize(
+    ("words", "complaint"),
+    [
+        ("nothing.toml", "there is no settings file"),
+        ("demo --seeds 0", "a study needs arms, seeds, attempts and jobs"),
+        ("demo --first-seed 996", "seeds from 1000 on are the sweep's; use seeds from 0 to 999"),
+        ("demo --jobs 0", "a study needs arms, seeds, attempts and jobs"),
+        ("demo --arms single,single", "an arm or a learning rate is named twice"),
+        ("demo --arms population,double", "there is no arm double; the arms are population, single"),
+        ("demo --sweep 1e-3,x", "--sweep cannot be 1e-3,x; write numbers above 0"),
+        ("demo --steps 0", "run.steps cannot be 0; use 1 or more"),
+        ("demo --exam nothing", "there is no exam nothing"),
+    ],
+)
+def test_a_mistake_is_one_line(place, capsys, words, complaint):
+    assert redqueen(["study", *words.split(), "--to", str(place / "none")]) == 2
+    error = capsys.readouterr().err
+    assert error.startswith(f"redqueen: {complaint}") and error.count("\n") == 1
+    assert not (place / "none").exists()
+
+
+def test_how_far_all_races_are_is_said_a_few_times(result, capsys):
+    progress = RaceProgress(result.races)
+    for race in result.races:
+        RaceView(race.name, progress).started({}, 1, STEPS, ["a note"])
     lines = capsys.readouterr().err.splitlines()
-    assert lines[-1] == f"race: {found.entries[-1].name}: a note"
+    assert lines[-1] == f"redqueen: {result.races[-1].name}: a note"
     assert sum("of 8 steps, " in line for line in lines) == 4
 
 
@@ -275,20 +300,26 @@ def test_how_far_all_races_are_is_said_a_few_times(found, capsys):
 
 def test_learning_rates_and_results_are_of_different_tasks():
     bands = ["1", "1", "5", "pairs", "4", "4", "1", "5", "2"]
-    assert chosen(bands, "odd") == [1, 3, 5, 7]
-    assert chosen(bands, "even") == [0, 4, 6, 8]
+    assert places_of("odd", bands) == [1, 3, 5, 7]
+    assert places_of("even", bands) == [0, 4, 6, 8]
 
 
-def answers(correct: Sequence[int], attempts: int = 2) -> Answers:
+def answers(correct: Sequence[int], attempts: int = 2) -> Tally:
     size = len(correct)
-    return Answers(attempts, tuple(correct), tuple(each > 1 for each in correct), (attempts,) * size, (8,) * size)
+    return Tally(
+        attempts=attempts,
+        correct=tuple(correct),
+        greedy=tuple(each > 1 for each in correct),
+        well_formed=(attempts,) * size,
+        tokens=(8,) * size,
+    )
 
 
-def test_only_odd_places_count(asked, found):
+def test_only_odd_places_count(design, result):
     """The exam's bands are 1 1 2 2 5 5 pairs pairs: of each pair the second is the study's."""
-    sitting = asked.sitting()
-    assert sitting.places == [1, 3, 5, 7]
-    parts = sitting.parts()
+    exam = design.exam("odd")
+    assert exam.places == [1, 3, 5, 7]
+    parts = exam.parts()
     assert parts == {"1-4": [0, 1], "5": [2], "pairs": [3], "1-4 code_o": [0, 1]}
     figures = exam_figures([answers([2, 1, 0, 0]), answers([0, 1, 2, 0])], parts, 2)
     assert figures["exam 1-4, sampled"] == pytest.approx(0.5)
@@ -296,11 +327,11 @@ def test_only_odd_places_count(asked, found):
     assert figures["exam 1-4, pass@2"] == pytest.approx(0.75)
     assert (figures["exam 1-4, weakest"], figures["exam 1-4, best"]) == (0.25, 0.75)
     assert (figures["exam 5, sampled"], figures["exam pairs, sampled"]) == (0.5, 0)
-    files = [json.loads(file.read_text()) for file in (asked.to / "exam").iterdir()]
+    files = [json.loads(file.read_text()) for file in (design.folder / "exam").iterdir()]
     assert {len(each["answered"]["answers"]["correct"]) for each in files} == {4}
 
 
-def test_what_students_have_on_the_base_is_counted_task_by_task(asked, found):
+def test_what_students_have_on_the_base_is_counted_task_by_task(design, result):
     parts = {"all": [0, 1, 2, 3], "first": [0]}
     base = answers([0, 1, 0, 0])
     own = gains({"a": [answers([2, 1, 0, 0]), answers([0, 1, 2, 0])], "b": [base]}, base, parts)
@@ -310,71 +341,70 @@ def test_what_students_have_on_the_base_is_counted_task_by_task(asked, found):
     low, high = own["a"]["all"].gain.sampled.low, own["a"]["all"].gain.sampled.high
     assert low is not None and high is not None and low == 0 < high
     assert own["b"]["all"].gain.sampled == Interval(0, 0, 0)
-    table = gains_markdown(own, 2)
+    table = gains_table(own, 2)
     assert "| all | 4 | 12.5 | 37.5 | +25.0 [+0.0, +50.0] |" in table
-    assert asked.sitting().by_band() == {"1 code_o": [0], "2 code_o": [1], "5 code_o": [2], "pairs code_o": [3]}
-    arm = asked.arms[0]
-    mean = found.less_base[arm]["1-4"]
+    assert design.exam("odd").by_band() == {"1 code_o": [0], "2 code_o": [1], "5 code_o": [2], "pairs code_o": [3]}
+    arm = design.arms[0]
+    mean = result.less_base[arm]["1-4"]
     assert mean.gain.sampled.value == pytest.approx(mean.arm.sampled - mean.base.sampled)
-    assert mean.base.sampled == pytest.approx(found.base["exam 1-4, sampled"])
+    assert mean.base.sampled == pytest.approx(result.base["exam 1-4, sampled"])
 
 
-def test_a_study_examines_the_students_of_a_run_as_the_product_does(asked, found, tmp_path, capsys):
+def test_a_study_examines_the_students_of_a_run_as_the_product_does(design, result, tmp_path, capsys):
     """With an exam that is the odd places alone."""
-    rows = asked.exam.read_text().splitlines(keepends=True)
+    rows = design.exam_file.read_text().splitlines(keepends=True)
     (tmp_path / "odd.jsonl").write_text("".join(rows[1::2]))
     how = ["--tasks", str(tmp_path / "odd.jsonl"), "--attempts", "2", "--engine.device", "cpu", "--json"]
-    assert redqueen(["exam", str(asked.to / "population-1"), *how]) == 0
+    assert redqueen(["exam", str(design.folder / "population-1"), *how]) == 0
     base, *students, mean = json.loads(capsys.readouterr().out)["examinees"]
-    assert [each["name"] for each in students] == [each.who.member for each in found_of(asked, "population-1")]
-    ours = next(each.figures for each in found.outcomes if (each.arm, each.seed) == ("population", 1))
-    for row, figures in ((base, found.base), (mean, ours)):
+    assert [each["name"] for each in students] == [
+        who.member for who in design.exam("odd").answers() if who.race == "population-1"
+    ]
+    ours = next(each.figures for each in result.outcomes if (each.arm, each.seed) == ("population", 1))
+    for row, figures in ((base, result.base), (mean, ours)):
         for part in row["parts"]:
             if part["band"] in ("5", "pairs") and part["kind"] is None:
                 for name in ("sampled", "greedy", "tokens"):
                     assert figures[f"exam {part['band']}, {name}"] == pytest.approx(part[name])
-    assert any(ours[name] != value for name, value in found.base.items()), "who has learned is not the base"
+    assert any(ours[name] != value for name, value in result.base.items()), "who has learned is not the base"
 
 
-def found_of(asked: Study, name: str) -> list[races.Answered]:
-    return [each for who, each in asked.sitting().known().items() if who.race == name]
-
-
-def test_an_exam_that_was_killed_goes_on_after_those_who_were_done(asked, found, monkeypatch, tmp_path):
+def test_an_exam_that_was_killed_goes_on_after_those_who_were_done(design, result, monkeypatch, tmp_path):
     """Two at a time, killed before the last ones."""
-    sitting = replace(asked.sitting(), kept=tmp_path / "exam")
-    whole = asked.sitting().known()
+    exam = replace(design.exam("odd"), folder=tmp_path / "exam")
+    whole = design.exam("odd").answers()
     asks: list[list[str]] = []
 
     async def examine(engine, verifier, examinees, tasks, **how):
         if len(asks) == 2:
             raise KeyboardInterrupt
         asks.append(list(examinees))
-        return {each.name: whole[each].answers for each in whole if each.name in examinees}
+        return {each.name: whole[each] for each in whole if each.name in examinees}
 
-    async def no_tasks(*_: object) -> list[object]:
-        return []
+    async def unchecked(drafts: Sequence[object], _: object) -> Sequence[object]:
+        return drafts
 
-    monkeypatch.setattr(study_sitting, "examine", examine)
-    monkeypatch.setattr(study_sitting, "AT_A_TIME", 2)
-    monkeypatch.setattr(Sitting, "_tasks", no_tasks)
+    monkeypatch.setattr(study_exam, "examine", examine)
+    monkeypatch.setattr(study_exam, "BATCH", 2)
+    monkeypatch.setattr(study_exam, "validated_exam", unchecked)
     with pytest.raises(KeyboardInterrupt):
-        sitting.hold(None, None, list(whole)[:5])
+        exam.examine(None, None, list(whole)[:5])
     assert [name for some in asks for name in some] == [each.name for each in list(whole)[:4]]
-    assert sitting.known() == {each: whole[each] for each in list(whole)[:4]}
+    assert exam.answers() == {each: whole[each] for each in list(whole)[:4]}
 
 
-def test_answers_to_another_exam_are_not_taken_for_these(asked, found):
-    sitting = asked.sitting()
-    assert Examinee("population-0", STEPS, "nobody") not in sitting.known()
-    assert Examinee("single-0", STEPS, "solo") in sitting.known()
-    assert not Sitting(sitting.exam, "odd", sitting.kept, sitting.settings, attempts=3).known()
+def test_answers_to_another_exam_are_not_taken_for_these(design, result):
+    exam = design.exam("odd")
+    assert Examinee("population-0", STEPS, "nobody") not in exam.answers()
+    assert Examinee("single-0", STEPS, "solo") in exam.answers()
+    assert not replace(exam, attempts=3).answers()
 
 
-def test_an_exam_without_the_main_bands_is_refused(asked, tmp_path):
-    (tmp_path / "exam.jsonl").write_text((asked.exam.read_text()).replace('"1"', '"low"').replace('"2"', '"low"'))
+def test_an_exam_without_the_main_bands_is_refused(design, tmp_path):
+    (tmp_path / "exam.jsonl").write_text(design.exam_file.read_text().replace('"1"', '"low"').replace('"2"', '"low"'))
     with pytest.raises(InputError, match="no task in the bands"):
-        Sitting(tmp_path / "exam.jsonl", "odd", tmp_path / "kept", asked.settings("single", 0), 2).parts()
+        run_study(replace(design, folder=tmp_path / "none", exam_file=tmp_path / "exam.jsonl"))
+    assert not (tmp_path / "none").exists()
 
 
 # The sweep
@@ -382,37 +412,37 @@ def test_an_exam_without_the_main_bands_is_refused(asked, tmp_path):
 
 def test_the_best_rate_of_an_arm_is_that_of_the_best_mean_over_seeds():
     swept = [
-        Swept("single", 1e-3, 1000, 0.9), Swept("single", 1e-3, 1001, 0.1),
-        Swept("single", 3e-3, 1000, 0.6), Swept("single", 3e-3, 1001, 0.6),
-        Swept("1t1s", 3e-3, 1000, 0.4), Swept("1t1s", 1e-3, 1000, 0.4),
+        SweepOutcome("single", 1e-3, 1000, 0.9), SweepOutcome("single", 1e-3, 1001, 0.1),
+        SweepOutcome("single", 3e-3, 1000, 0.6), SweepOutcome("single", 3e-3, 1001, 0.6),
+        SweepOutcome("1t1s", 3e-3, 1000, 0.4), SweepOutcome("1t1s", 1e-3, 1000, 0.4),
     ]  # fmt: skip
-    assert best(swept) == {"single": 3e-3, "1t1s": 1e-3}
+    assert best_rates(swept) == {"single": 3e-3, "1t1s": 1e-3}
 
 
-def test_a_sweep_is_by_the_even_places_with_seeds_and_rates_of_its_own(asked, found, monkeypatch, place):
+def test_a_sweep_is_by_the_even_places_with_seeds_and_rates_of_its_own(design, result, monkeypatch, place):
     calls: list[tuple[list[str], str, list[int]]] = []
     won = {"single-lr0.001-1000": [0, 2], "single-lr0.003-1000": [2, 2]}
 
-    def hold(entries, sitting, jobs):
-        calls.append(([entry.name for entry in entries], sitting.half, sitting.places))
-        assert [entry.settings.rl.lr for entry in entries] == [1e-3, 3e-3]
-        assert {entry.settings.run.seed for entry in entries} == {1000}
-        return [races.Answered(Examinee(name, STEPS, "solo"), answers(correct)) for name, correct in won.items()]
+    def run_all(races, exam, jobs):
+        calls.append(([race.name for race in races], exam.half, exam.places))
+        assert [race.settings.rl.lr for race in races] == [1e-3, 3e-3]
+        assert {race.settings.run.seed for race in races} == {1000}
+        return {Examinee(name, STEPS, "solo"): answers(correct) for name, correct in won.items()}
 
-    monkeypatch.setattr("study.sweep.hold", hold)
-    rates = sweep(asked.settings, ["single"], [1e-3, 3e-3], 1, place / "swept", asked.sitting())
-    assert rates == {"single": 3e-3}
+    monkeypatch.setattr(study_sweep, "run_all", run_all)
+    swept = replace(design, folder=place / "swept", arms=("single",), rates=(1e-3, 3e-3), sweep_seeds=1)
+    assert sweep(swept) == {"single": 3e-3}
     assert calls == [(list(won), "even", [0, 2])]
     written = json.loads((place / "swept" / "sweep.json").read_text())
     assert [each["sampled"] for each in written["races"]] == [0.5, 1.0] and written["best"] == {"single": 3e-3}
 
 
-def test_the_races_of_a_study_have_the_rates_of_the_sweep(asked, monkeypatch, place):
-    monkeypatch.setattr(race, "sweep", lambda *_: {"population": 3e-3, "single": 3e-4})
-    entries: list[races.Entry] = []
-    monkeypatch.setattr(race, "hold", lambda given, *_: entries.extend(given))
-    assert study(replace(asked, to=place / "rates", rates=(3e-4, 3e-3), seeds=1)) is None
-    assert [(each.arm, each.settings.rl.lr) for each in entries] == [("population", 3e-3), ("single", 3e-4)]
+def test_the_races_of_a_study_have_the_rates_of_the_sweep(design, monkeypatch, place):
+    monkeypatch.setattr(study_module, "sweep", lambda _: {"population": 3e-3, "single": 3e-4})
+    held: list[StudyRace] = []
+    monkeypatch.setattr(study_module, "run_all", lambda races, *_: held.extend(races))
+    assert run_study(replace(design, folder=place / "rates", rates=(3e-4, 3e-3), seeds=1)) is None
+    assert [(race.arm, race.settings.rl.lr) for race in held] == [("population", 3e-3), ("single", 3e-4)]
 
 
 # Figures
@@ -432,19 +462,19 @@ def test_growth_is_from_the_step_before_the_quarter_to_its_end():
     assert growth(Series({}), range(1, 2)) is None
 
 
-def figured(arm: str, seed: int, value: float) -> Outcome:
-    return Outcome(arm, seed, 1e-3, STEPS, 1, {"lines, a slope": value})
+def figured(arm: str, seed: int, value: float) -> RaceOutcome:
+    return RaceOutcome(arm=arm, seed=seed, lr=1e-3, steps=STEPS, adapters=1, figures={"lines, a slope": value})
 
 
 def test_means_and_differences_have_their_intervals_over_seeds():
     outcomes = [figured("population", 0, 3), figured("population", 1, 5), figured("single", 1, 1)]
     outcomes += [figured("single", 0, 1), figured("single", 2, 100)]
-    mean = of_arms(outcomes)["population"]["lines, a slope"]
+    mean = arm_means(outcomes)["population"]["lines, a slope"]
     assert (mean.mean, mean.half) == (4, pytest.approx(student_t(1) * 1))
-    paired = less(outcomes, "population", "single")["lines, a slope"]
+    paired = differences(outcomes, "population", "single")["lines, a slope"]
     assert paired.values == (2, 4), "seed by seed; a seed that one arm lacks is left out"
     assert (paired.mean, paired.half) == (3, pytest.approx(student_t(1) * 1))
-    table = markdown(outcomes, {}, 8)
+    table = arms_table(outcomes, {}, 8)
     assert "| lines, a slope | - | 4.000 ±12.706 | 34.0 ±142.0 |" in table
     assert table.count("| lines, a slope | 3.000 ±12.706 |") == 1
     assert table.count("| lines, a slope | -3.000 ±12.706 |") == 1
@@ -465,9 +495,9 @@ def test_a_band_is_the_mean_of_the_runs_and_its_interval():
     assert (low[0], high[0]) == (pytest.approx(12 - half), 13)
 
 
-def test_pictures_are_small_and_the_same_every_time(found, tmp_path):
+def test_pictures_are_small_and_the_same_every_time(result, tmp_path):
     pytest.importorskip("matplotlib")
-    drawn = [plots.draw(found.entries, found.outcomes, found.base, tmp_path / name) for name in ("one", "two")]
+    drawn = [plots.draw(result.races, result.outcomes, result.base, tmp_path / name) for name in ("one", "two")]
     assert [path.name for path in drawn[0]] == ["exam.svg", "solve-rate.svg", "lines.svg", "coverage.svg"]
     for one, two in zip(*drawn, strict=True):
         assert one.read_bytes() == two.read_bytes()

@@ -13,6 +13,7 @@ from rich.console import Console
 
 from redqueen.console import cut, span_text
 from redqueen.phases.view import HardTask, MemberLine, Quiet, StepSummary, View
+from redqueen.runs.metrics import METRICS
 from redqueen.ui.live import Live, Pace, Plain, open_view, step_line
 
 CSI = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
@@ -25,17 +26,19 @@ class Tty(io.StringIO):
         return True
 
 
-def member(id: str, mu: float | None = 25.0, **more) -> MemberLine:
-    facts = {"sigma": 2.5, "reward": 0.1, "valid": 0.9, "solve_rate": 0.4, "entropy": 0.61, "born": 0}
-    return MemberLine(id=id, role="teacher" if id[0] == "t" else "student", mu=mu, **{**facts, **more})
+def member(id: str, mu: float | None = 25.0, **more: float | None) -> MemberLine:
+    """With these figures by name; None for none."""
+    figures = {"mu": mu, "sigma": 2.5, "reward": 0.1, "valid": 0.9, "solve_rate": 0.4, "entropy": 0.61} | more
+    known = {METRICS[name]: value for name, value in figures.items() if value is not None}
+    return MemberLine(id=id, role="teacher" if id[0] == "t" else "student", born=0, figures=known)
 
 
 def summary(**more) -> StepSummary:
     facts = {
         "step": 12, "steps": 200, "seconds": 3.1, "phases": {"propose": 1.0, "solve": 1.6, "update": 0.5},
-        "sampled_tokens": 29177, "trained_tokens": 9000,
+        "sampled_tokens": 29177,
         "members": [member("t0", reward=-0.2), member("t1", reward=-0.04), member("s0", reward=0.08)],
-        "solve_rates": {"code_o": 0.42, "code_i": 0.3, "code_f": None}, "valid": 0.65, "proposals": 48, "tasks": 31,
+        "solve_rates": {"code_o": 0.42, "code_i": 0.3, "code_f": None}, "proposals": 48, "tasks": 31,
         "hard_task": None, "alarms": [], "events": [],
     }  # fmt: skip
     return StepSummary(**{**facts, **more})
@@ -97,7 +100,7 @@ def test_plain_lines_are_not_wrapped_and_hold_notes_events_and_alarms():
 def test_a_step_without_anything_to_measure_is_shown():
     bare = summary(
         members=[member("t0", None, sigma=None, reward=None, valid=None, solve_rate=None, entropy=None)],
-        solve_rates={}, proposals=0, tasks=0, seconds=0.0, phases={}, sampled_tokens=0, valid=None,
+        solve_rates={}, proposals=0, tasks=0, seconds=0.0, phases={}, sampled_tokens=0,
     )  # fmt: skip
     assert step_line(bare, "") == "step 12/200  0 of 0 tasks  - tok/s  0.0 s"
     assert any(re.fullmatch(r"t0 +teacher +- +- +- +- +- +0 *", line) for line in last_frame([bare]))

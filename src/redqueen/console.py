@@ -1,12 +1,13 @@
-"""Whatever is written to a terminal: text made safe for it, tables that fit it, spans of time, progress.
+"""Writing to a terminal: text made safe for it, tables that fit it, durations, progress.
 
-Tables of figures fold their names; figures are whole or left out, and that is said.
+Tables wrap the columns of names. Columns of figures are printed whole or left out.
 """
 
 import json
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
@@ -14,18 +15,19 @@ if TYPE_CHECKING:
     from rich.table import Table
 
 WIDE = 1_000
-"""Columns where there is no terminal to fit into: tables stay whole there."""
+"""The width where there is no terminal to fit into."""
 NAME = 14
-"""The least that a name has of them: it is folded, and never left out."""
+"""The least width of a column of names."""
 GAP = 3
 """Between two columns."""
-BETWEEN_LINES = 10.0
+PROGRESS_SECONDS = 10.0
+"""Between two lines of progress."""
 Columns = dict[str, list[str]]
 """By their heads."""
 
 
-def print_table(console: "Console", names: Columns, figures: Columns, spare: Sequence[str]) -> list[str]:
-    """Print a table; of the figures that it can do without, in this order, those that found no room."""
+def print_table(console: "Console", names: Columns, figures: Columns, spare: Sequence[str] = ()) -> list[str]:
+    """Print a table. Where it is too wide, drop columns of `spare` in this order; those that were dropped."""
     if not console.is_terminal:
         console.width = WIDE
     left_out = []
@@ -39,12 +41,11 @@ def print_table(console: "Console", names: Columns, figures: Columns, spare: Seq
 
 
 def _width(names: Columns, figures: Columns) -> int:
-    """The least that a table takes."""
-    return sum(_least(names, figures).values()) + GAP * (len(names) + len(figures) - 1)
+    return sum(_widths(names, figures).values()) + GAP * (len(names) + len(figures) - 1)
 
 
-def _least(names: Columns, figures: Columns) -> dict[str, int]:
-    """Figures are whole; names are folded, and heads between their words."""
+def _widths(names: Columns, figures: Columns) -> dict[str, int]:
+    """The least width of each column: figures are whole, names wrap anywhere, heads between words."""
     folded = {head: min(NAME, _longest([head, *cells])) for head, cells in names.items()}
     return folded | {
         head: max(_longest(cells), min(NAME, _longest(head.split(" ")))) for head, cells in figures.items()
@@ -63,11 +64,11 @@ def _table(names: Columns, figures: Columns, width: int) -> "Table":
     from rich.text import Text
 
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False, padding=(0, 1))
-    columns, least = {**names, **figures}, _least(names, figures)
-    left = width - _width(names, figures)
+    columns, least = {**names, **figures}, _widths(names, figures)
+    room = width - _width(names, figures)
     for head, cells in columns.items():
-        more = max(0, min(left, _longest([head, *cells]) - least[head]))
-        left -= more
+        more = max(0, min(room, _longest([head, *cells]) - least[head]))
+        room -= more
         side = "left" if head in names else "right"
         table.add_column(Text(printable(head)), justify=side, overflow="fold", width=least[head] + more)
     for row in zip(*columns.values(), strict=True):
@@ -79,31 +80,45 @@ def say(line: str) -> None:
     print(f"redqueen: {printable(line)}", file=sys.stderr, flush=True)
 
 
-class Result(Protocol):
-    """What a command found out, and the two ways to show it."""
+class Report(Protocol):
+    """The result of a command, and the two ways to show it."""
 
     def as_json(self) -> dict[str, Any]: ...
 
     def render(self, console: "Console") -> None: ...
 
 
-class Progress:
-    """A line about how far it is, every ten seconds at most."""
+@dataclass(frozen=True, slots=True)
+class TextReport:
+    """A report that is shown as lines of text, which must be printable."""
 
-    def __init__(self, title: str, known: int, whole: int, clock: Callable[[], float] = time.monotonic) -> None:
-        self._title, self._done, self._whole, self._clock = title, known, whole, clock
+    values: Mapping[str, Any]
+    lines: Sequence[str]
+
+    def as_json(self) -> dict[str, Any]:
+        return dict(self.values)
+
+    def render(self, console: "Console") -> None:
+        print(*self.lines, sep="\n")
+
+
+class Progress:
+    """A line of progress, every ten seconds at most."""
+
+    def __init__(self, title: str, done: int, total: int, clock: Callable[[], float] = time.monotonic) -> None:
+        self._title, self._done, self._total, self._clock = title, done, total, clock
         self._start = self._said = clock()
 
     def more(self, answers: int = 1) -> None:
         self._done += answers
         now = self._clock()
-        if now - self._said >= BETWEEN_LINES:
+        if now - self._said >= PROGRESS_SECONDS:
             self._said = now
-            say(f"{self._title}: {self._done:,} of {self._whole:,} answers, {span_text(now - self._start)}")
+            say(f"{self._title}: {self._done:,} of {self._total:,} answers, {span_text(now - self._start)}")
 
 
 def span_text(seconds: float) -> str:
-    """A span of time in its two largest units at most: `40 s`, `9 min`, `3 h 20 min`, `2 d 4 h`."""
+    """A duration in its two largest units: `40 s`, `9 min`, `3 h 20 min`, `2 d 4 h`."""
     if seconds < 100:
         return f"{seconds:.0f} s"
     minutes = round(seconds / 60)
@@ -116,8 +131,13 @@ def span_text(seconds: float) -> str:
     return f"{days} d {hours} h" if hours else f"{days} d"
 
 
+def size_text(count: int) -> str:
+    """Bytes in GiB or MiB."""
+    return f"{count / (1 << 30):,.2f} GiB" if count >= 1 << 30 else f"{count / (1 << 20):,.1f} MiB"
+
+
 def columns(head: Sequence[str], rows: Sequence[Sequence[str]], left: Sequence[int], width: int) -> list[str]:
-    """A table in lines of at most so many cells; columns in `left` begin at the left, all others end at the right."""
+    """A table as lines of at most `width` cells. Columns in `left` are aligned left, all others right."""
     from rich.cells import cell_len
 
     cells = [[printable(cell) for cell in row] for row in (head, *rows)]
@@ -134,26 +154,22 @@ def columns(head: Sequence[str], rows: Sequence[Sequence[str]], left: Sequence[i
 
 
 def cut(text: str, width: int) -> str:
-    """`text` in at most so many cells of the terminal, ending in "..." where it was longer."""
+    """`text` in at most `width` cells of the terminal, ending in "..." where it was longer."""
     from rich.cells import cell_len, set_cell_size
 
     return text if cell_len(text) <= width else set_cell_size(text, max(width - 3, 0)).rstrip() + "..."[:width]
 
 
 def printable(text: str, keep: str = "") -> str:
-    """`text` with every character that a terminal might obey written as an escape."""
+    """`text` with control characters escaped, so that it cannot steer a terminal."""
     return "".join(c if c.isprintable() or c in keep else c.encode("unicode_escape").decode() for c in text)
 
 
-def print_json(answer: dict[str, Any]) -> None:
-    print(json.dumps(answer))
-
-
-def show(result: Result, *, as_json: bool) -> None:
+def show(report: Report, *, as_json: bool) -> None:
     if as_json:
-        print_json(result.as_json())
+        print(json.dumps(report.as_json()))
     else:
-        result.render(console())
+        report.render(console())
 
 
 def console() -> "Console":

@@ -6,31 +6,30 @@ is a file in `phases/`.
 """
 
 import asyncio
-import time
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
+from dataclasses import replace
 
 from redqueen.phases import record
+from redqueen.phases.clock import Clock, Stopped
+from redqueen.phases.drift import drift
+from redqueen.phases.evaluate import BASE, Accuracies, evaluate
 from redqueen.phases.evolve import evolve
-from redqueen.phases.judge import outcomes, score, withdraw
-from redqueen.phases.learn import learn, lessons
-from redqueen.phases.look import BASE, Looked, look
+from redqueen.phases.judge import judge, outcomes
+from redqueen.phases.learn import learn, soundness
 from redqueen.phases.measure import behave, measure
 from redqueen.phases.propose import propose, verify
 from redqueen.phases.race import Race
-from redqueen.phases.solve import grade, solve
+from redqueen.phases.sampling import settle
+from redqueen.phases.solve import solve
 from redqueen.phases.state import State
 from redqueen.phases.view import View
 from redqueen.population.matchmaking import schedule
 from redqueen.population.play import play
+from redqueen.runs.metrics import RACE
 from redqueen.runs.rows import StepRecord
 from redqueen.runs.run import Run
 
 Track = Callable[[int, Mapping[str, float]], None]
-
-
-class Stopped(Exception):
-    """Somebody wants the race to stop; the step under way is given up, and nothing of it has happened."""
 
 
 async def run_race(
@@ -65,7 +64,7 @@ async def run_race(
     return state
 
 
-async def one_step(race: Race, state: State, clock: "Clock") -> tuple[State, StepRecord]:
+async def one_step(race: Race, state: State, clock: Clock) -> tuple[State, StepRecord]:
     """The state after one more step, and what to write down of it."""
     settings, step = race.settings, state.step + 1
     with clock("match"):
@@ -73,49 +72,56 @@ async def one_step(race: Race, state: State, clock: "Clock") -> tuple[State, Ste
         rng = race.numbers(step, "match")
         matches = schedule(state.population, match.maker, state.board, rng, match.panel, match.kept_apart)
     with clock("propose", may_stop=True):
-        proposals = await propose(race, state, step, matches)
+        proposing = await propose(race, state, step, matches)
     with clock("verify"):
-        posed, runs = await verify(race, state, step, proposals)
+        proposals, teacher_runs = await verify(race, state, step, proposing)
     with clock("solve", may_stop=True):
-        attempts = await solve(race, step, matches, posed)
+        solving = await solve(race, step, matches, proposals)
     with clock("grade"):
-        tries, more = await grade(race, step, attempts)
-        runs |= more
-        posed, tries = withdraw(posed, tries)
-        scored = score(race, state, step, posed, tries)
-        rated, meetings = play(state.population, step, outcomes(matches, scored, tries), match.rule)
+        attempts, student_runs = await settle(race, step, solving)
+        rollouts = judge(race, state, step, proposals, attempts)
+        rated, meetings = play(state.population, step, outcomes(matches, rollouts), match.rule)
         population = state.population if settings.population.single else rated
         board = state.board.add(meetings)
     with clock("update", may_stop=True):
-        given = lessons(race, scored, tries)
         # The verifier has nothing to do while members learn.
-        behaving = asyncio.create_task(behave(race, scored))
-        learned = await learn(race, state, step, given)
+        behaving = asyncio.create_task(behave(race, rollouts))
+        learned = await learn(race, state, step, rollouts)
+    drifted = None
+    if step % settings.run.measure_every == 0:
+        with clock("measure"):
+            drifted = await drift(race, state, population)
     with clock("evolve"):
         evolved = evolve(race, state, step, population, board)
-    looked: Looked = {}
+    evaluated: Accuracies = {}
     if race.slices is not None:
-        with clock("look"):
-            looked = await look(race, step, evolved.population, state.base_on)
+        with clock("evaluate"):
+            evaluated = await evaluate(race, step, evolved.population, state.base_on)
     with clock("measure"):
-        measured = await measure(race, state, step, scored, behaving)
-        runs[record.RACE] = measured.verifier_runs
-        state.archive.add(each.entry for each in scored if each.entry is not None)
-        health = state.health.see(record.soundness(race, given))
-        base_on = state.base_on | {benchmark for subject, benchmark in looked if subject == BASE}
-        after = State(
-            step,
-            evolved.population,
-            evolved.watch,
-            board,
-            state.archive,
-            measured.cells,
-            measured.seen,
-            health,
-            base_on,
+        measured = await measure(race, state, step, rollouts, behaving)
+        after = replace(
+            state,
+            step=step,
+            population=evolved.population,
+            watch=evolved.watch,
+            board=board,
+            archive=state.archive.add(rollout.entry for rollout in rollouts if rollout.entry is not None),
+            cells=measured.cells,
+            behaviours=measured.seen,
+            health=state.health.see(soundness(race, rollouts)),
+            base_on=state.base_on | {benchmark for subject, benchmark in evaluated if subject == BASE},
         )
         happened = record.Happened(
-            step, population, meetings, scored, tries, given, learned, evolved, runs, measured, looked
+            step=step,
+            population=population,
+            meetings=meetings,
+            rollouts=rollouts,
+            learned=learned,
+            evolved=evolved,
+            verifier_runs={**teacher_runs, **student_runs, RACE: measured.verifier_runs},
+            measured=measured,
+            drift=drifted,
+            evaluated=evaluated,
         )
     return after, record.rows(race, happened, clock.seconds)
 
@@ -125,23 +131,3 @@ def save(race: Race, state: State, run: Run) -> None:
     adapters = dict.fromkeys(race.adapter(member.id) for member in state.population.members)
     weights = {id: race.engine.read(id, optimiser=True) for id in adapters}
     run.save(state.step, state.as_record(), weights, base_name=race.base_name, modules=race.modules)
-
-
-class Clock:
-    """The seconds of each phase, said as it begins; the place where a race that shall stop does."""
-
-    def __init__(self, step: int, view: View, stopping: Callable[[], bool]) -> None:
-        self.step = step
-        self.seconds: dict[str, float] = {}
-        self._view, self._stopping = view, stopping
-
-    @contextmanager
-    def __call__(self, phase: str, *, may_stop: bool = False) -> Iterator[None]:
-        if may_stop and self._stopping():
-            raise Stopped
-        self._view.phase(self.step, phase)
-        start = time.perf_counter()
-        try:
-            yield
-        finally:
-            self.seconds[phase] = self.seconds.get(phase, 0.0) + time.perf_counter() - start

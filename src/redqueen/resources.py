@@ -1,5 +1,7 @@
-"""The engine and the verifier, opened as the settings ask for them."""
+"""The engine and the verifier, opened as the settings ask for them, and what this machine is called in reports."""
 
+import os
+import platform
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
@@ -59,3 +61,15 @@ def place(settings: EngineConfig) -> "tuple[torch.device, torch.dtype]":
     if settings.dtype != "best":
         return device, torch.bfloat16 if settings.dtype == "bfloat16" else torch.float32
     return device, torch.bfloat16 if device.type == "cuda" else torch.float32
+
+
+def machine_name() -> str:
+    import torch
+
+    return f"{platform.system()} {platform.machine()}, {os.cpu_count()} cores, torch {torch.__version__}"
+
+
+def device_name(device: "torch.device") -> str:
+    import torch
+
+    return torch.cuda.get_device_name(device) if device.type == "cuda" else device.type

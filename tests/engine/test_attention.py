@@ -9,8 +9,8 @@ import torch.nn.functional as F
 
 from engine import tiny
 from redqueen.engine import ops
-from redqueen.engine.lora import Routing
 from redqueen.engine.protocol import SampleRequest
+from redqueen.engine.routing import Routing
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
@@ -32,7 +32,7 @@ def test_rows_of_one_prompt_look_at_one_copy_of_it(architecture):
     requests = [SampleRequest(prompt=prompt, member="m0", key=key, max_tokens=9) for key in range(12)]
     with tiny.engine(architecture, rows=16) as opened:
         together = tiny.sample(opened, requests)
-        assert opened.sampler.steps.prompts is not None and opened.sampler.steps.prompts.tokens == 48
+        assert opened.sampler.backend.prompts.tokens == 48
         for request, one in list(zip(requests, together, strict=True))[::4]:
             assert tiny.sample(opened, [request])[0].tokens == one.tokens
 
@@ -55,8 +55,10 @@ def test_a_copy_stays_until_the_last_of_its_rows_has_ended():
 
 
 def _caches(opened):
-    steps = opened.sampler.steps
-    return [[each[:, 16 * cache.kv_heads :] for each in (cache.k, cache.v)] for cache in (steps.cache, steps.prompts)]
+    backend = opened.sampler.backend
+    return [
+        [store[:, 16 * cache.kv_heads :] for store in (cache.k, cache.v)] for cache in (backend.cache, backend.prompts)
+    ]
 
 
 def test_a_product_for_each_run_of_rows_is_that_for_blocks():
@@ -65,7 +67,7 @@ def test_a_product_for_each_run_of_rows_is_that_for_blocks():
         layer = opened.body.blocks[0].qkv
         who = [opened.bank.row("m1"), opened.bank.row("m0"), 0, opened.bank.row("m2")]
         x_N_I = torch.randn(4 * 5, layer.weight_O_I.shape[1])
-        blocks = Routing(torch.tensor(who))
+        blocks = Routing(member_K=torch.tensor(who))
         spans = replace(blocks, spans=tuple((member, 5) for member in who))
         torch.testing.assert_close(layer(x_N_I, spans), layer(x_N_I, blocks))
         before = layer(x_N_I, spans)

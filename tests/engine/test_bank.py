@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from engine import tiny
 from redqueen.engine.bank import BARE, Bank, Linear
-from redqueen.engine.cache import SCRATCH, Cache
+from redqueen.engine.kv_cache import SCRATCH, KVCache
 from redqueen.engine.local import LocalEngine
 from redqueen.engine.protocol import MemberState, OptimiserState, Recipe, SampleRequest, ScoreRequest, Trajectory
 from redqueen.errors import InputError
@@ -184,7 +184,7 @@ CALLS = st.lists(st.tuples(st.booleans(), st.integers(1, 12), st.integers(0, 99)
 @settings(max_examples=60)
 @given(CALLS)
 def test_regions_never_overlap_and_come_back_as_one(calls):
-    cache = Cache(tokens=64, layers=1, kv_heads=1, dim=1, device=torch.device("cpu"), dtype=torch.float32)
+    cache = KVCache(tokens=64, layers=1, kv_heads=1, dim=1, device=torch.device("cpu"), dtype=torch.float32)
     taken: list[tuple[int, int]] = []
     for takes, size, which in calls:
         if takes or not taken:
@@ -204,7 +204,7 @@ def test_regions_never_overlap_and_come_back_as_one(calls):
 @settings(max_examples=30)
 @given(st.integers(1, 4), st.lists(st.integers(1, 9), min_size=1, max_size=6))
 def test_every_position_of_every_sequence_has_a_place_of_its_own(kv_heads, sizes):
-    cache = Cache(tokens=64, layers=1, kv_heads=kv_heads, dim=1, device=torch.device("cpu"), dtype=torch.float32)
+    cache = KVCache(tokens=64, layers=1, kv_heads=kv_heads, dim=1, device=torch.device("cpu"), dtype=torch.float32)
     starts = [start for size in sizes if (start := cache.take(size)) is not None]
     regions = [(torch.tensor([start]), torch.tensor([size])) for start, size in zip(starts, sizes, strict=False)]
     places = [

@@ -34,10 +34,12 @@ from transformers import (
     T5Config,
 )
 
+from engine.tiny import spelt
 from redqueen.commands.main import main
 from redqueen.engine import pull as pulling
 from redqueen.engine.base import Base, load
-from redqueen.engine.pull import KNOWN, Known, pull
+from redqueen.engine.known import KNOWN, Known
+from redqueen.engine.pull import pull
 from redqueen.engine.shapes import SHAPES, random_base
 from redqueen.errors import InputError
 
@@ -150,7 +152,7 @@ def test_every_end_token_counts(folder):
 def test_messages_go_through_the_chat_template(folder):
     base = read(str(folder))
     tokens = base.encode([{"role": "user", "content": "def"}])
-    assert base.decode(tokens, special=True) == "<s>user: def</s><s>assistant:"
+    assert spelt(base, tokens) == "<s>user: def</s><s>assistant:"
     assert base.decode(tokens) == "user: defassistant:"
 
 
@@ -159,12 +161,12 @@ def test_messages_without_a_chat_template_are_joined_and_end_with_a_word(tmp_pat
     tokenizer().save_pretrained(tmp_path)
     base = read(str(tmp_path))
     tokens = base.encode([{"role": "user", "content": "one"}, {"role": "user", "content": "two \n"}])
-    assert base.decode(tokens, special=True) == "<s>one\n\ntwo"
+    assert spelt(base, tokens) == "<s>one\n\ntwo"
 
 
 def test_a_text_is_encoded_as_it_is(folder):
     base = read(str(folder))
-    assert base.decode(base.encode("def  f: \n"), special=True) == "<s>def  f: \n"
+    assert spelt(base, base.encode("def  f: \n")) == "<s>def  f: \n"
 
 
 def test_messages_that_the_template_refuses_are_a_mistake(tmp_path, model):
@@ -419,7 +421,7 @@ def test_the_tokenizer_of_a_gguf_file_cuts_text_as_the_model_was_trained(gguf_fi
     assert base.tokenizer is not None
     # Digits come out first, so that the spaces before one stay together: GPT-2's way gives the last to the digit.
     assert base.tokenizer.convert_ids_to_tokens(base.encode("def    12")) == ["<s>", "def", "ĠĠĠĠ", "1", "2"]
-    assert base.decode(base.encode([{"role": "user", "content": "x"}]), special=True) == "<s>user: x</s><s>assistant:"
+    assert spelt(base, base.encode([{"role": "user", "content": "x"}])) == "<s>user: x</s><s>assistant:"
 
 
 def test_files_beside_a_gguf_file_are_not_read_with_it(tmp_path, gguf_file, folder):
@@ -656,7 +658,7 @@ PULL = """
 import json, sys
 from redqueen.commands.main import main
 from redqueen.engine import pull
-from redqueen.engine.pull import KNOWN, Known
+from redqueen.engine.known import KNOWN, Known
 pull.TIMEOUT_S = 600  # the server stalls until it is told to go on
 known = Known(**json.loads(sys.argv[1]))
 KNOWN[known.name] = known

@@ -3,12 +3,14 @@
 import importlib.util
 import json
 
+import bench_engine
+import engine_peers
 import pytest
 import torch
 
 from redqueen.bench import engine as bench
-from redqueen.bench import engine_peers, members, workload
-from redqueen.commands.main import main
+from redqueen.bench import members, workload
+from redqueen.commands.main import exit_status, main
 from redqueen.engine import memory
 from redqueen.resources import open_engine
 from redqueen.settings import load
@@ -42,6 +44,16 @@ def redqueen(capsys):
     return run
 
 
+@pytest.fixture
+def beside_peers(capsys):
+    """Run the benchmark beside its peers, likewise."""
+
+    def run(*argv: str) -> tuple[int, str, str]:
+        return exit_status(lambda: bench_engine.main(argv)), *capsys.readouterr()
+
+    return run
+
+
 def answer(ran: tuple[int, str, str]) -> dict:
     status, out, err = ran
     assert (status, err) == (0, "")
@@ -59,8 +71,8 @@ def check_ratios(report: dict) -> None:
         assert one["ratio"] == pytest.approx(expected)
 
 
-def test_sampling_is_compared_with_peft_on_the_same_requests(redqueen):
-    report = answer(redqueen("bench", "sample", *FEW, "--rows", "8", "--requests", "12", "--agreement", "--json"))
+def test_sampling_is_compared_with_peft_on_the_same_requests(beside_peers):
+    report = answer(beside_peers("sample", *FEW, "--rows", "8", "--requests", "12", "--agreement", "--json"))
     ways = [(one["name"], one["adapters"], one["rows"]) for one in report["contestants"]]
     assert ways[:2] == [(bench.OURS, 1, 8), (bench.OURS, 3, 8)]
     assert ways[2:4] == [("PEFT + generate", 1, 8), ("PEFT + generate", 3, 8)]
@@ -73,8 +85,8 @@ def test_sampling_is_compared_with_peft_on_the_same_requests(redqueen):
     assert report["agreement"] == {"requests": 12, "tokens": 1.0, "completions": 1.0}
 
 
-def test_updating_is_compared_with_peft_on_the_same_sequences(redqueen):
-    report = answer(redqueen("bench", "update", *FEW, "--sequences", "6", "--json"))
+def test_updating_is_compared_with_peft_on_the_same_sequences(beside_peers):
+    report = answer(beside_peers("update", *FEW, "--sequences", "6", "--json"))
     names = [(one["name"], one["adapters"]) for one in report["contestants"]]
     assert names == [(bench.OURS, 1), (bench.OURS, 3), ("PEFT, one by one", 1), ("PEFT, one by one", 3)]
     check_ratios(report)
@@ -83,11 +95,11 @@ def test_updating_is_compared_with_peft_on_the_same_sequences(redqueen):
 
 
 def test_the_table_holds_the_same_figures(redqueen):
-    status, out, _ = redqueen("bench", "sample", *FEW, "--rows", "8", "--requests", "4", "--alone")
+    status, out, _ = redqueen("bench", "sample", *FEW, "--rows", "8", "--requests", "4")
     assert status == 0
     assert "ratio: to ours with the first number of adapters" in " ".join(out.split())
     assert out.count(bench.OURS) == 2
-    assert "PEFT" not in out
+    assert "PEFT" not in out and "peer" not in out
 
 
 def test_the_peers_training_loop_takes_the_steps_that_the_engine_takes():
@@ -143,13 +155,16 @@ def test_resident_members_are_measured(redqueen):
     assert report["repeats"] == members.REPEATS
 
 
-def test_a_base_that_would_fill_the_memory_is_refused(redqueen, monkeypatch):
+def test_a_base_that_would_fill_the_memory_is_refused(redqueen, beside_peers, monkeypatch):
     weights = 918_656 * 4
-    for free, told in ((weights - 1, "use a smaller base"), (2 * weights - 1, "use --alone, or a smaller base")):
+    for free, ran, told in (
+        (weights - 1, lambda: redqueen("bench", "sample", *FEW), "use a smaller base\n"),
+        (2 * weights - 1, lambda: beside_peers("sample", *FEW), "or `redqueen bench`, which has no peers\n"),
+    ):
         monkeypatch.setattr(memory, "available", lambda device, free=free: free)
-        status, out, err = redqueen("bench", "sample", *FEW)
+        status, out, err = ran()
         assert (status, out) == (2, "")
-        assert err.endswith(f"{told}\n")
+        assert err.endswith(told)
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ import pytest
 import torch
 
 from engine import tiny
-from redqueen.engine import local, ops
+from redqueen.engine import call_queue, ops, switch_interval
 from redqueen.engine.local import LocalEngine, usual_rows
 from redqueen.engine.protocol import Recipe, SampleRequest, ScoreRequest, Trajectory
 from redqueen.errors import InputError, UserError
@@ -197,7 +197,7 @@ def test_the_smaller_a_base_the_more_completions_grow_at_the_same_time_on_a_cpu(
 def turns(opened: LocalEngine, monkeypatch) -> list[int]:
     """How many callers each turn of the engine answers from now on."""
     seen: list[int] = []
-    whole = opened._turn
+    whole = opened._calls._turn
 
     def turn():
         found = whole()
@@ -205,7 +205,7 @@ def turns(opened: LocalEngine, monkeypatch) -> list[int]:
             seen.append(len(found))
         return found
 
-    monkeypatch.setattr(opened, "_turn", turn)
+    monkeypatch.setattr(opened._calls, "_turn", turn)
     return seen
 
 
@@ -218,12 +218,12 @@ def test_races_that_share_an_engine_are_answered_together(monkeypatch, shared, e
             return await opened.sample([replace(GOOD, key=key)])
 
     async def both(opened, seen):
-        later = lambda: seen or (shared and opened._asked)  # noqa: E731
+        later = lambda: seen or (shared and opened._calls._waiting)  # noqa: E731
         return await asyncio.gather(race(opened, 0, lambda: True), race(opened, 5, later))
 
     with tiny.engine("llama") as opened:
         tiny.sample(opened, [GOOD])
-        monkeypatch.setattr(local, "PATIENCE_S", 600.0)
+        monkeypatch.setattr(call_queue, "PATIENCE_S", 600.0)
         seen = turns(opened, monkeypatch)
         together = asyncio.run(both(opened, seen))
         assert seen == expected
@@ -234,14 +234,14 @@ def test_races_that_share_an_engine_are_answered_together(monkeypatch, shared, e
 def test_nobody_waits_for_long_for_one_that_does_not_come(monkeypatch):
     with tiny.engine("llama") as opened, opened.shared(), opened.shared():
         tiny.sample(opened, [GOOD])
-        monkeypatch.setattr(local, "PATIENCE_S", 0.2)
+        monkeypatch.setattr(call_queue, "PATIENCE_S", 0.2)
         start = time.monotonic()
         assert len(tiny.sample(opened, [GOOD])[0].tokens) == 4
         assert time.monotonic() - start >= 0.2
 
 
 def test_nobody_waits_for_a_race_that_has_ended_or_failed(monkeypatch):
-    monkeypatch.setattr(local, "PATIENCE_S", 1200.0)
+    monkeypatch.setattr(call_queue, "PATIENCE_S", 1200.0)
     with tiny.engine("llama") as opened, opened.shared():
         with pytest.raises(ZeroDivisionError), opened.shared():
             _ = 1 / 0
@@ -258,14 +258,14 @@ def test_other_threads_give_way_while_the_engine_works_and_no_longer(monkeypatch
             type(opened.sampler), "run", lambda _, *a: within.append(sys.getswitchinterval()) or run(*a)
         )
         tiny.sample(opened, [GOOD])
-    assert within == [pytest.approx(local.SWITCH_S)] and sys.getswitchinterval() == before
+    assert within == [pytest.approx(switch_interval.SWITCH_S)] and sys.getswitchinterval() == before
 
 
 def test_of_two_engines_at_work_the_last_to_end_gives_the_turns_back():
     before, one, two = sys.getswitchinterval(), contextlib.ExitStack(), contextlib.ExitStack()
-    one.enter_context(local._GIVING_WAY)
-    two.enter_context(local._GIVING_WAY)
+    one.enter_context(switch_interval.SHORT_SWITCH_INTERVAL)
+    two.enter_context(switch_interval.SHORT_SWITCH_INTERVAL)
     one.close()
-    assert sys.getswitchinterval() == pytest.approx(local.SWITCH_S)
+    assert sys.getswitchinterval() == pytest.approx(switch_interval.SWITCH_S)
     two.close()
     assert sys.getswitchinterval() == before

@@ -9,9 +9,10 @@ from torch import Tensor
 from engine import tiny
 from redqueen.engine.attention import Whole
 from redqueen.engine.bank import Bank
-from redqueen.engine.body import GeneralBody, LlamaBody
-from redqueen.engine.lora import Routing
+from redqueen.engine.general import GeneralBody
+from redqueen.engine.llama import LlamaBody
 from redqueen.engine.protocol import ScoreRequest
+from redqueen.engine.routing import Routing
 
 WHO = ["m1", None, "m0", "m2", "m0", None]
 LENGTHS = [24, 9, 1, 17, 20, 24]
@@ -25,7 +26,7 @@ def batch(seed: int = 0) -> Tensor:
 
 def logits(body: LlamaBody | GeneralBody, bank: Bank, token_B_T: Tensor, who: list[str | None]) -> Tensor:
     rows, width = token_B_T.shape
-    routing = Routing(torch.tensor([bank.row(member) for member in who]))
+    routing = Routing(member_K=torch.tensor([bank.row(member) for member in who]))
     hidden_N_H = body.hidden(token_B_T.flatten(), routing, Whole(rows, torch.arange(width).repeat(rows)))
     return body.head(hidden_N_H).view(rows, width, -1)
 

@@ -167,7 +167,7 @@ def test_products_in_pieces_are_the_products(monkeypatch):
     with tiny.engine("llama", EXACT) as opened, tiny.engine("llama", EXACT) as cut:
         tiny.update(opened, batch, RECIPE)
         # The widest factors then take 32 tokens at once, the narrower ones more.
-        monkeypatch.setattr(lora, "ALONE", 32 * 3 * 4 * 32)
+        monkeypatch.setattr(lora, "SINGLE_THREAD", 32 * 3 * 4 * 32)
         tiny.update(cut, batch, RECIPE)
         for member in opened.members:
             assert 0 < tiny.difference(opened.read(member), cut.read(member)) <= 1e-12

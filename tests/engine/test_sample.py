@@ -13,8 +13,9 @@ from transformers import PreTrainedTokenizerFast
 from transformers.convert_slow_tokenizer import bytes_to_unicode
 
 from engine import tiny
-from redqueen.engine.attention import Newest, Prefill
+from redqueen.engine.attention import Prefill
 from redqueen.engine.base import Base
+from redqueen.engine.decode_attention import SlotDecode
 from redqueen.engine.local import LocalEngine
 from redqueen.engine.protocol import Recipe, SampleRequest, ScoreRequest, Stop, Trajectory
 from redqueen.errors import InputError
@@ -348,7 +349,7 @@ def test_callers_at_the_same_time_share_a_batch_and_get_what_they_would_get_alon
 
     with tiny.engine("llama", rows=64) as opened:
         alone = [tiny.sample(opened, requests) for requests in (one, two)]
-        steps = watch(opened, Newest)
+        steps = watch(opened, SlotDecode)
         together = asyncio.run(both(opened))
     assert [[s.tokens for s in samples] for samples in together] == [[s.tokens for s in samples] for samples in alone]
     assert len(steps) == 14, "no more steps than the longest completion has tokens"

@@ -226,7 +226,7 @@ def test_the_fast_path_trains_as_the_general_path(architecture):
         body, bank = tiny.general(opened, architecture)
         for _ in range(2):
             mine = tiny.update(opened, batch, RECIPE)
-            theirs = Trainer(body, bank, 4096, False).update(batch, RECIPE)
+            theirs = Trainer(body=body, bank=bank, micro_tokens=4096, checkpointing=False).update(batch, RECIPE)
         for member in opened.members:
             assert mine[member].grad_norm == pytest.approx(theirs[member].grad_norm, rel=1e-9)
             assert tiny.difference(opened.read(member), bank.read(member)) <= 1e-9

@@ -31,9 +31,10 @@ from transformers import (
     Qwen3ForCausalLM,
 )
 
+from redqueen.engine.adaptable import adaptable
 from redqueen.engine.bank import Bank
 from redqueen.engine.base import Base
-from redqueen.engine.body import GeneralBody, adaptable
+from redqueen.engine.general import GeneralBody
 from redqueen.engine.local import LocalEngine
 from redqueen.engine.peft import save
 from redqueen.engine.protocol import MemberState, Recipe, Sample, SampleRequest, Score, ScoreRequest, Trajectory
@@ -170,6 +171,12 @@ def general(opened: LocalEngine, architecture: str) -> tuple[GeneralBody, Bank]:
     for member in opened.members:
         bank.write(member, opened.read(member))
     return GeneralBody(copy, bank), bank
+
+
+def spelt(base: Base, tokens: tuple[int, ...]) -> str:
+    """The text of tokens, control tokens included."""
+    assert base.tokenizer is not None
+    return base.tokenizer.decode(list(tokens), clean_up_tokenization_spaces=False)
 
 
 def tokens(random: Random, count: int, vocabulary: int = VOCABULARY) -> tuple[int, ...]:

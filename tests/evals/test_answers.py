@@ -9,15 +9,16 @@ import pytest
 
 from redqueen.analysis.resampling import DRAWS, Interval, between, paired, pass_at, resamples
 from redqueen.errors import InputError
-from redqueen.evals.answers import GREEDY, SETTINGS, Answer, Kept, settle
-from redqueen.evals.figures import Sheet, majority, score, sheet
+from redqueen.evals.answers import GREEDY, SETTINGS, Answer, AnswerStore, note_settings
+from redqueen.evals.figures import Sheet, Tally, accuracy, majority, measures, sheet
+from redqueen.evals.protocol import Item
 from redqueen.runs import benchmarks
 from redqueen.runs.benchmarks import Result
 
 
 def answer(item: str = "a", number: int = GREEDY, who: str = "s0", **more) -> Answer:
     about = {"text": "so 4", "tokens": 3, "cut": False, "answer": "4", "correct": True, "vote": "4"}
-    return Answer(who, item, number, **{**about, **more})
+    return Answer(who=who, item=item, attempt=number, **{**about, **more})
 
 
 # Answers on the disk
@@ -28,45 +29,46 @@ def test_what_was_kept_is_there_again(tmp_path):
         answer(), answer("b", 0, text='\x00\ud800\n\r\u2028"', correct=False, vote=None),
         answer("b", 1, who="", parts={"base": True}, why="timeout", answer=None, cut=True),
     ]  # fmt: skip
-    kept = Kept(tmp_path / "answers" / "own.jsonl")
+    kept = AnswerStore(tmp_path, "own")
     for each in given:
         kept.add(each)
     kept.close()
-    again = Kept(tmp_path / "answers" / "own.jsonl")
+    again = AnswerStore(tmp_path, "own")
     again.close()
-    assert [*again.found.values()] == given == [*kept.found.values()]
-    assert [*again.found] == [("s0", "a", GREEDY), ("s0", "b", 0), ("", "b", 1)]
+    assert [*again.answers.values()] == given == [*kept.answers.values()]
+    assert [*again.answers] == [("s0", "a", GREEDY), ("s0", "b", 0), ("", "b", 1)]
 
 
 @pytest.mark.parametrize("left", [1, 10, 60])
 def test_a_line_that_was_torn_is_dropped_and_the_rest_kept(tmp_path, left):
-    path = tmp_path / "own.jsonl"
-    kept = Kept(path)
+    path = tmp_path / "answers" / "own.jsonl"
+    kept = AnswerStore(tmp_path, "own")
     for item in "abc":
         kept.add(answer(item))
     kept.close()
     whole = path.read_bytes()
     ends = [place + 1 for place, byte in enumerate(whole) if byte == ord("\n")]
     path.write_bytes(whole[: ends[1] + left])
-    again = Kept(path)
-    assert [item for _, item, _ in again.found] == ["a", "b"]
+    again = AnswerStore(tmp_path, "own")
+    assert [item for _, item, _ in again.answers] == ["a", "b"]
     again.add(answer("c"))
     again.close()
     assert path.read_bytes() == whole
 
 
 def test_a_file_of_nothing_but_a_torn_line_is_empty(tmp_path):
-    path = tmp_path / "own.jsonl"
+    path = tmp_path / "answers" / "own.jsonl"
+    path.parent.mkdir()
     path.write_bytes(b'{"who": "s')
-    kept = Kept(path)
+    kept = AnswerStore(tmp_path, "own")
     kept.close()
-    assert (kept.found, path.read_bytes()) == ({}, b"")
+    assert (kept.answers, path.read_bytes()) == ({}, b"")
 
 
 @pytest.mark.parametrize("line", [b"{", b"3", b'{"who": "s0"}', b"\xff", b""])
 def test_a_damaged_line_in_the_middle_is_named_in_one_line(tmp_path, line):
-    path = tmp_path / "own.jsonl"
-    kept = Kept(path)
+    path = tmp_path / "answers" / "own.jsonl"
+    kept = AnswerStore(tmp_path, "own")
     for item in "abc":
         kept.add(answer(item))
     kept.close()
@@ -74,8 +76,8 @@ def test_a_damaged_line_in_the_middle_is_named_in_one_line(tmp_path, line):
     path.write_bytes(b"\n".join([lines[0], line, *lines[1:], b""]))
     before = path.read_bytes()
     with pytest.raises(InputError) as caught:
-        Kept(path)
-    assert f"line 2 of {path} is no answer" in str(caught.value)
+        AnswerStore(tmp_path, "own")
+    assert f"line 2 of {path} is not an answer" in str(caught.value)
     assert "\n" not in str(caught.value)
     assert path.read_bytes() == before
 
@@ -85,9 +87,9 @@ SETTLED = {"base": "pico", "temperature": 0.6, "benchmarks": {"gsm8k": {"sha256"
 
 def test_a_folder_is_settled_once_and_may_get_more(tmp_path):
     folder = tmp_path / "e"
-    settle(folder, SETTLED)
-    settle(folder, SETTLED)
-    settle(folder, {**SETTLED, "benchmarks": {"mmlu": {"sha256": "2", "max_tokens": 8}}, "weights": {"s0": "f"}})
+    note_settings(folder, SETTLED)
+    note_settings(folder, SETTLED)
+    note_settings(folder, {**SETTLED, "benchmarks": {"mmlu": {"sha256": "2", "max_tokens": 8}}, "weights": {"s0": "f"}})
     noted = json.loads((folder / SETTINGS).read_text())
     assert noted["benchmarks"].keys() == {"gsm8k", "mmlu"}
     assert (noted["base"], noted["weights"]) == ("pico", {"s0": "f"})
@@ -102,10 +104,10 @@ def test_a_folder_is_settled_once_and_may_get_more(tmp_path):
     ],
 )
 def test_a_folder_of_something_else_is_refused_in_one_line(tmp_path, change, told):
-    settle(tmp_path / "e", SETTLED)
+    note_settings(tmp_path / "e", SETTLED)
     before = (tmp_path / "e" / SETTINGS).read_bytes()
     with pytest.raises(InputError) as caught:
-        settle(tmp_path / "e", {**SETTLED, **change})
+        note_settings(tmp_path / "e", {**SETTLED, **change})
     assert told in caught.value.what
     assert "\n" not in str(caught.value)
     assert "--to" in caught.value.mend
@@ -116,13 +118,13 @@ def test_a_folder_of_something_else_is_refused_in_one_line(tmp_path, change, tol
 def test_settings_that_cannot_be_read_are_refused(tmp_path, text):
     (tmp_path / SETTINGS).write_text(text)
     with pytest.raises(InputError):
-        settle(tmp_path, SETTLED)
+        note_settings(tmp_path, SETTLED)
 
 
 def test_a_folder_with_other_things_in_it_is_refused(tmp_path):
     (tmp_path / "letter.txt").write_text("Dear all")
     with pytest.raises(InputError, match="holds no evaluation"):
-        settle(tmp_path, SETTLED)
+        note_settings(tmp_path, SETTLED)
 
 
 # Figures
@@ -130,9 +132,16 @@ def test_a_folder_with_other_things_in_it_is_refused(tmp_path):
 
 def sheet_of(votes: str, right: str) -> Sheet:
     """Votes by letters, a dot for none, beside the letters that are right."""
-    greedy_N = np.array([mine == other for mine, other in zip(votes, right, strict=True)], np.float64)
+    none = (0,) * len(votes)
+    own = Tally(
+        attempts=0,
+        correct=none,
+        greedy=tuple(mine == other for mine, other in zip(votes, right, strict=True)),
+        well_formed=none,
+        tokens=none,
+    )
     found = tuple(None if each == "." else each for each in votes)
-    return Sheet(greedy_N, None, None, {}, found, 0, 0.0, 0.0)
+    return Sheet(tally=own, parts_N={}, votes=found, tokens=0, cut=0.0, unanswered=0.0)
 
 
 def test_the_majority_is_what_most_of_those_say_who_say_something():
@@ -154,44 +163,44 @@ def test_the_same_vote_may_be_right_for_one_and_wrong_for_another():
 
 
 def test_a_score_has_the_standard_error_of_its_mean():
-    found = score(np.array([1.0, 0, 0, 1, 1]))
+    found = accuracy(np.array([1.0, 0, 0, 1, 1]))
     assert found.value == pytest.approx(0.6)
     assert found.error == pytest.approx(math.sqrt(0.3 / 5))
     assert found.gain is None
-    assert score(np.array([1.0])).error is None
+    assert accuracy(np.array([1.0])).error is None
     assert found.as_json() == {"value": found.value, "error": found.error}
 
 
 def test_a_gain_is_paired_task_by_task():
     mine, other = np.array([1.0, 1, 0, 1]), np.array([0.0, 1, 0, 0])
-    found = score(mine, other)
+    found = accuracy(mine, other)
     assert found.gain is not None and found.gain.value == pytest.approx(0.5)
     assert found.gain == paired(mine - other)
-    same = score(mine, mine).gain
+    same = accuracy(mine, mine).gain
     assert same == Interval(0, 0, 0)
-    assert score(np.array([1.0]), np.array([0.0])).gain == Interval(1, None, None)
+    assert accuracy(np.array([1.0]), np.array([0.0])).gain == Interval(1, None, None)
 
 
 def test_a_sheet_counts_attempts_tokens_and_what_was_cut():
-    items = ["a", "b"]
+    items = [Item("a", {}), Item("b", {})]
     given = [
         answer("a", parts={"base": True}), answer("b", correct=False, vote=None, answer=None, parts={"base": True}),
         answer("a", 0), answer("a", 1, correct=False, cut=True), answer("b", 0, correct=False, cut=True),
         answer("b", 1, correct=False), answer("c", 0), answer("a", who="s1", correct=False),
     ]  # fmt: skip
-    found = sheet({(each.who, each.item, each.attempt): each for each in given}, "s0", items, attempts=2, k=2)
-    assert found.greedy_N.tolist() == [1, 0]
-    assert found.sampled_N is not None and found.sampled_N.tolist() == [0.5, 0]
-    assert found.passed_N is not None and found.passed_N.tolist() == [1, 0]
-    assert {name: part_N.tolist() for name, part_N in found.parts_N.items()} == {"base": [1, 1]}
+    found = sheet({each.id: each for each in given}, "s0", items, attempts=2)
+    assert found.tally == Tally(attempts=2, correct=(1, 0), greedy=(True, False), well_formed=(2, 2), tokens=(6, 6))
+    assert {name: values_N.tolist() for name, values_N in measures(found, k=2).items()} == {
+        "greedy": [1, 0], "base tests alone": [1, 1], "avg@2": [0.5, 0], "pass@2": [1, 0]
+    }  # fmt: skip
     assert (found.votes, found.tokens) == (("4", None), 18)
     assert (found.cut, found.unanswered) == (pytest.approx(2 / 6), pytest.approx(1 / 6))
 
 
 def test_a_part_counts_only_where_every_task_has_it():
     given = [answer("a", parts={"base": True}), answer("b")]
-    found = sheet({(each.who, each.item, each.attempt): each for each in given}, "s0", ["a", "b"], attempts=0, k=0)
-    assert (found.parts_N, found.sampled_N, found.passed_N) == ({}, None, None)
+    found = sheet({each.id: each for each in given}, "s0", [Item("a", {}), Item("b", {})], attempts=0)
+    assert [*measures(found, k=0)] == ["greedy"]
 
 
 # Resampling

@@ -12,9 +12,9 @@ from evals.slices import BESIDE, ROWS, SAID, SECRETS, script, write_rows
 from redqueen.errors import InputError
 from redqueen.evals.benchmarks import BENCHMARKS, chosen
 from redqueen.evals.benchmarks.humaneval_plus import HumanEvalPlus
-from redqueen.evals.data import Loaded, find
+from redqueen.evals.data import LoadedBenchmark, find
 from redqueen.evals.evalplus import EvalPlus, read_script
-from redqueen.evals.protocol import Benchmark, Grade, Item, Prompts
+from redqueen.evals.protocol import Grade, Item, Prompts, Published
 from redqueen.verifier import Verifier
 
 ALL = sorted(BENCHMARKS)
@@ -22,12 +22,12 @@ FUNCTIONS = ("humaneval_plus", "mbpp_plus")
 
 
 @pytest.fixture(params=ALL)
-def loaded(request, slices) -> Loaded:
+def loaded(request, slices) -> LoadedBenchmark:
     return find(BENCHMARKS[request.param], slices)
 
 
 def graded(
-    benchmark: Benchmark, said: Iterable[tuple[Item, str | None]], prompts: Prompts, verifier: Verifier
+    benchmark: Published, said: Iterable[tuple[Item, str | None]], prompts: Prompts, verifier: Verifier
 ) -> list[Grade]:
     answers = [(item, None if text is None else benchmark.extract(item, text, prompts)) for item, text in said]
     return asyncio.run(benchmark.grade(answers, verifier))
@@ -123,10 +123,10 @@ def test_a_missing_benchmark_names_the_way_out(tmp_path):
     [
         ("gsm8k", {"id": "a", "question": "How many?"}, "it lacks 'answer'"),
         ("gsm8k", {"id": "a", "question": "", "answer": "4"}, "is empty"),
-        ("aime24", {"id": "a", "question": "How many?", "answer": "1000"}, "no whole number from 0 to 999"),
+        ("aime24", {"id": "a", "question": "How many?", "answer": "1000"}, "not a whole number from 0 to 999"),
         ("mmlu", {"id": "a", "subject": "s", "question": "?", "choices": ["x"], "answer": "A"}, "four choices"),
         ("mmlu", {"id": "a", "subject": "s", "question": "?", "choices": [*"wxyz"], "answer": "A"}, "examples of s"),
-        ("humaneval_plus", {"id": "a", "prompt": 3}, "prompt is no text"),
+        ("humaneval_plus", {"id": "a", "prompt": 3}, "prompt is not a text"),
         (
             "livecodebench",
             {"id": "a", "prompt": "?", "release": "v1", "public_tests": [{"input": ""}], "extra_tests": []},

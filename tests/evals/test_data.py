@@ -70,7 +70,7 @@ def test_a_hub_with_other_rows_than_the_benchmark_has_is_refused_and_nothing_is_
 
 def test_a_hub_with_other_fields_is_refused(hub):
     hub(BENCHMARKS["aime24"], [{"text": "?"} for _ in range(30)])
-    with pytest.raises(InputError, match="other fields"):
+    with pytest.raises(InputError, match="unexpected fields"):
         find(BENCHMARKS["aime24"])
 
 

@@ -15,7 +15,7 @@ from loop.making import race_to_the_end, random_base, settings
 
 from evals.slices import BESIDE, ROWS, write_rows
 from redqueen.evals import maths
-from redqueen.evals.answers import Kept
+from redqueen.evals.answers import AnswerStore
 from redqueen.evals.benchmarks import BENCHMARKS
 from redqueen.evals.data import find
 
@@ -61,7 +61,7 @@ def results(folder: Path) -> dict[str, Any]:
 def test_a_base_is_evaluated_on_everything(redqueen, asked, slices, place):
     status, out, err = redqueen(*asked)
     assert status == 0
-    assert f"every answer and all figures are in {place / 'e'}" in out
+    assert f"all answers and figures are in {place / 'e'}" in out
     assert "raw prompts" in out
     assert err.count("5 tasks, 5 answers\n") == 11
     found = json.loads((place / "e" / "results.json").read_text())
@@ -134,22 +134,22 @@ def test_another_file_beside_a_benchmark_is_refused(redqueen, slices, place):
 def test_ctrl_c_says_what_is_kept_and_the_same_command_goes_on(redqueen, slices, tmp_path, monkeypatch, capsys):
     words = ("eval", "pico", "--prompts", "raw", "--suite", "aime24,gsm8k", "--data", slices, "--to", tmp_path / "e",
              "--max-tokens", 24, *HERE)  # fmt: skip
-    add = Kept.add
+    add = AnswerStore.add
 
     def interrupted(self, answer):
         add(self, answer)
-        if "gsm8k" in answer.item and len(self.found) == 2:
+        if "gsm8k" in answer.item and len(self.answers) == 2:
             raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr(Kept, "add", interrupted)
+        patch.setattr(AnswerStore, "add", interrupted)
         # It does not wait for the engine; here it has to.
         patch.setattr(os, "_exit", sys.exit)
         with pytest.raises(SystemExit) as left:
             redqueen(*words)
     out, err = capsys.readouterr()
     assert (left.value.code, out) == (130, "")
-    told = f"redqueen: stopped: 7 of 10 answers are kept in {tmp_path / 'e'}; the same command goes on\n"
+    told = f"redqueen: stopped: 7 of 10 answers are kept in {tmp_path / 'e'}; the same command goes on from there\n"
     assert err.count("stopped: ") == 1 and err.endswith(told)
     status, out, err = redqueen(*words)
     assert status == 0
@@ -190,13 +190,16 @@ def test_answers_do_not_depend_on_what_else_is_asked(redqueen, slices, place):
         (("--suite", "gsm8", "--prompts", "raw"), "there is no suite or benchmark gsm8; did you mean gsm8k?"),
         (("--suite", "poetry", "--prompts", "raw"), "there is no suite or benchmark poetry; there are code, math, all"),
         (("--suite", "gsm8k,", "--prompts", "raw"), "there is no suite or benchmark without a name"),
-        (("--suite", "gsm8k", "--k", 3, "--attempts", 2), "pass@3 cannot be told from 2 attempts; use --attempts 3"),
+        (
+            ("--suite", "gsm8k", "--k", 3, "--attempts", 2),
+            "pass@3 cannot be computed from 2 attempts; use --attempts 3",
+        ),
         (("--suite", "gsm8k", "--k", 0, "--attempts", 2), "--k cannot be 0"),
         (("--suite", "gsm8k", "--attempts", -1), "--attempts cannot be -1"),
         (("--suite", "gsm8k", "--temperature", 0), "--temperature cannot be 0"),
         (("--suite", "gsm8k", "--items", 0), "--items cannot be 0"),
         (("--suite", "gsm8k", "--max-tokens", 0), "--max-tokens cannot be 0"),
-        (("--suite", "gsm8k", "--prompts", "raw", "--against", "x"), "x is not among what is evaluated"),
+        (("--suite", "gsm8k", "--prompts", "raw", "--against", "x"), "--against x is not among the arguments"),
     ],
 )
 def test_what_cannot_be_asked_is_refused_in_one_line(redqueen, slices, tmp_path, words, told):
@@ -299,7 +302,7 @@ def test_a_member_is_not_set_against_roles(redqueen, run, slices, place):
     words = ("--prompts", "raw", "--suite", "gsm8k", "--data", slices, "--to", place / "against", *HERE)
     status, out, err = redqueen("eval", run, f"{run}/s1", "--against", run, *words)
     assert (status, out, err.count("\n")) == (2, "", 1)
-    assert f"the single adapter {run}/s1 cannot be set against {run}, which has students and teachers" in err
+    assert f"the single adapter {run}/s1 cannot be compared with {run}, which has students and teachers" in err
     assert not (place / "against").exists()
 
 

@@ -10,7 +10,7 @@ from redqueen.errors import InputError
 from redqueen.evals import maths
 from redqueen.evals.benchmarks import BENCHMARKS
 from redqueen.evals.extraction import numeral
-from redqueen.evals.maths import can_grade, same_number, settled, voted
+from redqueen.evals.maths import check_gradable, same_number, settled, voted
 from redqueen.evals.protocol import Item
 from redqueen.verifier import Verifier
 
@@ -178,9 +178,9 @@ def test_what_is_known_to_be_accepted_though_it_says_something_else(verifier):
 
 def test_math_verify_is_missed_before_anybody_is_asked(monkeypatch):
     monkeypatch.setattr(maths, "maths_paths", list)
-    can_grade([BENCHMARKS[name] for name in ("gsm8k", "aime24", "humaneval_plus", "mmlu")])
+    check_gradable([BENCHMARKS[name] for name in ("gsm8k", "aime24", "humaneval_plus", "mmlu")])
     with pytest.raises(InputError) as caught:
-        can_grade([BENCHMARKS[name] for name in ("gsm8k", "math500", "amc23")])
+        check_gradable([BENCHMARKS[name] for name in ("gsm8k", "math500", "amc23")])
     assert str(caught.value) == (
         "MATH-500, AMC 23 cannot be graded: math-verify is not installed; run `pip install 'redqueen[evals]'`"
     )

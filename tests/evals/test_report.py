@@ -13,48 +13,55 @@ from redqueen.console import Progress
 from redqueen.engine.protocol import MemberState
 from redqueen.errors import InputError
 from redqueen.evals.benchmarks import BENCHMARKS
-from redqueen.evals.data import Loaded
-from redqueen.evals.figures import Sheet
+from redqueen.evals.data import LoadedBenchmark
+from redqueen.evals.evaluation import fingerprint
+from redqueen.evals.figures import Sheet, Tally
 from redqueen.evals.protocol import Item
-from redqueen.evals.report import BARE, SPARE, Report, measured, rival
-from redqueen.evals.sitting import fingerprint
-from redqueen.exam.examinees import Examinees, Group
+from redqueen.evals.report import SPARE, EvaluationReport, benchmark_report, rival
+from redqueen.evals.subjects import BARE, Group, Subjects
 from redqueen.population.members import Role
 
 STATE = MemberState(4, 8.0, {"q": (torch.ones(4, 3), torch.ones(3, 4))})
 HOW = {"prompts": "chat", "attempts": 0, "k": 0, "temperature": 0.6, "device": "cpu", "dtype": "float32"}
 
 
-def examinees(*groups: tuple[str, Role | None, int]) -> Examinees:
+def subjects(*groups: tuple[str, Role | None, int]) -> Subjects:
     found = []
     for what, role, count in groups:
         ids = [f"{what}/{role or 'x'}{number}" for number in range(count)]
         found.append(Group(what, 3, role, dict.fromkeys(ids, STATE)))
-    return Examinees("pico", tuple(found), {}, ())
+    return Subjects("pico", tuple(found), {}, ())
 
 
 def sheet(seed: int, cut: float = 0.0) -> Sheet:
-    right_N = np.random.default_rng(seed).integers(0, 2, 40).astype(np.float64)
-    return Sheet(right_N, None, None, {}, tuple(map(str, right_N)), 123_456, cut, 0.0)
+    right = tuple(map(bool, np.random.default_rng(seed).integers(0, 2, 40)))
+    own = Tally(attempts=0, correct=(0,) * 40, greedy=right, well_formed=(0,) * 40, tokens=(0,) * 40)
+    return Sheet(tally=own, parts_N={}, votes=tuple(map(str, right)), tokens=123_456, cut=cut, unanswered=0.0)
 
 
-def report(of: Examinees, names: tuple[str, ...] = ("humaneval_plus", "gsm8k"), cut: float = 0.0) -> Report:
+def report(of: Subjects, names: tuple[str, ...] = ("humaneval_plus", "gsm8k"), cut: float = 0.0) -> EvaluationReport:
     found = []
     for name in names:
         benchmark = BENCHMARKS[name]
-        loaded = Loaded(benchmark, tuple(Item(f"{name}/{n}", {}) for n in range(40)), "f", "0", ())
+        loaded = LoadedBenchmark(
+            benchmark=benchmark,
+            items=tuple(Item(f"{name}/{n}", {}) for n in range(40)),
+            origin="f",
+            sha256="0",
+            notes=(),
+        )
         sheets = {who: sheet(place, cut) for place, who in enumerate([BARE, *of.members])}
-        found.append(measured(loaded, sheets, of, None, 0, 0, 1234.5, benchmark.tokens))
-    return Report(of.base, {**HOW, "against": None}, tuple(found), ())
+        found.append(benchmark_report(loaded, sheets, of, None, 0, 1234.5, benchmark.tokens))
+    return EvaluationReport(of.base, {**HOW, "against": None}, tuple(found), ())
 
 
-def shown(of: Report, width: int, terminal: bool = True) -> str:
+def shown(of: EvaluationReport, width: int, terminal: bool = True) -> str:
     to = io.StringIO()
     of.render(Console(file=to, width=width, force_terminal=terminal, color_system=None))
     return to.getvalue()
 
 
-BOTH = examinees(("runs/a-long-name-of-a-run", Role.STUDENT, 3), ("runs/a-long-name-of-a-run", Role.TEACHER, 2))
+BOTH = subjects(("runs/a-long-name-of-a-run", Role.STUDENT, 3), ("runs/a-long-name-of-a-run", Role.TEACHER, 2))
 FIGURES = re.compile(r"\d+\.\d ±\d+\.\d")
 
 
@@ -96,13 +103,13 @@ def test_what_is_no_terminal_gets_every_column():
 
 
 def test_that_answers_were_cut_is_said_except_where_one_letter_is_the_answer():
-    text = shown(report(examinees(), ("gsm8k", "mmlu"), cut=1.0), 200)
+    text = shown(report(subjects(), ("gsm8k", "mmlu"), cut=1.0), 200)
     assert "GSM8K: 100 % of the answers were cut" in text
     assert "MMLU: 100 %" not in text
 
 
 def test_the_longest_answer_is_in_the_results_of_each_benchmark():
-    found = report(examinees(), ("gsm8k", "mmlu")).as_json()["benchmarks"]
+    found = report(subjects(), ("gsm8k", "mmlu")).as_json()["benchmarks"]
     assert [each["max_tokens"] for each in found] == [512, 8]
 
 
@@ -110,20 +117,20 @@ def test_the_longest_answer_is_in_the_results_of_each_benchmark():
 
 
 def test_gains_are_on_the_same_role():
-    of = examinees(("a", Role.STUDENT, 1), ("a", Role.TEACHER, 1), ("b", Role.STUDENT, 1))
+    of = subjects(("a", Role.STUDENT, 1), ("a", Role.TEACHER, 1), ("b", Role.STUDENT, 1))
     assert rival(of, of.groups[2], "a") is of.groups[0]
 
 
 @pytest.mark.parametrize(
     ("mine", "others", "told"),
     [
-        (Role.STUDENT, (Role.TEACHER,), "the students of b cannot be set against a, which has teachers"),
-        (None, (Role.STUDENT, Role.TEACHER), "the single adapter b cannot be set against a, which has students and"),
-        (Role.TEACHER, (None,), "the teachers of b cannot be set against a, which has a single adapter"),
+        (Role.STUDENT, (Role.TEACHER,), "the students of b cannot be compared with a, which has teachers"),
+        (None, (Role.STUDENT, Role.TEACHER), "the single adapter b cannot be compared with a, which has students and"),
+        (Role.TEACHER, (None,), "the teachers of b cannot be compared with a, which has a single adapter"),
     ],
 )
 def test_gains_on_another_role_are_refused_in_one_line(mine, others, told):
-    of = examinees(("b", mine, 1), *(("a", role, 1) for role in others))
+    of = subjects(("b", mine, 1), *(("a", role, 1) for role in others))
     with pytest.raises(InputError) as caught:
         rival(of, of.groups[0], "a")
     assert told in str(caught.value)

@@ -118,7 +118,7 @@ def test_an_operator_of_at_most_forty_lines_is_loaded_from_a_file_outside_the_pa
         (("extrapolation least=2", "ada", "bob"), "larger one"),
         (("della drop=0.9 spread=0.4", "ada", "bob"), "stay within"),
         (("nowhere.py:op", "ada"), "there is no file"),
-        (("fisher", "ada", "bob"), "optimisers"),
+        (("fisher", "ada", "bob"), "optimiser states"),
         (("spectral", "eve"), "cannot be read"),
     ],
 )
@@ -131,7 +131,7 @@ def test_mistakes_are_one_line_and_make_nothing(capsys, parents, tmp_path, words
 
 def test_a_child_needs_a_place_that_is_free(capsys, parents, tmp_path):
     assert "--to" in refusal(capsys, "breed", "spectral", parents[0])
-    assert "there already" in refusal(capsys, "breed", "spectral", parents[0], "--to", parents[1])
+    assert "exists already" in refusal(capsys, "breed", "spectral", parents[0], "--to", parents[1])
     assert "--seed" in refusal(capsys, "breed", "spectral", parents[0], "--to", tmp_path / "c", "--seed", -1)
 
 
@@ -158,9 +158,9 @@ def nothing(parents, draws):
     return None
 
 
-raising = Operator("raises", Kind.MUTATION, raises, "a test")
-empty = Operator("nothing", Kind.MUTATION, nothing, "a test")
-taken = Operator("dare", Kind.MUTATION, nothing, "a test")
+raising = Operator(name="raises", kind=Kind.MUTATION, make=raises, reference="a test")
+empty = Operator(name="nothing", kind=Kind.MUTATION, make=nothing, reference="a test")
+taken = Operator(name="dare", kind=Kind.MUTATION, make=nothing, reference="a test")
 """
 
 

@@ -5,17 +5,17 @@ import pytest
 from redqueen.evolution.fitness import FITNESS, Fitness
 from redqueen.population.board import Board
 from redqueen.population.members import Population, Role, founders
-from redqueen.population.play import KindOutcome, Outcome, play
+from redqueen.population.play import KindOutcome, MatchOutcome, play
 from redqueen.population.ratings import Rating
 from redqueen.population.results import TaskScore
 
 
-def match(teacher: str, student: str, *solved: int, teacher_reward=None, student_reward=None) -> Outcome:
+def match(teacher: str, student: str, *solved: int, teacher_reward=None, student_reward=None) -> MatchOutcome:
     scores = tuple(TaskScore(each, 8) for each in solved)
-    return Outcome(teacher, student, {"k": KindOutcome(scores, teacher_reward, student_reward)})
+    return MatchOutcome(teacher, student, {"k": KindOutcome(scores, teacher_reward, student_reward)})
 
 
-def played(population: Population, *outcomes: Outcome) -> Board:
+def played(population: Population, *outcomes: MatchOutcome) -> Board:
     return Board(tuple(play(population, 1, outcomes, "ours")[1]))
 
 

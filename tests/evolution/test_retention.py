@@ -5,9 +5,9 @@ import statistics
 import pytest
 from engine import tiny
 
+from redqueen.commands.main import main
 from redqueen.engine.protocol import Recipe, SampleRequest, Trajectory
-from redqueen.errors import InputError
-from redqueen.evolution.retention import WINDOW, Retention, back_after, measure
+from redqueen.evolution.retention import WINDOW, RetentionReport, back_after, measure
 from redqueen.evolution.variation import OPERATORS
 from redqueen.keys import key
 
@@ -47,10 +47,10 @@ def even_tokens(opened):
 
 
 @pytest.fixture(scope="module")
-def found() -> Retention:
+def found() -> RetentionReport:
     import asyncio
 
-    async def run(opened) -> Retention:
+    async def run(opened) -> RetentionReport:
         practice = even_tokens(opened)
         for update in range(25):
             await practice(["m0", "m1"], [], 1000 + update)
@@ -107,11 +107,11 @@ def test_back_is_when_a_mean_of_several_updates_reaches_the_level():
     assert back_after([0.0, 1.0, 0.0, 1.0], 0.9) is None
 
 
-def test_a_test_of_nothing_is_refused():
-    import asyncio
-
-    with tiny.engine("llama", members=1) as opened, pytest.raises(InputError, match="test nothing"):
-        asyncio.run(measure(opened, "m0", None, [], even_tokens(opened), seeds=0))
+def test_a_test_of_nothing_is_refused(capsys):
+    assert main(["retention", "nowhere", "--member", "s0", "--updates", "2"]) == 2
+    assert "--updates cannot be 2; use 3 or more" in capsys.readouterr().err
+    assert main(["retention", "nowhere", "--member", "s0", "--children", "0"]) == 2
+    assert "--children cannot be 0" in capsys.readouterr().err
 
 
 def test_a_child_within_the_parents_own_spread_is_back():

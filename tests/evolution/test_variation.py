@@ -594,10 +594,10 @@ def test_a_wrong_number_of_parents_is_refused(name):
 
 def test_an_operator_that_makes_something_infinite_is_reported():
     broken = Operator(
-        "broken",
-        Kind.MUTATION,
-        lambda parents, draws: parents[0].map(lambda each: each.with_factors(each.a_S_R_I / 0, each.b_S_O_R)),
-        "here",
+        name="broken",
+        kind=Kind.MUTATION,
+        make=lambda parents, draws: parents[0].map(lambda each: each.with_factors(each.a_S_R_I / 0, each.b_S_O_R)),
+        reference="here",
     )
     with pytest.raises(Fault, match="not finite"):
         child(broken, [member()], seed=0)
@@ -617,7 +617,7 @@ def _halved(parents, draws, *, by: float = 2.0):
     return parent.map(lambda stack: stack.with_factors(stack.a_S_R_I, stack.b_S_O_R / by))
 
 
-HALVED = Operator("halved", Kind.MUTATION, _halved, "own")
+HALVED = Operator(name="halved", kind=Kind.MUTATION, make=_halved, reference="own")
 '''
 
 

@@ -16,13 +16,12 @@ from transformers.utils import logging
 
 from redqueen.engine.local import LocalEngine
 from redqueen.engine.protocol import MemberState, SampleRequest, Trajectory
-from redqueen.loop import Clock
+from redqueen.phases.clock import Clock
 from redqueen.phases.race import Race
 from redqueen.phases.state import State
 from redqueen.phases.view import Quiet
-from redqueen.runs import checkpoints
-from redqueen.runs.run import CHECKPOINTS
-from redqueen.runs.store import RECORDS
+from redqueen.runs import CHECKPOINTS, checkpoints
+from redqueen.runs.records_file import RECORDS
 from redqueen.settings import Config
 from redqueen.training.setup import Start, open_races
 from redqueen.training.train import train

@@ -22,10 +22,11 @@ from redqueen.engine.protocol import (
     UpdateStats,
 )
 from redqueen.phases.journal import Journal
-from redqueen.phases.race import Posed, Proposal, Race, Try
+from redqueen.phases.race import Race
 from redqueen.phases.state import Health, State
 from redqueen.population.board import Board
-from redqueen.population.members import founders
+from redqueen.population.members import Role, founders
+from redqueen.rl.rollout import Proposal, Rollout
 from redqueen.settings import Config
 from redqueen.tasks import all_kinds
 from redqueen.tasks.archive import Archive
@@ -57,7 +58,21 @@ class Script:
     async def update(self, batch: Sequence[Trajectory], recipe: Recipe) -> dict[str, UpdateStats]:
         self.batch = list(batch)
         members = dict.fromkeys(row.member for row in batch)
-        return {id: UpdateStats(1, 1, 1, 0.0, 1.0, 1.0, 1.0, 1.0, 0.0, id in self.broken) for id in members}
+        return {
+            id: UpdateStats(
+                sequences=1,
+                tokens=1,
+                trained_tokens=1,
+                loss=0.0,
+                grad_norm=1.0,
+                entropy=1.0,
+                ratio_mean=1.0,
+                ratio_max=1.0,
+                kl=0.0,
+                skipped=id in self.broken,
+            )
+            for id in members
+        }
 
     async def score(self, requests: Sequence[ScoreRequest]) -> list[Score]:
         return [Score((-1.0,) * len(request.completion)) for request in requests]
@@ -99,7 +114,16 @@ def race(changes: dict[str, Any] | None = None, engine: Script | None = None, ve
 
 def state(teachers: int = 2, students: int = 2, health: Health | None = None) -> State:
     population = founders(teachers, students)
-    return State(0, population, Watch(3), Board(), Archive(), Coverage(), Coverage(), health or Health())
+    return State(
+        step=0,
+        population=population,
+        watch=Watch(3),
+        board=Board(),
+        archive=Archive(),
+        cells=Coverage(),
+        behaviours=Coverage(),
+        health=health or Health(),
+    )
 
 
 @dataclass(frozen=True)
@@ -115,22 +139,27 @@ class Riddle(Task):
         return self.like or self.id
 
 
-def riddle(place: int, match: int = 0, teacher: str = "t0", kind: str = "code_o", like: str = "", **more: Any) -> Posed:
-    return Posed(_proposal(place, match, teacher, kind, **more), Riddle(kind, place, like))
+def rollout(role: Role, member: str, place: int, became: Any, text: Sample, **about: Any) -> Rollout:
+    about = {"kind": "code_o", "match": 0, "group": 0, "number": 0, "temperature": 1.0} | about
+    request = SampleRequest(prompt=(place,), member=member, key=0, max_tokens=512, temperature=about.pop("temperature"))
+    return Rollout(role=role, member=member, place=place, request=request, sample=text, became=became, **about)
 
 
-def refused(place: int, rejection: Rejection, match: int = 0, teacher: str = "t0", kind: str = "code_o") -> Posed:
-    return Posed(_proposal(place, match, teacher, kind), rejection)
+def proposal(place: int, became: Task | Rejection, teacher: str = "t0", tokens: int = 1, **about: Any) -> Proposal:
+    return rollout(Role.TEACHER, teacher, place, became, sample(tokens=tokens), **about)
 
 
-def _proposal(place: int, match: int, teacher: str, kind: str, group: int = 0, tokens: int = 1) -> Proposal:
-    return Proposal(place, match, teacher, kind, group, (7,), sample(tokens=tokens))
+def riddle(place: int, teacher: str = "t0", kind: str = "code_o", like: str = "", **about: Any) -> Proposal:
+    return proposal(place, Riddle(kind, place, like), teacher, kind=kind, **about)
 
 
-def tries(place: int, grades: str, student: str = "s0", tokens: int = 1, logprob: float = -0.5) -> list[Try]:
+def tries(
+    place: int, grades: str, student: str = "s0", tokens: int = 1, logprob: float = -0.5, **about: Any
+) -> list[Rollout[Verdict]]:
     """A letter for each attempt: Correct, Wrong, Malformed, Void."""
-    verdicts = {grade[0].upper(): Verdict(grade) for grade in Grade}
+    verdicts = {grade[0].upper(): Verdict(grade=grade) for grade in Grade}
+    text = sample(tokens=tokens, logprob=logprob)
     return [
-        Try(place, student, number, (place,), sample(tokens=tokens, logprob=logprob), verdicts[grade])
+        rollout(Role.STUDENT, student, place, verdicts[grade], text, group=place, number=number, **about)
         for number, grade in enumerate(grades)
     ]

@@ -92,9 +92,9 @@ def test_every_arm_gives_settings_that_go_together():
 
 
 def test_no_arm_is_the_population():
-    assert apply(POPULATION, None) is POPULATION
+    assert apply(POPULATION, None) is apply(POPULATION, "population") is POPULATION
 
 
 def test_an_arm_that_is_not_there_is_refused_with_those_that_are():
-    with pytest.raises(InputError, match=r"there is no arm wide; the arms are single, .*shuffled-rewards"):
+    with pytest.raises(InputError, match=r"there is no arm wide; the arms are population, single, .*shuffled-rewards"):
         apply(POPULATION, "wide")

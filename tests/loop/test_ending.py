@@ -11,12 +11,11 @@ import pytest
 
 from loop.making import settings
 from redqueen.commands import arguments
-from redqueen.commands.index import COMMANDS
+from redqueen.commands.index import COMMANDS, find_command
 from redqueen.commands.main import main
 from redqueen.commands.train import advice, program
-from redqueen.commands.words import match
-from redqueen.runs.run import REPORT
-from redqueen.settings import Config, dump, load
+from redqueen.runs import REPORT
+from redqueen.settings import Config, dump
 from redqueen.training import arms
 from redqueen.training.train import Reached
 
@@ -70,13 +69,13 @@ def test_the_commands_can_be_given_as_they_are(ended: Ended, monkeypatch, tmp_pa
     monkeypatch.chdir(tmp_path)
     assert main(tasks) == 0
     assert "solved" in capsys.readouterr().out
-    name, rest = match(exam, COMMANDS)
-    command, _ = arguments.parse(COMMANDS[name].load(), name, rest)
+    name, rest = find_command(exam)
+    command = arguments.read(COMMANDS[name].load(), name, rest)
     assert name == "exam" and command.what == (str(ended.folder),)
-    name, rest = match(train, COMMANDS)
-    command, overrides = arguments.parse(COMMANDS[name].load(), name, rest)
+    name, rest = find_command(train)
+    command = arguments.read(COMMANDS[name].load(), name, rest)
     assert main(["report", *watch[1:], "-o", "report.html"]) == 0, "what can be watched can be reported"
-    baseline = arms.apply(load(command.source, overrides), "single-wide")
+    baseline = arms.apply(command.settings, "single-wide")
     assert baseline.population.single and "--arm single-wide" in " ".join(train)
 
 

@@ -30,10 +30,16 @@ class Judge:
 
 
 VERDICTS = [
-    Verdict(Grade.CORRECT, None, Status.OK),
-    Verdict(Grade.WRONG, None, Status.TIMEOUT, "too slow"),
-    Verdict(Grade.MALFORMED, Reason.CUT, None, "stopped"),
-    Verdict(Grade.VOID, Reason.NONDETERMINISTIC, None, "fails", ("beside an attempt, f(1): ok:1 | ok:2",)),
+    Verdict(grade=Grade.CORRECT, reason=None, status=Status.OK),
+    Verdict(grade=Grade.WRONG, reason=None, status=Status.TIMEOUT, detail="too slow"),
+    Verdict(grade=Grade.MALFORMED, reason=Reason.CUT, status=None, detail="stopped"),
+    Verdict(
+        grade=Grade.VOID,
+        reason=Reason.NONDETERMINISTIC,
+        status=None,
+        detail="fails",
+        runs=("beside an attempt, f(1): ok:1 | ok:2",),
+    ),
 ]
 ATTEMPTS = [Attempt(Riddle("code_o", 1), text) for text in "abc"]
 

@@ -7,16 +7,16 @@ import pytest
 from tasks.proposing import fence, pair
 from tasks.proposing import propose as one_task
 
-from loop.scripted import Script, race, refused, riddle, sample, state, tries
+from loop.scripted import Script, proposal, race, riddle, sample, state, tries
 from redqueen.engine.protocol import Stop
-from redqueen.phases.judge import outcomes, score, withdraw
-from redqueen.phases.learn import lessons
+from redqueen.phases.judge import judge, outcomes
 from redqueen.phases.propose import propose, verify
-from redqueen.phases.race import Posed, Proposal
-from redqueen.phases.solve import grade, solve
+from redqueen.phases.sampling import settle
+from redqueen.phases.solve import solve
 from redqueen.population.matchmaking import Match
+from redqueen.population.members import Role
 from redqueen.population.play import play
-from redqueen.population.ratings import Result
+from redqueen.population.ratings import MatchResult
 from redqueen.tasks import all_kinds
 from redqueen.tasks.archive import Trivial
 from redqueen.tasks.code import CodeTask
@@ -26,15 +26,17 @@ INVALID = Rejection(Reason.SYNTAX)
 ALONE = [Match("t0", ("s0",))]
 
 
-def paid(posed, tried, reward: str = "paper") -> list[float]:
-    return [each.reward for each in score(race({"rl": {"reward": reward}}), state(), 1, posed, tried)]
+def paid(proposals, attempts, reward: str = "paper") -> list[float]:
+    """To teachers."""
+    rollouts = judge(race({"rl": {"reward": reward}}), state(), 1, proposals, attempts)
+    return [each.reward for each in rollouts if each.role is Role.TEACHER]
 
 
-def result(matches, posed, tried, rule: str = "ours") -> list[Result]:
+def result(matches, proposals, attempts, rule: str = "ours") -> list[MatchResult]:
     """Who won each meeting, with everybody at the prior's rating: a solve rate of 0.5 is foretold."""
     where = state()
-    scored = score(race(), where, 1, posed, tried)
-    _, meetings = play(where.population, 1, outcomes(matches, scored, tried), rule)
+    rollouts = judge(race(), where, 1, proposals, attempts)
+    _, meetings = play(where.population, 1, outcomes(matches, rollouts), rule)
     return [meeting.match_result for meeting in meetings]
 
 
@@ -57,57 +59,52 @@ def test_a_task_pays_its_teacher_the_share_that_fails_unless_all_do(grades: str,
 
 
 def test_a_proposal_that_is_no_task_costs_its_teacher_one():
-    assert paid([riddle(0), refused(1, INVALID), riddle(2)], [*tries(0, "CW"), *tries(2, "WW")]) == [0.5, -1.0, 0.0]
+    assert paid([riddle(0), proposal(1, INVALID), riddle(2)], [*tries(0, "CW"), *tries(2, "WW")]) == [0.5, -1.0, 0.0]
 
 
 def test_a_panel_counts_as_a_whole():
-    tried = [*tries(0, "CC", "s0"), *tries(0, "WW", "s1"), *tries(1, "WW", "s0"), *tries(1, "WC", "s1")]
-    assert paid([riddle(0), riddle(1)], tried) == [0.5, 0.75]
+    attempts = [*tries(0, "CC", "s0"), *tries(0, "WW", "s1"), *tries(1, "WW", "s0"), *tries(1, "WC", "s1")]
+    assert paid([riddle(0), riddle(1)], attempts) == [0.5, 0.75]
 
 
 def test_a_task_whose_truth_fails_is_rejected_after_all_and_its_attempts_count_for_nobody():
     """Also those of the panel that were graded while it still held."""
-    posed, tried = withdraw(
-        [riddle(0), riddle(1)], [*tries(0, "CW", "s0"), *tries(0, "VVM", "s1"), *tries(1, "CW", "s0")]
-    )
-    assert isinstance(posed[0].task, Rejection)
-    assert posed[0].task.reason is Reason.NONDETERMINISTIC
-    assert isinstance(posed[1].task, Task)
-    assert [each.verdict.grade for each in tried] == [*[Grade.VOID] * 5, Grade.CORRECT, Grade.WRONG]
-    scored = score(race(), state(), 1, posed, tried)
-    assert [each.reward for each in scored] == [-1.0, 0.5]
-    assert [each.entry is None for each in scored] == [True, False]
-    given = lessons(race(), scored, tried)
-    assert [(each.member, each.sound, each.reward) for each in given] == [
+    attempts = [*tries(0, "CW", "s0"), *tries(0, "VVM", "s1"), *tries(1, "CW", "s0")]
+    rollouts = judge(race(), state(), 1, [riddle(0), riddle(1)], attempts)
+    first, second, *graded = rollouts
+    assert isinstance(first.became, Rejection)
+    assert first.became.reason is Reason.NONDETERMINISTIC
+    assert isinstance(second.became, Task)
+    assert [each.became.grade for each in graded] == [*[Grade.VOID] * 5, Grade.CORRECT, Grade.WRONG]
+    assert [each.entry is None for each in (first, second)] == [True, False]
+    assert [(each.member, each.sound, each.reward) for each in rollouts if each.counts] == [
         ("t0", False, -1.0),
         ("t0", True, 0.5),
         ("s0", True, 1.0),
         ("s0", True, -0.5),
     ]
-    first, second = outcomes([Match("t0", ("s0", "s1"))], scored, tried)
-    [s0], [s1] = first.kinds.values(), second.kinds.values()
+    one, other = outcomes([Match("t0", ("s0", "s1"))], rollouts)
+    [s0], [s1] = one.kinds.values(), other.kinds.values()
     assert (len(s0.scores), s0.student_reward, s1.student_reward) == (1, 0.25, None)
 
 
 def test_learnability_pays_most_for_what_is_solved_half_the_time():
-    posed = [riddle(place) for place in range(4)]
-    tried = [*tries(0, "WWWW"), *tries(1, "CWWW"), *tries(2, "CCWW"), *tries(3, "CCCC")]
-    assert paid(posed, tried, "learnability") == [0.0, 0.75, 1.0, 0.0]
+    proposals = [riddle(place) for place in range(4)]
+    attempts = [*tries(0, "WWWW"), *tries(1, "CWWW"), *tries(2, "CCWW"), *tries(3, "CCCC")]
+    assert paid(proposals, attempts, "learnability") == [0.0, 0.75, 1.0, 0.0]
 
 
 def test_what_differs_in_constants_alone_is_not_paid_as_hard():
-    posed = [riddle(0, like="same"), riddle(1, like="same"), riddle(2, teacher="t1", like="same")]
-    tried = [*tries(0, "CWWW"), *tries(1, "CWWW"), *tries(2, "CWWW")]
-    scored = score(race(), state(), 1, posed, tried)
-    assert [each.reward for each in scored] == [0.75, 0.0, 0.75]
-    assert [each.entry and each.entry.trivial for each in scored] == [None, Trivial.NEAR_DUPLICATE, None]
+    proposals = [riddle(0, like="same"), riddle(1, like="same"), riddle(2, "t1", like="same")]
+    attempts = [*tries(0, "CWWW"), *tries(1, "CWWW"), *tries(2, "CWWW")]
+    rollouts = judge(race(), state(), 1, proposals, attempts)[:3]
+    assert [each.reward for each in rollouts] == [0.75, 0.0, 0.75]
+    assert [each.entry and each.entry.trivial for each in rollouts] == [None, Trivial.NEAR_DUPLICATE, None]
 
 
 def test_an_attempt_pays_one_if_right_and_costs_half_if_wrong_and_one_if_malformed():
-    posed = [riddle(0)]
-    tried = tries(0, "CWM")
-    given = lessons(race(), score(race(), state(), 1, posed, tried), tried)
-    assert [(each.member, each.reward, each.sound) for each in given] == [
+    rollouts = judge(race(), state(), 1, [riddle(0)], tries(0, "CWM"))
+    assert [(each.member, each.reward, each.sound) for each in rollouts] == [
         ("t0", pytest.approx(2 / 3), True),
         ("s0", 1.0, True),
         ("s0", -0.5, True),
@@ -116,14 +113,14 @@ def test_an_attempt_pays_one_if_right_and_costs_half_if_wrong_and_one_if_malform
 
 
 def test_a_task_that_is_withdrawn_shows_its_program_and_what_its_truth_gave():
-    task = CodeTask("code_i", "def f(x):\n    return x", ("5",), ("5",))
+    task = CodeTask("code_i", program="def f(x):\n    return x", inputs=("5",), outputs=("5",))
     truth = [replace(VOID_ATTEMPT, runs=(f"beside an attempt, f(5): ok:{value}",)) for value in (7, 8)]
-    tried = [replace(each, verdict=verdict) for each, verdict in zip(tries(0, "VV"), truth, strict=True)]
-    [posed], tried = withdraw([replace(riddle(0), task=task)], tried)
-    assert isinstance(posed.task, Rejection)
-    assert posed.task.program == task.program
-    assert posed.task.runs == ("when validated, f(5): 5 in each run", "beside an attempt, f(5): ok:7")
-    assert [each.verdict for each in tried] == [VOID_ATTEMPT] * 2
+    attempts = [replace(each, became=verdict) for each, verdict in zip(tries(0, "VV"), truth, strict=True)]
+    withdrawn, *graded = judge(race(), state(), 1, [proposal(0, task)], attempts)
+    assert isinstance(withdrawn.became, Rejection)
+    assert withdrawn.became.program == task.program
+    assert withdrawn.became.runs == ("when validated, f(5): 5 in each run", "beside an attempt, f(5): ok:7")
+    assert [each.became for each in graded] == [VOID_ATTEMPT] * 2
 
 
 # Who wins
@@ -131,55 +128,59 @@ def test_a_task_that_is_withdrawn_shows_its_program_and_what_its_truth_gave():
 
 @pytest.mark.parametrize(
     ("grades", "won"),
-    [("CCCCCCCC", Result.STUDENT), ("CWWWWWWW", Result.TEACHER), ("CCCCWWWW", Result.DRAW), ("CCCWWWWW", Result.DRAW)],
+    [("CCCCCCCC", "student"), ("CWWWWWWW", "teacher"), ("CCCCWWWW", "draw"), ("CCCWWWWW", "draw")],
 )
-def test_a_solve_rate_above_what_was_foretold_wins_for_the_student(grades: str, won: Result):
+def test_a_solve_rate_above_what_was_foretold_wins_for_the_student(grades: str, won: str):
     assert result(ALONE, [riddle(0)], tries(0, grades)) == [won]
 
 
 def test_by_the_papers_rule_chance_makes_no_draw():
-    assert result(ALONE, [riddle(0)], tries(0, "CCCWWWWW"), "paper") == [Result.TEACHER]
-    assert result(ALONE, [riddle(0)], tries(0, "CCCCWWWW"), "paper") == [Result.DRAW]
+    assert result(ALONE, [riddle(0)], tries(0, "CCCWWWWW"), "paper") == [MatchResult.TEACHER]
+    assert result(ALONE, [riddle(0)], tries(0, "CCCCWWWW"), "paper") == [MatchResult.DRAW]
 
 
 def test_a_teacher_without_a_valid_task_loses():
-    assert result(ALONE, [refused(0, INVALID)], []) == [Result.STUDENT]
-    assert result(ALONE, [refused(0, INVALID)], [], "paper") == [Result.STUDENT]
+    assert result(ALONE, [proposal(0, INVALID)], []) == [MatchResult.STUDENT]
+    assert result(ALONE, [proposal(0, INVALID)], [], "paper") == [MatchResult.STUDENT]
 
 
 def test_tasks_that_nobody_solves_win_no_match_but_by_the_papers_rule():
-    assert result(ALONE, [riddle(0)], tries(0, "WWWWWWWW")) == [Result.STUDENT]
-    assert result(ALONE, [riddle(0)], tries(0, "WWWWWWWW"), "paper") == [Result.TEACHER]
+    assert result(ALONE, [riddle(0)], tries(0, "WWWWWWWW")) == [MatchResult.STUDENT]
+    assert result(ALONE, [riddle(0)], tries(0, "WWWWWWWW"), "paper") == [MatchResult.TEACHER]
 
 
 def test_tasks_whose_difficulty_does_not_count_decide_no_match():
-    posed = [riddle(0, like="same"), riddle(1, like="same")]
-    tried = [*tries(0, "CCCCCCCC"), *tries(1, "CWWWWWWW")]
-    assert result(ALONE, posed, tried) == [Result.STUDENT]
-    assert result(ALONE, posed, [*tries(0, "CWWWWWWW"), *tries(1, "CCCCCCCC")]) == [Result.TEACHER]
-    assert result(ALONE, posed, [*tries(0, "CWWWWWWW"), *tries(1, "CCCCCCCC")], "paper") == [Result.STUDENT]
+    proposals = [riddle(0, like="same"), riddle(1, like="same")]
+    attempts = [*tries(0, "CCCCCCCC"), *tries(1, "CWWWWWWW")]
+    assert result(ALONE, proposals, attempts) == [MatchResult.STUDENT]
+    assert result(ALONE, proposals, [*tries(0, "CWWWWWWW"), *tries(1, "CCCCCCCC")]) == [MatchResult.TEACHER]
+    assert result(ALONE, proposals, [*tries(0, "CWWWWWWW"), *tries(1, "CCCCCCCC")], "paper") == [MatchResult.STUDENT]
 
 
 def test_solve_rates_are_over_all_valid_tasks_also_those_that_decide_nothing():
-    posed = [riddle(0, like="same"), riddle(1, like="same")]
-    tried = [*tries(0, "CCCCCCCC"), *tries(1, "CWWWWWWW")]
-    [outcome] = outcomes(ALONE, score(race(), state(), 1, posed, tried), tried)
+    proposals = [riddle(0, like="same"), riddle(1, like="same")]
+    attempts = [*tries(0, "CCCCCCCC"), *tries(1, "CWWWWWWW")]
+    [outcome] = outcomes(ALONE, judge(race(), state(), 1, proposals, attempts))
     _, [meeting] = play(state().population, 1, [outcome], "ours")
     assert (meeting.tasks, meeting.solved, meeting.attempts) == (2, 9, 16)
 
 
 def test_a_task_that_another_student_of_the_panel_solves_counts_against_the_one_who_does_not():
     panel = [Match("t0", ("s0", "s1"))]
-    tried = [*tries(0, "CCCCCCCC", "s0"), *tries(0, "WWWWWWWW", "s1")]
-    assert result(panel, [riddle(0)], tried) == [Result.STUDENT, Result.TEACHER]
+    attempts = [*tries(0, "CCCCCCCC", "s0"), *tries(0, "WWWWWWWW", "s1")]
+    assert result(panel, [riddle(0)], attempts) == [MatchResult.STUDENT, MatchResult.TEACHER]
 
 
 def test_matches_are_judged_by_their_own_tasks_and_kinds_by_theirs():
     matches = [Match("t0", ("s0",)), Match("t1", ("s1",))]
-    posed = [riddle(0), refused(1, INVALID, kind="code_i"), riddle(2, 1, "t1"), riddle(3, 1, "t1", "code_f")]
-    tried = [*tries(0, "CW"), *tries(2, "MM", "s1"), *tries(3, "CC", "s1")]
-    scored = score(race(), state(), 1, posed, tried)
-    first, second = outcomes(matches, scored, tried)
+    proposals = [
+        riddle(0),
+        proposal(1, INVALID, kind="code_i"),
+        riddle(2, "t1", match=1),
+        riddle(3, "t1", "code_f", match=1),
+    ]
+    attempts = [*tries(0, "CW"), *tries(2, "MM", "s1"), *tries(3, "CC", "s1")]
+    first, second = outcomes(matches, judge(race(), state(), 1, proposals, attempts))
     assert (first.teacher, first.student, second.teacher, second.student) == ("t0", "s0", "t1", "s1")
     assert {kind: (len(one.scores), one.teacher_reward, one.student_reward) for kind, one in first.kinds.items()} == {
         "code_o": (1, 0.5, 0.25),
@@ -233,22 +234,22 @@ ANSWERS = {
 
 @pytest.mark.parametrize("kind", ANSWERS)
 def test_of_a_students_answers_the_honest_one_alone_is_paid(kind: str, verifier):
-    proposal, answers = ANSWERS[kind]
-    task = one_task(all_kinds()[kind], verifier, proposal, {"program": "def f(x):\n    return x * 3"})
+    text, answers = ANSWERS[kind]
+    task = one_task(all_kinds()[kind], verifier, text, {"program": "def f(x):\n    return x * 3"})
     assert isinstance(task, Task)
     engine = Script([sample(answer) for answer in answers])
     of = race({"tasks": {"attempts": len(answers)}}, engine, verifier)
-    posed = [Posed(Proposal(0, 0, "t0", kind, 0, (7,), sample(proposal)), task)]
+    proposals = [proposal(0, task, kind=kind)]
 
     async def lead():
-        return await grade(of, 1, await solve(of, 1, ALONE, posed))
+        return await settle(of, 1, await solve(of, 1, ALONE, proposals))
 
-    tried, runs = asyncio.run(lead())
-    assert tried[0].verdict.grade is Grade.CORRECT
-    assert not any(each.verdict.correct for each in tried[1:])
-    given = lessons(of, score(of, state(), 1, posed, tried), tried)
-    assert given[1].reward == 1.0
-    assert all(each.reward < 0 for each in given[2:])
+    attempts, runs = asyncio.run(lead())
+    assert attempts[0].became.grade is Grade.CORRECT
+    assert not any(each.became.correct for each in attempts[1:])
+    _, honest, *others = judge(of, state(), 1, proposals, attempts)
+    assert honest.reward == 1.0
+    assert all(each.reward < 0 for each in others)
     assert runs.keys() == {"s0"}
 
 
@@ -274,11 +275,11 @@ def test_a_teacher_is_paid_for_none_of_the_tasks_that_cannot_be_answered(verifie
     async def lead():
         return await verify(of, state(), 1, await propose(of, state(), 1, ALONE))
 
-    posed, runs = asyncio.run(lead())
-    reasons = [each.task.reason if isinstance(each.task, Rejection) else None for each in posed]
+    proposals, runs = asyncio.run(lead())
+    reasons = [each.became.reason if isinstance(each.became, Rejection) else None for each in proposals]
     assert reasons == list(PROGRAMS.values())
-    scored = score(of, state(), 1, posed, tries(0, "CW"))
-    assert [each.reward for each in scored] == [0.5, *[-1.0] * (len(texts) - 1)]
+    rollouts = judge(of, state(), 1, proposals, tries(0, "CW"))
+    assert [each.reward for each in rollouts[: len(texts)]] == [0.5, *[-1.0] * (len(texts) - 1)]
     assert runs.keys() == {"t0"}
 
 
@@ -293,7 +294,7 @@ def test_a_proposal_that_was_cut_is_refused_whatever_it_says(verifier):
         return await verify(of, state(), 1, await propose(of, state(), 1, ALONE))
 
     [first, second], _ = asyncio.run(lead())
-    assert isinstance(first.task, Task)
-    assert isinstance(second.task, Rejection)
-    assert second.task.reason is Reason.CUT
-    assert (second.task.program, second.task.runs) == ("def f(x):\n    return x + 1", ())
+    assert isinstance(first.became, Task)
+    assert isinstance(second.became, Rejection)
+    assert second.became.reason is Reason.CUT
+    assert (second.became.program, second.became.runs) == ("def f(x):\n    return x + 1", ())

@@ -6,8 +6,8 @@ from collections import Counter
 import pytest
 
 from loop.scripted import Script, race, riddle, state, tries
-from redqueen.phases.judge import score
-from redqueen.phases.learn import Learned, entropy, learn, lessons
+from redqueen.phases.judge import judge
+from redqueen.phases.learn import Learned, entropy, learn
 from redqueen.phases.state import Health
 from redqueen.population.members import SOLO
 from redqueen.rl.batch import MIN_ROWS
@@ -17,12 +17,13 @@ def learned(changes=None, *, engine: Script | None = None, health: Health | None
     """What t0 with two prompts of four and s0 with a task of each come to; the rows, and what was said."""
     engine = engine or Script()
     of = race(changes, engine)
-    posed = [riddle(place, group=place // 4, tokens=2) for place in range(8)]
+    sampled = {"temperature": of.settings.rl.temperature}
+    proposals = [riddle(place, group=place // 4, tokens=2, **sampled) for place in range(8)]
     grades = grades or ["CWWW", "CCWW", "CCCW", "CCCC", "WWWW", "CWWW", "CCWW", "CCCM"]
-    tried = [each for place, grade in enumerate(grades) for each in tries(place, grade, tokens=3)]
+    attempts = [each for place, grade in enumerate(grades) for each in tries(place, grade, tokens=3, **sampled)]
     where = state(health=health)
-    given = lessons(of, score(of, where, step, posed, tried), tried)
-    return asyncio.run(learn(of, where, step, given)), engine.batch
+    rollouts = judge(of, where, step, proposals, attempts)
+    return asyncio.run(learn(of, where, step, rollouts)), engine.batch
 
 
 def rows(batch) -> dict[str, int]:
@@ -140,9 +141,8 @@ def test_a_price_on_leaving_the_base_is_put_on_every_row_and_token():
 
 
 def test_entropy_is_the_mean_over_tokens_and_not_over_texts():
-    of, tried = race(), [*tries(0, "C", tokens=3, logprob=-1.0), *tries(0, "W", tokens=1, logprob=-0.2)]
-    given = [each for each in lessons(of, score(of, state(), 1, [riddle(0)], tried), tried) if each.member == "s0"]
-    assert entropy(given) == pytest.approx(3.2 / 4)
+    attempts = [*tries(0, "C", tokens=3, logprob=-1.0), *tries(0, "W", tokens=1, logprob=-0.2)]
+    assert entropy(attempts) == pytest.approx(3.2 / 4)
 
 
 def test_health_remembers_the_best_that_was_seen():

@@ -9,8 +9,7 @@ from kill import SETTINGS, Left
 from redqueen.commands.main import main
 from redqueen.evolution.retention import CONTROLS
 from redqueen.population.members import restore
-from redqueen.runs import checkpoints
-from redqueen.runs.run import CHECKPOINTS
+from redqueen.runs import CHECKPOINTS, checkpoints
 
 
 @pytest.fixture(scope="module")

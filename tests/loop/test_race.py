@@ -27,7 +27,7 @@ from loop.making import (
     settings,
     untouched,
 )
-from redqueen.analysis.watch import EFFECTIVE_SIZE, Watch
+from redqueen.analysis.watch import Watch
 from redqueen.engine.local import LocalEngine
 from redqueen.engine.protocol import ScoreRequest
 from redqueen.loop import one_step
@@ -35,9 +35,10 @@ from redqueen.phases import evolve as evolving
 from redqueen.population.members import SOLO, Role
 from redqueen.rl.batch import MIN_ROWS
 from redqueen.rl.rewards import STUDENT
-from redqueen.runs import checkpoints
-from redqueen.runs.run import CHECKPOINTS
-from redqueen.runs.store import RECORDS, Store
+from redqueen.runs import CHECKPOINTS, checkpoints
+from redqueen.runs.metrics import DRIFT, EFFECTIVE_SIZE, FUNCTION_DISTANCE, METRICS
+from redqueen.runs.records_file import RECORDS
+from redqueen.runs.store import Store
 from redqueen.tasks.code import CodeDraft
 from redqueen.tasks.guards import Guards, read_patterns, set_aside
 from redqueen.tasks.protocol import VOID_ATTEMPT
@@ -171,6 +172,20 @@ def test_what_was_used_is_accounted_for(long_race: tuple[Ran, Asked]):
     assert sum(row["tokens"] for row in ran.rows("attempts", step=1)) == sum(
         tokens for id, tokens in ran.figures("sampled_tokens").items() if id.startswith("s")
     )
+
+
+def test_every_metric_is_recorded_and_of_whom_and_by_kind_as_the_schema_says(ran: Ran):
+    teachers = {row["teacher"] for row in ran.rows("matches")}
+    members = teachers | {row["student"] for row in ran.rows("matches")}
+    groups = {"race": {"race"}, "roles": set(Role), "members": members, "adapters": members, "teachers": teachers}
+    recorded = {name: [row for row in ran.rows("metrics") if row["name"] == name] for name in METRICS}
+    assert sum(map(len, recorded.values())) == len(ran.rows("metrics"))
+    assert not recorded.pop("benchmark"), "nobody was evaluated"
+    for name, rows in recorded.items():
+        subjects, of = {row["subject"] for row in rows}, METRICS[name].of.split(", ")
+        assert subjects <= set().union(*(groups[each] for each in of)), name
+        assert all(subjects & groups[each] for each in of), name
+        assert {row["kind"] for row in rows} == {"", "code_o"} if METRICS[name].by_kind else {""}, name
 
 
 def test_an_event_puts_a_child_into_a_seat_of_each_role(ran: Ran):
@@ -322,7 +337,7 @@ def test_a_single_agent_is_one_unrated_adapter_trained_in_both_roles(race: Runne
     state = json.loads((ran.folder / CHECKPOINTS / checkpoints.name(2) / "state.json").read_text())
     assert len({str(member["rating"]) for member in state["state"]["population"]["members"]}) == 1
     requests = [request for call in asked.samples for request in call]
-    assert {request.member for request in requests} == {SOLO}
+    assert {request.member for request in requests} == {SOLO, None}, "None: the base writes what drift is measured on"
     for step, batch in enumerate(asked.updates, 1):
         assert len(batch) == sum(rows_expected(ran, step).values())
     prompts = {request.prompt for request in asked.samples[0]}, {request.prompt for request in asked.samples[1]}
@@ -520,7 +535,7 @@ def test_a_role_that_has_become_too_much_alike_gets_a_fresh_member():
     changes = {"guard": {"entropy_floor": 100.0}, "evolution": {"every": 1, "inject": True}}
 
     async def lead(race, state):
-        varied = Watch(1, {role: {EFFECTIVE_SIZE: 2.0} for role in Role})
+        varied = Watch(1, {role: {EFFECTIVE_SIZE.name: 2.0} for role in Role})
         return await one_step(race, replace(state, watch=varied), clock(1))
 
     with at_the_start(settings(changes=changes)) as (race, state, engine):
@@ -530,8 +545,26 @@ def test_a_role_that_has_become_too_much_alike_gets_a_fresh_member():
         ("teacher", None, ()),
         ("student", None, ()),
     ]
-    assert {alarm.subject for alarm in rows.alarms if alarm.measure == EFFECTIVE_SIZE} == set(Role)
+    assert {alarm.subject for alarm in rows.alarms if alarm.measure == EFFECTIVE_SIZE.name} == set(Role)
     assert set(members) == {member.id for member in state.population.members}
+
+
+# Drift
+
+
+def test_members_that_learn_drift_from_the_base_and_from_each_other(tmp_path: Path):
+    ran = race_to_the_end(tmp_path / "run", settings(changes={"run": {"steps": 2}, "rl": {"lr": 1e-2}}))
+    drifts = ran.figures(DRIFT.name, 2)
+    learned = {row["subject"] for row in ran.rows("metrics", name="updated", value=1.0)}
+    assert learned and all(drifts[adapter] > 0 for adapter in learned)
+    assert ran.figures(FUNCTION_DISTANCE.name, 2).keys() == {str(role) for role in Role}
+
+
+def test_members_that_learn_nothing_stay_where_the_base_is(tmp_path: Path):
+    ran = race_to_the_end(tmp_path / "run", settings(changes={"rl": {"frozen": "students", "lr": 1e-2}}))
+    drifts = ran.figures(DRIFT.name)
+    assert {drift for member, drift in drifts.items() if member.startswith("s")} == {0.0}
+    assert ran.figures(FUNCTION_DISTANCE.name)["student"] == 0.0 < max(drifts.values())
 
 
 # Dashboards

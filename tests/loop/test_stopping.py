@@ -13,8 +13,8 @@ from kill import SETTINGS, Left
 
 from redqueen.commands.main import main
 from redqueen.phases.view import Quiet
-from redqueen.runs import checkpoints
-from redqueen.runs.run import CHECKPOINTS, Run
+from redqueen.runs import CHECKPOINTS, checkpoints
+from redqueen.runs.run import Run
 from redqueen.runs.store import Store
 from redqueen.training.train import heeding_signals
 

@@ -16,7 +16,7 @@ class Silent:
     """A verifier that runs nothing."""
 
     async def run(self, jobs: Sequence[Job]) -> list[Outcome]:
-        return [Outcome((), job.source, 0.0) for job in jobs]
+        return [Outcome(results=(), tier=job.source, cpu_ms=0.0) for job in jobs]
 
 
 class Broken:

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from redqueen.analysis.complexity import Complexity, of_task
-from redqueen.analysis.coverage import CELLS_PER_LABEL, Coverage, cell, place
+from redqueen.analysis.coverage import Coverage, cell, place
 from redqueen.tasks.code.descriptor import _COMMON, _CONTROL, _RARE
 from redqueen.tasks.code.seeds import SEEDS
 from redqueen.tasks.protocol import Task
@@ -42,10 +42,10 @@ def test_variables_do_not_change_the_cell():
 
 def test_the_grid_has_as_many_cells_as_it_says():
     figures = [Complexity(*three, 0) for three in product(range(1, 30), repeat=3)]
-    assert len({place("k", "x", each) for each in figures}) == CELLS_PER_LABEL == 64
+    assert len({place("k", "x", each) for each in figures}) == 64
     # One way of control or none, with some of the rare data, or one of the common, or none.
     labels = (2 + len(_CONTROL) + 1) * (2 ** len(_RARE) + len(_COMMON))
-    assert (labels, labels * CELLS_PER_LABEL) == (114, 7_296)
+    assert (labels, labels * 64) == (114, 7_296)
 
 
 def test_a_task_without_a_program_has_a_cell_too():

@@ -51,7 +51,7 @@ def verifier() -> Iterator[LocalVerifier]:
 
 
 def task(program: str, given: str = "1") -> CodeTask:
-    return CodeTask("code_o", program, (given,), ("1",))
+    return CodeTask("code_o", program=program, inputs=(given,), outputs=("1",))
 
 
 def of(verifier, *programs: str) -> list[str | None]:

@@ -1,20 +1,18 @@
-"""Lineage: ancestors, what is left of the founders, and the tree that is drawn."""
+"""Lineage: the tree that is drawn."""
 
-import math
 from random import Random
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from redqueen.errors import InputError
-from redqueen.population.lineage import ancestors, dot, draw, effective_founders, founder_shares
-from redqueen.population.members import Birth, Member, Population, Role, founders
+from redqueen.population.lineage import dot, draw
+from redqueen.population.members import Birth, Member, Population, founders
 
 
 def replaced(population: Population, dead: str, step: int, operator: str | None, *parents: str) -> Population:
     old = population.member(dead)
-    child = Member(population.next_id(old.seat), old.role, old.seat, birth=Birth(step, operator, parents))
+    child = Member(id=population.next_id(old.seat), role=old.role, seat=old.seat, birth=Birth(step, operator, parents))
     return population.replaced(dead, child, step)
 
 
@@ -65,36 +63,14 @@ def test_an_operators_name_cannot_break_out_of_its_label():
     assert r'[label="a\".py:\\X"]' in dot(population)
 
 
-def test_ancestors_come_nearest_first_and_once(family):
-    assert ancestors(family, "s0.1") == ["s1.1", "s2.1", "s3.1", "s0", "s1"]
-    assert ancestors(family, "s3") == []
-    with pytest.raises(InputError, match="never was a member 's9'"):
-        ancestors(family, "s9")
-
-
-def test_a_founders_share_halves_with_every_crossover(family):
-    # Living: s0.1 = (s1.1 + s2.1) / 2, s1.1 = s3.1 = (s0 + s1) / 2, s2.1 is fresh.
-    shares = founder_shares(family, Role.STUDENT)
-    assert shares == pytest.approx({"s0": 5 / 16, "s1": 5 / 16, "s2.1": 6 / 16})
-    assert effective_founders(shares) == pytest.approx(256 / (25 + 25 + 36))
-    assert founder_shares(family, Role.TEACHER) == {"t0": 1.0}
-
-
 @given(st.integers(2, 6), st.integers(0, 40), st.integers(0, 99))
-def test_shares_add_up_and_effective_founders_stay_within_bounds(size, events, seed):
+def test_everybody_who_ever_lived_is_drawn_once(size, events, seed):
     rng, population = Random(seed), founders(1, size)
     for step in range(1, events + 1):
         dead, *others = rng.sample([each.id for each in population.students], size)
         parents = others[: rng.randint(0, min(2, len(others)))]
         population = replaced(population, dead, step, "x" if parents else None, *parents)
-    shares = founder_shares(population, Role.STUDENT)
-    assert math.isclose(sum(shares.values()), 1)
-    assert 1 - 1e-9 <= effective_founders(shares) <= len(shares) + 1e-9
     assert len(draw(population).splitlines()) == len(population.members) + len(population.graves)
-
-
-def test_at_the_start_every_founder_counts():
-    assert effective_founders(founder_shares(founders(3, 5), Role.STUDENT)) == pytest.approx(5)
 
 
 def test_a_very_long_line_can_be_drawn():

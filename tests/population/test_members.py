@@ -18,7 +18,13 @@ def test_founders_sit_on_numbered_seats_with_the_priors_rating():
 
 def test_a_child_takes_the_seat_and_a_name_of_its_own():
     population = founders(1, 2)
-    child = Member(population.next_id("s0"), Role.STUDENT, "s0", Rating(20, 5), Birth(10, "dare", ("s1", "s0")))
+    child = Member(
+        id=population.next_id("s0"),
+        role=Role.STUDENT,
+        seat="s0",
+        rating=Rating(20, 5),
+        birth=Birth(10, "dare", ("s1", "s0")),
+    )
     after = population.replaced("s0", child, 10)
     assert [each.id for each in after.members] == ["t0", "s0.1", "s1"]
     assert [(grave.member.id, grave.step) for grave in after.graves] == [("s0", 10)]
@@ -31,7 +37,7 @@ def test_a_child_takes_the_seat_and_a_name_of_its_own():
 def test_a_child_cannot_take_a_seat_of_the_other_role():
     population = founders(1, 1)
     with pytest.raises(InputError, match="cannot take the seat"):
-        population.replaced("s0", Member("t0.1", Role.TEACHER, "t0"), 1)
+        population.replaced("s0", Member(id="t0.1", role=Role.TEACHER, seat="t0"), 1)
 
 
 def test_only_the_living_are_rated():

@@ -8,7 +8,7 @@ import trueskill
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from redqueen.population.ratings import BETA, DRAW, MU, PRIOR, SIGMA, TAU, Rating, Result, expected, rate
+from redqueen.population.ratings import BETA, DRAW, MU, PRIOR, SIGMA, TAU, MatchResult, Rating, expected, rate
 
 # The package's own `erfc` is good to seven digits only.
 _normal = statistics.NormalDist()
@@ -25,21 +25,21 @@ mus = st.floats(0, 50)
 sigmas = st.floats(0.5, 10)
 ratings = st.builds(Rating, mus, sigmas)
 far = st.builds(Rating, st.floats(-500, 500), st.floats(1e-3, 100))
-results = st.sampled_from(list(Result))
+results = st.sampled_from(list(MatchResult))
 
 
 @settings(max_examples=10_000)
 @given(ratings, ratings, results)
 def test_a_match_changes_ratings_as_the_reference_package_says(student, teacher, result):
     ours = rate(student, teacher, result)
-    winner, loser = (teacher, student) if result is Result.TEACHER else (student, teacher)
+    winner, loser = (teacher, student) if result is MatchResult.TEACHER else (student, teacher)
     theirs = trueskill.rate_1vs1(
         ORACLE.create_rating(winner.mu, winner.sigma),
         ORACLE.create_rating(loser.mu, loser.sigma),
-        drawn=result is Result.DRAW,
+        drawn=result is MatchResult.DRAW,
         env=ORACLE,
     )
-    if result is Result.TEACHER:
+    if result is MatchResult.TEACHER:
         theirs = theirs[::-1]
     for mine, reference in zip(ours, theirs, strict=True):
         assert mine.mu == pytest.approx(reference.mu, abs=1e-6)
@@ -55,20 +55,24 @@ def test_ratings_stay_finite_and_uncertain_however_far_apart(student, teacher, r
 
 @pytest.mark.parametrize("gap", [1e3, 1e6])
 def test_an_upset_closes_the_gap_by_each_ones_share_of_the_uncertainty(gap):
-    student, teacher = rate(Rating(0, 3), Rating(gap, 4), Result.STUDENT)
+    student, teacher = rate(Rating(0, 3), Rating(gap, 4), MatchResult.STUDENT)
     spread2 = 9 + 16 + 2 * TAU**2 + 2 * BETA**2
     assert student.mu / gap == pytest.approx((9 + TAU**2) / spread2, rel=1e-2)
     assert (gap - teacher.mu) / gap == pytest.approx((16 + TAU**2) / spread2, rel=1e-2)
 
 
 def test_a_foregone_win_teaches_nothing():
-    student, teacher = rate(Rating(1e3, 2), Rating(0, 2), Result.STUDENT)
+    student, teacher = rate(Rating(1e3, 2), Rating(0, 2), MatchResult.STUDENT)
     assert (student.mu, teacher.mu) == (1e3, 0)
 
 
 @given(ratings, ratings, results)
 def test_both_roles_are_rated_alike(student, teacher, result):
-    mirrored = {Result.STUDENT: Result.TEACHER, Result.TEACHER: Result.STUDENT, Result.DRAW: Result.DRAW}
+    mirrored = {
+        MatchResult.STUDENT: MatchResult.TEACHER,
+        MatchResult.TEACHER: MatchResult.STUDENT,
+        MatchResult.DRAW: MatchResult.DRAW,
+    }
     there = rate(student, teacher, result)
     back = rate(teacher, student, mirrored[result])[::-1]
     for one, other in zip(there, back, strict=True):

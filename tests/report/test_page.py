@@ -15,6 +15,7 @@ from playwright.sync_api import Browser, expect
 from synthetic import make, records
 
 from redqueen.commands.main import main
+from redqueen.runs.metrics import COMPLEXITY, MU, REWARD
 from redqueen.runs.store import Store
 from redqueen.ui.live import MEMBER_HEADS
 from report.conftest import MEMBERS, STEPS, TASKS
@@ -114,11 +115,11 @@ def test_every_chart_has_its_points(either, recorded):
             # A seat that changed hands has a gap there.
             assert len(line["y"]) - line["y"].count(None) == STEPS, (chart, line["name"])
     with Store.read(recorded) as store:
-        for name in ("depth", "cyclomatic", "lines", "variables"):
-            expected = [each.value for each in store.metrics(name, "race", "")]
-            [line] = [each for each in drawn(either, "complexity") if each["name"] == name]
+        for metric in COMPLEXITY:
+            expected = [each.value for each in store.metrics(metric, "race", "")]
+            [line] = [each for each in drawn(either, "complexity") if each["name"] == metric.title]
             assert line["y"] == pytest.approx(expected, rel=1e-4)
-        expected = [each.value for each in store.metrics("mu", "s0", "")]
+        expected = [each.value for each in store.metrics(MU, "s0", "")]
         [line] = [each for each in drawn(either, "ratings-students") if each["name"] == "s0"]
         assert line["y"][: len(expected)] == pytest.approx(expected, rel=1e-4)
     bands = either.page.evaluate(
@@ -299,7 +300,7 @@ def test_a_new_step_arrives_without_a_reload(browser, recorded, tmp_path):
             store.write(third)
         expect(watched.page.locator("#status")).to_contain_text(f"step {STEPS + 3}/{STEPS + 1}")
         with Store.read(run) as store:
-            rewards = [each.value for each in store.metrics("reward", "teacher", "")]
+            rewards = [each.value for each in store.metrics(REWARD, "teacher", "")]
         assert watched.page.evaluate("RQ.run.series['reward/teacher/']") == pytest.approx(rewards, rel=1e-4)
         # A run that was resumed from a checkpoint has lost steps.
         with Store.open(run) as store:
@@ -473,4 +474,4 @@ def test_reports_need_a_name_and_a_run(recorded, tmp_path, capsys):
     ]
     said = subprocess.run([*command, "report", str(recorded)], capture_output=True, text=True)
     assert said.returncode == 2
-    assert "pip install redqueen[page]" in said.stderr
+    assert "pip install 'redqueen[page]'" in said.stderr

@@ -1,6 +1,7 @@
 """What page and report show, against the records that it comes from."""
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -10,8 +11,10 @@ from redqueen.analysis.browse import Filters
 from redqueen.analysis.intervals import estimate
 from redqueen.errors import InputError
 from redqueen.population.board import Board
+from redqueen.runs.metrics import COVERAGE, ENTROPY, METRICS, MU, REWARD, SOLVE_RATE
 from redqueen.runs.store import Store
 from redqueen.ui.page import views
+from redqueen.ui.page.assets import METRICS_SCRIPT, SCRIPTS, asset
 from report.conftest import STEPS, TASKS
 
 
@@ -19,18 +22,29 @@ def test_series_are_the_metrics_of_the_records(recorded):
     view = views.run_view(recorded)
     assert (view["step"], view["steps"], view["counts"]["tasks"]) == (STEPS, STEPS + 1, TASKS)
     with Store.read(recorded) as store:
-        for name, subject, kind in [
-            ("solve_rate", "race", "code_i"),
-            ("coverage", "race", ""),
-            ("mu", "t1", ""),
-            ("entropy", "student", ""),
+        for metric, subject, kind in [
+            (SOLVE_RATE, "race", "code_i"),
+            (COVERAGE, "race", ""),
+            (MU, "t1", ""),
+            (ENTROPY, "student", ""),
         ]:
-            expected = [pytest.approx(each.value, rel=1e-4) for each in store.metrics(name, subject, kind)]
-            assert view["series"][f"{name}/{subject}/{kind}"] == expected
+            expected = [pytest.approx(each.value, rel=1e-4) for each in store.metrics(metric, subject, kind)]
+            assert view["series"][f"{metric.name}/{subject}/{kind}"] == expected
             assert len(expected) == STEPS
         assert sum(map(sum, view["phases"].values())) == pytest.approx(
             sum(each.seconds for each in store.timings()), abs=0.01
         )
+
+
+def test_scripts_name_the_metrics_that_the_views_send_them():
+    """A name that is not there is an error in a browser, and a chart without a line at best."""
+    scripts = "\n".join(asset(name) for name in SCRIPTS if name != METRICS_SCRIPT)
+    named = set(re.findall(r"\bM\.(\w+)", scripts))
+    sent = {metric.name for metric in views.DRAWN}
+    assert named <= sent <= METRICS.keys()
+    groups = re.findall(r"RQ\.([A-Z_]+) = [\[{](?!\")(.*)[\]}];", asset(METRICS_SCRIPT))
+    drawn = {name for group, names in groups if group != "COMPUTE" for name in re.findall(r"METRICS\.(\w+)", names)}
+    assert sent == named | drawn
 
 
 def test_members_of_a_kind_alone_are_left_out(recorded):
@@ -105,7 +119,7 @@ def test_arms_have_the_intervals_of_their_seeds(tmp_path):
     values = []
     for folder in folders[:3]:
         with Store.read(folder) as store:
-            values.append(next(each.value for each in store.metrics("solve_rate", "race", "") if each.step == 3))
+            values.append(next(each.value for each in store.metrics(SOLVE_RATE, "race", "") if each.step == 3))
     expected = estimate(values)
     assert expected is not None and expected.half is not None
     assert curve["mean"][2] == pytest.approx(expected.mean, rel=1e-3)
@@ -154,7 +168,7 @@ def test_the_archive_is_read_by_its_indices_alone(recorded):
                 return database.execute(sql, values)
 
         store._db = Explaining()  # pyright: ignore[reportAttributeAccessIssue]
-        list(store.figures("reward", 0, "race"))
+        list(store.figures(REWARD, 0, "race"))
         list(store.tasks(kind="code_o", newest_first=True, limit=51, before=(9, 3)))
         list(store.outline())
         store._db = database

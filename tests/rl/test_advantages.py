@@ -14,24 +14,28 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from redqueen.errors import Fault
-from redqueen.rl.advantages import ESTIMATORS, Rewarded
+from redqueen.rl.advantages import ESTIMATORS
 from redqueen.rl.advantages.groups import FLOOR
 from redqueen.rl.advantages.reinforce_pp import CLIP
+from redqueen.rl.batch import weigh
+from redqueen.rl.rollout import Rollout
 from redqueen.settings.models import RlConfig
+from rl.making import rewarded
 
 EVERY = sorted(ESTIMATORS)
 PER_PROMPT = [name for name in EVERY if name != "trr++"]
+"""A prompt whose sequences, two or more, all have the same reward gives zeros."""
 
 
-def attempts(group, *rewards: float, kind: str = "code_o") -> list[Rewarded]:
-    return [Rewarded("student", kind, group, reward) for reward in rewards]
+def attempts(group, *rewards: float, kind: str = "code_o") -> list[Rollout]:
+    return [rewarded("student", kind, group, reward) for reward in rewards]
 
 
-def proposals(group, *rewards: float, kind: str = "code_o") -> list[Rewarded]:
-    return [Rewarded("teacher", kind, group, reward) for reward in rewards]
+def proposals(group, *rewards: float, kind: str = "code_o") -> list[Rollout]:
+    return [rewarded("teacher", kind, group, reward) for reward in rewards]
 
 
-def estimated(name: str, sequences: list[Rewarded]) -> list[float]:
+def estimated(name: str, sequences: list[Rollout]) -> list[float]:
     return ESTIMATORS[name].estimate(sequences)
 
 
@@ -132,7 +136,7 @@ def test_the_settings_offer_every_estimator_and_only_grpo_divides_by_length():
 @pytest.mark.parametrize("reward", [math.nan, math.inf, -math.inf])
 def test_a_reward_that_is_no_number_is_a_fault(reward):
     with pytest.raises(Fault, match="student's reward is"):
-        Rewarded("student", "code_o", 0, reward)
+        weigh(attempts(0, reward), ESTIMATORS["grpo"], keep_zeros=False)
 
 
 def test_nothing_gives_nothing():
@@ -147,7 +151,7 @@ def test_advantages_and_batches_come_without_torch():
 rewards = st.one_of(st.sampled_from([1.0, -0.5, -1.0, 0.0, 0.1, 0.7, 1 / 3]), st.floats(-1e6, 1e6))
 members = st.lists(
     st.builds(
-        Rewarded,
+        rewarded,
         st.sampled_from(["teacher", "student"]),
         st.sampled_from(["code_o", "code_i"]),
         st.integers(0, 3),
@@ -191,9 +195,9 @@ def test_a_member_whose_rewards_all_agree_gets_exact_zeros(name, reward, count):
 @given(per_prompt, members, st.dictionaries(st.integers(0, 3), st.integers(-8, 8)))
 def test_a_prompt_that_pays_everybody_more_changes_nothing(name, sequences, shifts):
     # Each prompt twice over, so that none is sampled once; in eighths, so that shifting rounds nothing.
-    def paid(shift) -> list[Rewarded]:
+    def paid(shift) -> list[Rollout]:
         return [
-            Rewarded(one.role, one.kind, one.group, round(one.reward % 4 * 8) / 8 * sign + shift.get(one.group, 0))
+            rewarded(one.role, one.kind, one.group, round(one.reward % 4 * 8) / 8 * sign + shift.get(one.group, 0))
             for one in sequences
             for sign in (1, -1)
         ]
@@ -246,5 +250,5 @@ def test_the_estimator_of_the_docs_is_one():
     scope: dict[str, Any] = {}
     exec(source, scope)
     rewards = [1.0, -0.5, 1.0, 1, 1, 1]
-    rows = [Rewarded("student", "code_o", place // 3, reward) for place, reward in enumerate(rewards)]
+    rows = [rewarded("student", "code_o", place // 3, reward) for place, reward in enumerate(rewards)]
     assert scope["best"](rows) == [1.0, 0.0, 1.0, 0.0, 0.0, 0.0]

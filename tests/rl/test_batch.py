@@ -1,6 +1,7 @@
 """Rows to train on: what is dropped, what divides the loss, and the pull to the base."""
 
 import math
+from dataclasses import replace
 from random import Random
 
 import pytest
@@ -8,32 +9,46 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from redqueen.errors import Fault
-from redqueen.rl.advantages import ESTIMATORS, Method, Rewarded
-from redqueen.rl.batch import MIN_ROWS, Weighted, weigh
+from redqueen.rl.advantages import ESTIMATORS, Method
+from redqueen.rl.batch import MIN_ROWS, weigh
 from redqueen.rl.kl import penalised
+from redqueen.rl.rollout import Rollout
+from rl.making import rewarded
 
 
-def attempts(group, *rewards: float) -> list[Rewarded]:
-    return [Rewarded("student", "code_o", group, reward) for reward in rewards]
+def attempts(group, *rewards: float) -> list[Rollout]:
+    return [
+        rewarded("student", "code_o", group, reward, number=number, length=3, limit=7)
+        for number, reward in enumerate(rewards)
+    ]
 
 
 # Four tasks that are solved half the time, and one that always is.
-SEQUENCES = [one for group in range(4) for one in attempts(group, 1, -1)] + attempts(4, 1, 1)
-LENGTHS = [10, 20, 30, 40, 50, 60, 70, 80, 90, 100]
-LIMITS = [100] * 4 + [200] * 6
+ROLLOUTS = [
+    rewarded(
+        "student",
+        "code_o",
+        number // 2,
+        -1 if number in (1, 3, 5, 7) else 1,
+        number=number,
+        length=10 * (number + 1),
+        limit=100 if number < 4 else 200,
+    )
+    for number in range(10)
+]
 
 
-def test_a_row_is_divided_by_the_number_of_all_sequences_and_its_limit():
-    # r - mean is +-1; 10 sequences: 1 / (10 * 100) and 1 / (10 * 200)
-    rows = weigh(SEQUENCES, LENGTHS, LIMITS, ESTIMATORS["dr_grpo"], keep_zeros=False)
-    assert [row.index for row in rows] == [0, 1, 2, 3, 4, 5, 6, 7]
+def test_a_row_is_divided_by_the_number_of_all_rollouts_and_its_limit():
+    # r - mean is +-1; 10 rollouts: 1 / (10 * 100) and 1 / (10 * 200)
+    rows = weigh(ROLLOUTS, ESTIMATORS["dr_grpo"], keep_zeros=False)
+    assert [row.number for row in rows] == [0, 1, 2, 3, 4, 5, 6, 7]
     assert [row.advantage for row in rows] == pytest.approx([0.001, -0.001] * 2 + [0.0005, -0.0005] * 2)
     assert [row.scale for row in rows] == pytest.approx([0.001] * 4 + [0.0005] * 4)
 
 
 def test_a_row_by_length_is_divided_by_its_own():
-    # (r - mean) / (1 + 1e-6); 10 sequences of 10, 20, ... 80 tokens
-    rows = weigh(SEQUENCES, LENGTHS, LIMITS, ESTIMATORS["grpo"], keep_zeros=False)
+    # (r - mean) / (1 + 1e-6); 10 rollouts of 10, 20, ... 80 tokens
+    rows = weigh(ROLLOUTS, ESTIMATORS["grpo"], keep_zeros=False)
     assert [row.scale for row in rows] == pytest.approx(
         [1 / 100, 1 / 200, 1 / 300, 1 / 400, 0.002, 1 / 600, 1 / 700, 1 / 800]
     )
@@ -44,17 +59,21 @@ def test_a_row_by_length_is_divided_by_its_own():
 @pytest.mark.parametrize("keep_zeros", [False, True])
 def test_the_sum_over_tokens_is_the_loss_that_is_meant(name, keep_zeros):
     rng = Random(name)
-    sequences = [Rewarded("student", "code_o", n // 4, rng.choice([1, 1, -0.5])) for n in range(64)]
-    lengths = [rng.randint(1, 50) for _ in sequences]
-    limits = [rng.choice([50, 80]) for _ in sequences]
+    rewards = [rng.choice([1, 1, -0.5]) for _ in range(64)]
+    lengths = [rng.randint(1, 50) for _ in rewards]
+    limits = [rng.choice([50, 80]) for _ in rewards]
+    rollouts = [
+        rewarded("student", "code_o", n // 4, rewards[n], number=n, length=lengths[n], limit=limits[n])
+        for n in range(64)
+    ]
     logprobs = [[-rng.random() for _ in range(length)] for length in lengths]
     method = ESTIMATORS[name]
 
-    rows = weigh(sequences, lengths, limits, method, keep_zeros)
-    summed = math.fsum(row.advantage * logprob for row in rows for logprob in logprobs[row.index])
+    rows = weigh(rollouts, method, keep_zeros)
+    summed = math.fsum(row.advantage * logprob for row in rows for logprob in logprobs[row.number])
 
     divisors = lengths if name == "grpo" else limits
-    each = zip(method.estimate(sequences), divisors, logprobs, strict=True)
+    each = zip(method.estimate(rollouts), divisors, logprobs, strict=True)
     meant = math.fsum(advantage / divisor * math.fsum(own) for advantage, divisor, own in each) / 64
     assert summed == pytest.approx(meant)
     if name != "trr++":
@@ -62,9 +81,9 @@ def test_the_sum_over_tokens_is_the_loss_that_is_meant(name, keep_zeros):
 
 
 def test_zeros_are_kept_where_a_kl_term_needs_them():
-    rows = weigh(SEQUENCES, LENGTHS, LIMITS, ESTIMATORS["dr_grpo"], keep_zeros=True)
-    assert [row.index for row in rows] == list(range(10))
-    assert rows[8:] == [Weighted(8, 0.0, 1 / 2000), Weighted(9, 0.0, 1 / 2000)]
+    rows = weigh(ROLLOUTS, ESTIMATORS["dr_grpo"], keep_zeros=True)
+    assert [row.number for row in rows] == list(range(10))
+    assert [(row.advantage, row.scale) for row in rows[8:]] == [(0.0, 1 / 2000)] * 2
 
 
 @pytest.mark.parametrize("keep_zeros", [False, True])
@@ -72,37 +91,38 @@ def test_fewer_than_eight_rows_with_an_advantage_are_no_batch(keep_zeros):
     assert MIN_ROWS == 8
     few = [*attempts(0, 1, 0, 0), *attempts(1, 1, 0, 0, 0), *attempts(2, *[1.0] * 20)]
     method = ESTIMATORS["dr_grpo"]
-    assert weigh(few, [5] * 27, [9] * 27, method, keep_zeros) == [], "seven say something"
+    assert weigh(few, method, keep_zeros) == [], "seven say something"
     enough = [*few, *attempts(1, 0)]
-    assert len(weigh(enough, [5] * 28, [9] * 28, method, keep_zeros)) == (28 if keep_zeros else 8)
+    assert len(weigh(enough, method, keep_zeros)) == (28 if keep_zeros else 8)
 
 
-def test_no_sequences_are_no_batch():
+def test_no_rollouts_are_no_batch():
     for method in ESTIMATORS.values():
-        assert weigh([], [], [], method, keep_zeros=True) == []
+        assert weigh([], method, keep_zeros=True) == []
 
 
-@pytest.mark.parametrize(("length", "limit"), [(0, 9), (10, 9), (-1, 9)])
+@pytest.mark.parametrize(("length", "limit"), [(0, 9), (10, 9)])
 def test_a_length_that_cannot_be_is_a_fault(length, limit):
     with pytest.raises(Fault, match="tokens where 1 to"):
-        weigh(SEQUENCES, [length] * 10, [limit] * 10, ESTIMATORS["grpo"], keep_zeros=False)
+        weigh([rewarded("student", "code_o", 0, 1.0, length=length, limit=limit)], ESTIMATORS["grpo"], keep_zeros=False)
 
 
-def test_as_many_lengths_and_limits_as_sequences_are_needed():
-    for lengths, limits in ((LENGTHS[1:], LIMITS), (LENGTHS, LIMITS[1:])):
-        with pytest.raises(ValueError, match="zip"):
-            weigh(SEQUENCES, lengths, limits, ESTIMATORS["rloo"], keep_zeros=False)
+def test_what_is_weighed_stays_as_it_was():
+    before = list(ROLLOUTS)
+    rows = weigh(ROLLOUTS, ESTIMATORS["dr_grpo"], keep_zeros=True)
+    assert before == ROLLOUTS
+    assert [replace(row, advantage=0.0, scale=0.0) for row in rows] == ROLLOUTS
 
 
 @given(st.lists(st.sampled_from([0.0, 0.5, -1.0]), max_size=30), st.booleans(), st.booleans())
 def test_rows_are_in_order_and_are_either_all_or_those_that_say_something(advantages, by_length, keep_zeros):
-    method = Method(lambda sequences: advantages, by_length)
+    method = Method(lambda rollouts: advantages, by_length)
     count = len(advantages)
-    rows = weigh(attempts(0, *advantages), [3] * count, [7] * count, method, keep_zeros)
+    rows = weigh(attempts(0, *advantages), method, keep_zeros)
     telling = [index for index, advantage in enumerate(advantages) if advantage]
     wanted = [] if len(telling) < MIN_ROWS else list(range(count)) if keep_zeros else telling
-    assert [row.index for row in rows] == wanted
-    assert all(row.advantage == advantages[row.index] * row.scale for row in rows)
+    assert [row.number for row in rows] == wanted
+    assert all(row.advantage == advantages[row.number] * row.scale for row in rows)
 
 
 def test_a_token_pays_for_what_it_is_likelier_than_under_the_base():

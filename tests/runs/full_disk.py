@@ -7,8 +7,8 @@ from dataclasses import replace
 from pathlib import Path
 
 from redqueen.errors import RunError
-from redqueen.runs import checkpoints
-from redqueen.runs.run import CHECKPOINTS, Run
+from redqueen.runs import CHECKPOINTS, checkpoints
+from redqueen.runs.run import Run
 from redqueen.runs.store import Store
 from runs.making import BASE, all_same, members, record
 

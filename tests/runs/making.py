@@ -11,8 +11,8 @@ import torch
 
 from redqueen.engine.protocol import MemberState, OptimiserState
 from redqueen.population.board import Meeting
-from redqueen.population.ratings import Result
-from redqueen.runs.rows import AlarmRow, AttemptRow, EventRow, Metric, RejectionRow, StepRecord, TaskRow
+from redqueen.population.ratings import MatchResult
+from redqueen.runs.rows import AlarmRow, AttemptRow, EventRow, MetricRow, RejectionRow, StepRecord, TaskRow
 
 SHAPES = {"model.layers.0.self_attn.q_proj": (5, 7), "model.layers.0.mlp.down_proj": (9, 4)}
 MODULES = [*SHAPES, "model.layers.0.self_attn", "lm_head"]
@@ -86,22 +86,75 @@ def task(step: int, place: int, **changes) -> TaskRow:
         "variables": 1,
         "answer_chars": 1,
     }
-    return TaskRow(step, place, **fields | changes)
+    return TaskRow(step=step, place=place, **fields | changes)
+
+
+def meeting(step: int, kind: str = "code_o", **changes) -> Meeting:
+    """A draw of t0 and s0."""
+    fields = {
+        "match": 0,
+        "teacher": "t0",
+        "student": "s0",
+        "tasks": 5,
+        "unsolved": 0,
+        "attempts": 100,
+        "unsolved_attempts": 0,
+        "solved": 20,
+        "foretold": 0.5,
+        "result": MatchResult.DRAW,
+        "match_result": MatchResult.DRAW,
+    }
+    return Meeting(step=step, kind=kind, **fields | changes)
+
+
+def rejection(step: int, place: int, **changes) -> RejectionRow:
+    fields = {"match": 0, "teacher": "t0", "kind": "code_o", "group_": 1, "detail": "", "text": "def", "reward": -1.0}
+    return RejectionRow(step=step, place=place, **fields | changes)
+
+
+def attempt(step: int, place: int, student: str = "s0", **changes) -> AttemptRow:
+    """A correct one."""
+    fields = {"number": 0, "text": "5", "grade": "correct", "reason": None, "status": "ok", "detail": ""}
+    return AttemptRow(step=step, place=place, student=student, **fields | {"reward": 1.0, "tokens": 7} | changes)
 
 
 def record(step: int, tasks: int = 6) -> StepRecord:
     """A step with something in every table."""
-    meeting = Meeting(step, 0, "t0", "s0", "code_o", 3, 1, 12, 4, 5, 0.4, Result.STUDENT, Result.DRAW, 0.25, None)
+    played = {"tasks": 3, "unsolved": 1, "attempts": 12, "unsolved_attempts": 4, "solved": 5, "foretold": 0.4}
     return StepRecord(
-        step,
-        [meeting],
-        [task(step, place) for place in range(tasks)],
-        [RejectionRow(step, tasks, 0, "t0", "code_o", 1, "syntax", "line 1", "def", -1.0, "def", ())],
-        [AttemptRow(step, 0, "s0", number, "5", "correct", None, "ok", "", 1.0, 7) for number in range(3)],
-        [EventRow(step, "teacher", "t0", "t0", f"t0.{step}", "linear", ("t1", "t0"), str(2**64 - step))],
-        [AlarmRow(step, 0, "teacher", "effective_size", 1.25, None, "too alike")],
-        [Metric(step, "race", "", "reward", 0.5), Metric(step, "t0", "code_o", "mu", 25.0)],
-        {"solve": 1.5, "record": 0.01},
+        step=step,
+        matches=[meeting(step, **played, result=MatchResult.STUDENT, teacher_reward=0.25)],
+        tasks=[task(step, place) for place in range(tasks)],
+        rejections=[rejection(step, tasks, reason="syntax", detail="line 1", program="def", runs=())],
+        attempts=[attempt(step, 0, number=number) for number in range(3)],
+        events=[
+            EventRow(
+                step=step,
+                role="teacher",
+                seat="t0",
+                dead="t0",
+                child=f"t0.{step}",
+                operator="linear",
+                parents=("t1", "t0"),
+                seed=str(2**64 - step),
+            )
+        ],
+        alarms=[
+            AlarmRow(
+                step=step,
+                number=0,
+                subject="teacher",
+                measure="effective_size",
+                value=1.25,
+                floor=None,
+                says="too alike",
+            )
+        ],
+        metrics=[
+            MetricRow(step=step, subject="race", kind="", name="reward", value=0.5),
+            MetricRow(step=step, subject="t0", kind="code_o", name="solve_rate", value=0.25),
+        ],
+        timings={"solve": 1.5, "record": 0.01},
     )
 
 

@@ -16,40 +16,34 @@ from transformers import AutoModelForCausalLM
 from redqueen.analysis.compare import arm_names
 from redqueen.analysis.intervals import half_width, student_t
 from redqueen.commands import arguments
-from redqueen.commands.command import Command
-from redqueen.commands.compare import Compare
-from redqueen.commands.export import Export
-from redqueen.commands.tasks import Tasks
-from redqueen.commands.words import match
+from redqueen.commands.index import COMMANDS, find_command
 from redqueen.engine import peft
 from redqueen.errors import RedQueenError, UserError
-from redqueen.population.board import Meeting
 from redqueen.population.members import Birth, Member, Population, Role
-from redqueen.population.ratings import Rating, Result
+from redqueen.population.ratings import Rating
 from redqueen.runs import checkpoints
-from redqueen.runs.rows import AttemptRow, Metric, RejectionRow, StepRecord
+from redqueen.runs.rows import MetricRow, StepRecord
 from redqueen.runs.store import Store
 from redqueen.settings import dump, load
-from runs.making import record, task
+from runs.making import attempt, meeting, record, rejection, task
 
 POPULATION = Population(
     (
-        Member("t0.3", Role.TEACHER, "t0", Rating(21.5, 2.0), Birth(10, "dare", ("t0.2", "t1"))),
-        Member("t1", Role.TEACHER, "t1", Rating(24.5, 4.0)),
-        Member("s0", Role.STUDENT, "s0"),
+        Member(
+            id="t0.3", role=Role.TEACHER, seat="t0", rating=Rating(21.5, 2.0), birth=Birth(10, "dare", ("t0.2", "t1"))
+        ),
+        Member(id="t1", role=Role.TEACHER, seat="t1", rating=Rating(24.5, 4.0)),
+        Member(id="s0", role=Role.STUDENT, seat="s0"),
     )
 )
-COMMANDS: dict[str, type[Command]] = {"tasks": Tasks, "export": Export, "compare": Compare}
 HOSTILE = "\x1b]0;owned\x07\x1b[2J\r[red]x[/red] :skull: \u202e\u2028\ud800"
 SHOWN = r"\x1b]0;owned\x07\x1b[2J\r[red]x[/red] :skull: \u202e\u2028\ud800"
 IDS = torch.tensor([[5, 17, 80, 3, 3, 44, 9, 61, 2, 30]])
 
 
 def call(*words: object) -> None:
-    name, rest = match([str(word) for word in words], COMMANDS)
-    command, overrides = arguments.parse(COMMANDS[name], name, rest)
-    assert not overrides
-    command.run()
+    name, rest = find_command([str(word) for word in words])
+    arguments.read(COMMANDS[name].load(), name, rest).run()
 
 
 def printed(capsys, *words: object) -> str:
@@ -91,16 +85,22 @@ def run(tmp_path) -> Path:
         4, 7, kind="code_f", solved=1, attempts=8, text=HOSTILE, oversight=True, trivial="long_answer",
         record={"kind": "code_f", "program": program, "inputs": ["1", HOSTILE], "outputs": ["2", "3"], "message": ""},
     )  # fmt: skip
+    malformed = {"text": HOSTILE, "grade": "malformed", "reason": "no_answer", "status": None, "detail": HOSTILE}
     attempts = [
-        AttemptRow(4, 7, "s1", 0, HOSTILE, "malformed", "no_answer", None, HOSTILE, -1.0, 9),
-        AttemptRow(4, 7, "s0", 0, "the answer\nis 5", "correct", None, "ok", "", 1.0, 7),
+        attempt(4, 7, "s1", **malformed, reward=-1.0, tokens=9),
+        attempt(4, 7, text="the answer\nis 5"),
     ]
-    refused = RejectionRow(4, 8, 0, "t1", "code_i", 2, "forbidden_import", "", f"{HOSTILE}\nimport os", -1.0)
-    ran = RejectionRow(
-        4, 9, 0, "t1", "code_o", 2, "nondeterministic", "", HOSTILE, -1.0,
-        f"def f(x):\n\treturn {{x, '{HOSTILE}'}}",
-        (f"when validated, f(1): ok:{HOSTILE} | ok:2", "when validated, f(2): ok:3"),
-    )  # fmt: skip
+    of_t1 = {"teacher": "t1", "group_": 2}
+    refused = rejection(4, 8, **of_t1, kind="code_i", reason="forbidden_import", text=f"{HOSTILE}\nimport os")
+    ran = rejection(
+        4,
+        9,
+        **of_t1,
+        reason="nondeterministic",
+        text=HOSTILE,
+        program=f"def f(x):\n\treturn {{x, '{HOSTILE}'}}",
+        runs=(f"when validated, f(1): ok:{HOSTILE} | ok:2", "when validated, f(2): ok:3"),
+    )
     steps[3] = dataclasses.replace(
         steps[3],
         tasks=[*steps[3].tasks, bad],
@@ -333,7 +333,10 @@ def test_a_card_counts_up_to_its_step_and_says_who_was_not_trained(trained, tmp_
     with Store.open(trained) as store:
         for step in (2, 15):
             store.write(
-                dataclasses.replace(record(step), metrics=[Metric(step, "race", "", "sampled_tokens", 100.0 * step)])
+                dataclasses.replace(
+                    record(step),
+                    metrics=[MetricRow(step=step, subject="race", kind="", name="sampled_tokens", value=100.0 * step)],
+                )
             )
     assert "200 sampled tokens" in exported("early", "--step", 10)
     assert "1,700 sampled tokens" in exported("late")
@@ -421,9 +424,9 @@ def test_what_export_cannot_do_is_one_line(trained, tmp_path):
 
 def raced(
     folder: Path, seed: int, solved: Callable[[int], int], *, steps: int = 40, tokens: int = 1000, lines: float = 5.0,
-    more: Sequence[Metric] = (), **overrides: str,
+    more: Sequence[MetricRow] = (), **overrides: str,
 ) -> Path:  # fmt: skip
-    """A run whose student solves so many of 100 attempts in each step."""
+    """A run whose student solves so many of 100 attempts in each step. `stern`, whatever its name, is a teacher."""
     records = []
     for step in range(1, steps + 1):
         values: Mapping[tuple[str, str], float] = {
@@ -431,15 +434,19 @@ def raced(
             ("teacher", "valid"): 0.5, ("race", "lines"): lines + step, ("race", "depth"): 4.0,
             ("race", "cyclomatic"): 2.0, ("race", "variables"): 3.0, ("race", "coverage"): step,
             ("race", "behaviours"): 2 * step, ("teacher", "entropy"): 0.5, ("student", "entropy"): 0.25,
-            ("t0", "mu"): 20.0 + seed, ("t1", "mu"): 24.0 + seed, ("s0", "mu"): 25.0,
+            ("t0", "mu"): 20.0 + seed, ("stern", "mu"): 24.0 + seed, ("s0", "mu"): 25.0,
         }  # fmt: skip
         meetings = [
-            Meeting(step, 0, "t0", "s0", "code_o", 5, 0, 100, 0, solved(step), 0.5, Result.DRAW, Result.DRAW),
-            Meeting(step, 0, "t0", "s0", "code_i", 5, 0, 100, 0, 20, 0.5, Result.DRAW, Result.DRAW),
+            meeting(step, solved=solved(step)),
+            meeting(step, "code_i"),
+            meeting(step, "code_f", match=1, teacher="stern", tasks=0, attempts=0, solved=0),
         ]
-        metrics = [Metric(step, subject, "", name, value) for (subject, name), value in values.items()]
+        metrics = [
+            MetricRow(step=step, subject=subject, kind="", name=name, value=value)
+            for (subject, name), value in values.items()
+        ]
         metrics += [each for each in more if each.step == step]
-        records.append(StepRecord(step, meetings, metrics=metrics, timings={"solve": 2.0, "update": 1.0}))
+        records.append(StepRecord(step=step, matches=meetings, metrics=metrics, timings={"solve": 2.0, "update": 1.0}))
     settings = {"run__seed": str(seed), "run__steps": str(steps), "population__teachers": "2", **overrides}
     return made(folder, records, **settings)
 
@@ -541,7 +548,7 @@ def test_how_a_run_is_kept_and_tracked_does_not_make_another_arm(tmp_path, capsy
 
 
 def test_values_that_are_not_finite_are_left_out(tmp_path, capsys):
-    broken = [Metric(step, "race", "", "reward", math.inf) for step in range(1, 41)]
+    broken = [MetricRow(step=step, subject="race", kind="", name="reward", value=math.inf) for step in range(1, 41)]
     run = raced(tmp_path / "a", 0, lambda _: 50, more=broken, lines=math.nan)
     [arm] = answer(capsys, "compare", run)["arms"]
     assert "lines, last quarter" not in arm["measures"] and "depth, last quarter" in arm["measures"]

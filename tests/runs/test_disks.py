@@ -12,8 +12,10 @@ import pytest
 
 import redqueen
 from redqueen.errors import RunError
-from redqueen.runs.run import CHECKPOINTS, Run, fork
-from redqueen.runs.store import RECORDS, Store
+from redqueen.runs import CHECKPOINTS
+from redqueen.runs.records_file import RECORDS
+from redqueen.runs.run import Run, fork
+from redqueen.runs.store import Store
 from runs.making import BASE, content, members, quick_folder, record
 
 NOBODY = 65534

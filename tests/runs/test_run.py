@@ -15,9 +15,10 @@ from hypothesis import strategies as st
 
 import redqueen
 from redqueen.errors import Fault, InputError, RunError
-from redqueen.runs import checkpoints
-from redqueen.runs.run import CHECKPOINTS, CONFIG, FORKED_FROM, LOCK, Run, differences, fork
-from redqueen.runs.store import RECORDS, Store
+from redqueen.runs import CHECKPOINTS, CONFIG, checkpoints
+from redqueen.runs.records_file import RECORDS
+from redqueen.runs.run import FORKED_FROM, LOCK, Run, differences, fork
+from redqueen.runs.store import Store
 from runs.making import BASE, Crash, all_same, content, dying, members, record
 
 SETTINGS = "[run]\nsteps = 10\nseed = 0\n\n[rl]\nlr = 0.0001\n"

@@ -10,13 +10,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from redqueen.errors import InputError, RunError
-from redqueen.population.board import Board, Meeting, restore
-from redqueen.population.ratings import Result
+from redqueen.errors import Fault, InputError, RunError
+from redqueen.population.board import Board, Meeting
+from redqueen.population.ratings import MatchResult
 from redqueen.runs import sqlite
-from redqueen.runs.rows import AlarmRow, AttemptRow, EventRow, Metric, RejectionRow, StepRecord, TaskRow
+from redqueen.runs.metrics import METRICS, MU, REWARD, SOLVE_RATE
+from redqueen.runs.records_file import RECORDS
+from redqueen.runs.rows import AlarmRow, AttemptRow, EventRow, MetricRow, RejectionRow, StepRecord, TaskRow
 from redqueen.runs.schema import VERSION
-from redqueen.runs.store import RECORDS, Store
+from redqueen.runs.store import Store
 from runs.making import quick_folder, record, task
 
 anything = st.text(max_size=20)
@@ -107,7 +109,9 @@ ALARMS = rows_of(
     floor=st.none() | numbers,
     says=anything,
 )
-METRICS = rows_of(Metric, subject=names, kind=names, name=names, value=numbers)
+FIGURES = rows_of(MetricRow, subject=names, kind=names, name=st.sampled_from(sorted(METRICS)), value=numbers).map(
+    lambda row: row if METRICS[row.name].by_kind else replace(row, kind="")
+)
 MEETINGS = rows_of(
     Meeting,
     match=whole_numbers,
@@ -120,8 +124,8 @@ MEETINGS = rows_of(
     unsolved_attempts=whole_numbers,
     solved=whole_numbers,
     foretold=numbers,
-    result=st.sampled_from(Result),
-    match_result=st.sampled_from(Result),
+    result=st.sampled_from(MatchResult),
+    match_result=st.sampled_from(MatchResult),
     teacher_reward=st.none() | numbers,
     student_reward=st.none() | numbers,
 )
@@ -138,12 +142,24 @@ def some(rows: st.SearchStrategy, *key: str) -> st.SearchStrategy[list]:
     some(ATTEMPTS, "place", "student", "number"),
     some(EVENTS, "seat"),
     some(ALARMS, "number"),
-    some(METRICS, "subject", "kind", "name"),
+    some(FIGURES, "subject", "kind", "name"),
 )
 @settings(max_examples=40)
 def test_rows_come_out_as_they_went_in(meetings, tasks, rejections, attempts, events, alarms, metrics):
     with quick_folder() as folder, Store.create(folder) as store:
-        store.write(StepRecord(1, meetings, tasks, rejections, attempts, events, alarms, metrics, {"solve": 0.25}))
+        store.write(
+            StepRecord(
+                step=1,
+                matches=meetings,
+                tasks=tasks,
+                rejections=rejections,
+                attempts=attempts,
+                events=events,
+                alarms=alarms,
+                metrics=metrics,
+                timings={"solve": 0.25},
+            )
+        )
         assert list(store.meetings()) == meetings
         assert list(store.tasks()) == sorted(tasks, key=lambda row: row.place)
         assert list(store.rejections()) == sorted(rejections, key=lambda row: row.place)
@@ -165,30 +181,52 @@ def store(tmp_path):
 def test_lone_surrogates_and_nuls_come_out_too(store, text):
     """Models write what they like."""
     [row] = record(1).rejections
-    store.write(StepRecord(1, rejections=[replace(row, text=text)]))
+    store.write(StepRecord(step=1, rejections=[replace(row, text=text)]))
     assert [each.text for each in store.rejections()] == [text]
 
 
 def test_types_come_back_too(store):
     store.write(record(1))
-    assert next(store.meetings()).result is Result.STUDENT
+    assert next(store.meetings()).result is MatchResult.STUDENT
     assert next(store.tasks()).oversight is False
     assert next(store.events()).parents == ("t1", "t0")
 
 
 def test_a_metric_that_is_no_number_stays_one_and_infinity_stays_infinite(store):
     values = {"kl": math.nan, "ratio_max": math.inf, "loss": -math.inf}
-    store.write(StepRecord(1, metrics=[Metric(1, "t0", "", name, value) for name, value in values.items()]))
+    store.write(
+        StepRecord(
+            step=1,
+            metrics=[
+                MetricRow(step=1, subject="t0", kind="", name=name, value=value) for name, value in values.items()
+            ],
+        )
+    )
     found = {each.name: each.value for each in store.metrics()}
     assert math.isnan(found["kl"])
     assert (found["ratio_max"], found["loss"]) == (math.inf, -math.inf)
+
+
+@pytest.mark.parametrize(
+    ("name", "kind", "why"), [("no_such", "", "there is no metric no_such"), ("mu", "code_o", "mu is not by kind")]
+)
+def test_a_metric_that_the_schema_does_not_know_is_refused_with_its_step(store, name, kind, why):
+    with pytest.raises(Fault, match=why):
+        store.write(replace(record(1), metrics=[MetricRow(step=1, subject="t0", kind=kind, name=name, value=0.5)]))
+    assert store.last_step() == 0
+
+
+def test_a_metric_of_another_version_is_read(store):
+    store.write(record(1))
+    store._db.execute("UPDATE metrics SET name = 'of_another_version'")
+    assert {each.name for each in store.metrics()} == {"of_another_version"}
 
 
 def test_the_board_is_restored_from_the_meetings(store):
     for step in (1, 2):
         store.write(record(step))
     board = Board(tuple(store.meetings()))
-    assert restore(board.as_record()) == board
+    assert board == Board((*record(1).matches, *record(2).matches))
     assert board.met("t0", "s0") == 2
 
 
@@ -213,7 +251,7 @@ ARCHIVE = [
 def archive():
     with quick_folder() as folder, Store.create(folder) as store:
         for step in range(1, 8):
-            store.write(StepRecord(step, tasks=[row for row in ARCHIVE if row.step == step]))
+            store.write(StepRecord(step=step, tasks=[row for row in ARCHIVE if row.step == step]))
         yield store
 
 
@@ -253,7 +291,7 @@ def test_filters_find_the_tasks_that_fit_all_of_them(archive, newest_first, limi
         ("browse_tasks", lambda store: store.tasks(kind="code_o", teacher="t0", trivial=False, newest_first=True)),
         ("browse_tasks", lambda store: store.tasks(oversight=True, min_rate=0.1, since=3)),
         ("browse_rejections", lambda store: store.rejections(reason="syntax", newest_first=True)),
-        ("browse_metrics", lambda store: store.metrics("mu", "t0", "")),
+        ("browse_metrics", lambda store: store.metrics(MU, "t0", "")),
         ("sqlite_autoindex_attempts_1", lambda store: iter(store.attempts(3, 1))),
         ("(step=? AND place=?)", lambda store: iter([store.task(3, 1)])),
     ],
@@ -282,7 +320,7 @@ def test_rejections_are_filtered_and_their_reasons_counted(store):
     for step in (1, 2, 3):
         [one] = record(step).rejections
         rows = [replace(one, place=place, reason=("syntax", "timeout", "syntax")[place]) for place in range(3)]
-        store.write(StepRecord(step, rejections=rows))
+        store.write(StepRecord(step=step, rejections=rows))
     assert store.reasons() == {"syntax": 6, "timeout": 3}
     assert store.reasons(since=3) == {"syntax": 2, "timeout": 1}
     assert store.reasons(teacher="t9") == {}
@@ -292,10 +330,10 @@ def test_rejections_are_filtered_and_their_reasons_counted(store):
 def test_metrics_are_found_by_name_subject_and_kind(store):
     for step in (1, 2):
         store.write(record(step))
-    assert [each.step for each in store.metrics("mu")] == [1, 2]
+    assert [each.step for each in store.metrics(SOLVE_RATE)] == [1, 2]
     assert [each.name for each in store.metrics(subject="race")] == ["reward", "reward"]
-    assert [each.value for each in store.metrics("reward", kind="")] == [0.5, 0.5]
-    assert list(store.metrics("reward", kind="code_o")) == []
+    assert [each.value for each in store.metrics(REWARD, kind="")] == [0.5, 0.5]
+    assert list(store.metrics(REWARD, kind="code_o")) == []
 
 
 # Steps
@@ -408,7 +446,7 @@ def everything(store: Store) -> None:
     rows = (store.tasks, store.rejections, store.meetings, store.events, store.metrics, store.timings, store.outline)
     for each in (*rows, store.keys, store.shapes, store.alarms):
         list(each())
-    list(store.figures("reward", 0, "race"))
+    list(store.figures(REWARD, 0, "race"))
     for each in (store.reasons, store.facts, store.players, store.counts):
         each()
     store.attempts(1, 0), store.tallies(1, 9), store.journal_get(["job"])
@@ -427,7 +465,7 @@ TAMPERED = {
     "UPDATE metrics SET value = 'abc'": "no number",
     "UPDATE metrics SET step = 'abc'": "no whole number",
     "UPDATE timings SET seconds = 'abc'": "no number",
-    "UPDATE matches SET match_result = 'abc'": "'abc' is not a valid Result",
+    "UPDATE matches SET match_result = 'abc'": "'abc' is not a valid MatchResult",
     "UPDATE events SET parents = '5'": "JSON that is no list",
     "UPDATE events SET parents = '[5]'": "no text",
     "UPDATE facts SET value = 5.5": None,

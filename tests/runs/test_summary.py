@@ -14,15 +14,14 @@ from rich.cells import cell_len
 from redqueen.analysis.quarters import Series, quarters
 from redqueen.analysis.summary import MOST_MEMBERS, Summary, summarise, write_report
 from redqueen.errors import RunError
-from redqueen.population.board import Meeting
 from redqueen.population.members import Birth, Member, Population, Role, founders
-from redqueen.population.ratings import Rating, Result
+from redqueen.population.ratings import Rating
+from redqueen.runs import REPORT
 from redqueen.runs.atomic import leftover
-from redqueen.runs.rows import EventRow, Metric, StepRecord
-from redqueen.runs.run import REPORT
+from redqueen.runs.rows import EventRow, MetricRow, StepRecord
 from redqueen.runs.store import Store
 from redqueen.settings import load
-from runs.making import task
+from runs.making import meeting, task
 
 STEPS = 8
 HOSTILE = "x|y`\x1b[2J<b>*[a](b)\n"
@@ -34,9 +33,6 @@ def step(number: int) -> StepRecord:
     attempts = 30 if number == STEPS else 10
     solved = 1 if early else 9 if number == STEPS else 3 if late else 5
 
-    def meeting(kind: str, solved: int, attempts: int) -> Meeting:
-        return Meeting(number, 0, "t0", "s0", kind, 3, 0, attempts, 0, solved, 0.5, Result.DRAW, Result.DRAW)
-
     figures: Mapping[tuple[str, str], float] = {
         ("teacher", "valid"): 0.5 if early else 0.75, ("student", "length"): 20.0 + number,
         ("race", "depth"): 4.0, ("race", "cyclomatic"): number, ("race", "lines"): float("nan"),
@@ -45,13 +41,28 @@ def step(number: int) -> StepRecord:
         ("t0", "sampled_tokens"): 400, ("s0", "sampled_tokens"): 600,
         ("s0", "reward"): 0.25 if late else -1.0, ("s0", "valid"): 1.0, ("s0", "solve_rate"): 0.5 if late else 0.0,
     }  # fmt: skip
-    event = EventRow(number, "student", "s1", "s1", "s1.1", "slerp", ("s0", "s1"), "1")
+    event = EventRow(
+        step=number,
+        role="student",
+        seat="s1",
+        dead="s1",
+        child="s1.1",
+        operator="slerp",
+        parents=("s0", "s1"),
+        seed="1",
+    )
     return StepRecord(
-        number,
-        [meeting("code_o", solved, attempts), meeting("code_i", 10, 10)],
-        [task(number, place, solved=place, attempts=8) for place in range(3)],
+        step=number,
+        matches=[
+            meeting(number, tasks=3, solved=solved, attempts=attempts),
+            meeting(number, "code_i", tasks=3, solved=10, attempts=10),
+        ],
+        tasks=[task(number, place, solved=place, attempts=8) for place in range(3)],
         events=[event] if number == 4 else [],
-        metrics=[Metric(number, subject, "", name, value) for (subject, name), value in figures.items()],
+        metrics=[
+            MetricRow(step=number, subject=subject, kind="", name=name, value=value)
+            for (subject, name), value in figures.items()
+        ],
         timings={"solve": 2.0, "update": 1.0, "record": 0.25, "match": 0.01},
     )
 
@@ -59,8 +70,12 @@ def step(number: int) -> StepRecord:
 def population(operator: str = "slerp") -> Population:
     """Two teachers and two students, one of which has a child of a child."""
     began = founders(2, 2).rated({"s0": Rating(31.0, 2.0), "t1": Rating(27.0, 3.0)})
-    child = Member("s1.1", Role.STUDENT, "s1", Rating(25.0, 8.0), Birth(4, operator, ("s0", "s1")))
-    grandchild = Member("s1.2", Role.STUDENT, "s1", Rating(24.0, 8.0), Birth(8, operator, ("s1.1",)))
+    child = Member(
+        id="s1.1", role=Role.STUDENT, seat="s1", rating=Rating(25.0, 8.0), birth=Birth(4, operator, ("s0", "s1"))
+    )
+    grandchild = Member(
+        id="s1.2", role=Role.STUDENT, seat="s1", rating=Rating(24.0, 8.0), birth=Birth(8, operator, ("s1.1",))
+    )
     return began.replaced("s1", child, 4).replaced("s1.1", grandchild, 8)
 
 
@@ -144,7 +159,7 @@ def test_compute_is_by_adapter_and_the_race_comes_last(summary: Summary):
 
 
 def test_a_race_without_tasks_or_figures_has_a_summary(tmp_path: Path):
-    bare = made(tmp_path / "bare", [StepRecord(1)], founders(1, 1))
+    bare = made(tmp_path / "bare", [StepRecord(step=1)], founders(1, 1))
     assert bare.hardest is None
     assert {cell for _, *cells in bare.quarters.rows for cell in cells} == {"-"}
     assert bare.totals.startswith("1 step, 0 replacements, 0 tasks, - sampled tokens")

@@ -69,7 +69,7 @@ def _make_task(draft: CodeDraft, given: str | Rejection, outcome: Outcome | None
     [result] = outcome.results
     if result.status is not Status.EXCEPTION or result.exception in (None, "badname"):
         return draft.rejected(Reason.NO_RESULT, "raises nothing that has a name", shown(VALIDATED, [given], outcome))
-    return CodeTask("code_e", draft.program, (given,), (result.exception,))
+    return CodeTask("code_e", program=draft.program, inputs=(given,), outputs=(result.exception,))
 
 
 def _judge(attempt: Attempt[CodeTask]) -> Verdict:
@@ -79,4 +79,4 @@ def _judge(attempt: Attempt[CodeTask]) -> Verdict:
     word = answer.value("output")
     if not word.isidentifier():
         return malformed(Rejection(Reason.NO_ANSWER, "not a name"))
-    return Verdict(Grade.CORRECT if word == attempt.task.outputs[0] else Grade.WRONG)
+    return Verdict(grade=Grade.CORRECT if word == attempt.task.outputs[0] else Grade.WRONG)

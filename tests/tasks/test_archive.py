@@ -33,21 +33,19 @@ def program(number: int, body: str = "int") -> str:
 
 @cache  # so that keys are worked out once
 def task(number: int, body: str = "int", kind: str = "code_o") -> CodeTask:
-    return CodeTask(kind, program(number, body), ("1",), ("2",))
+    return CodeTask(kind, program=program(number, body), inputs=("1",), outputs=("2",))
 
 
 def function(number: int, inputs: tuple[str, ...] = ("1", "2", "3", "4")) -> CodeTask:
-    return CodeTask("code_f", program(number), inputs, inputs, 2)
+    return CodeTask("code_f", program=program(number), inputs=inputs, outputs=inputs, shown=2)
 
 
 def entry(of: Task, step: int = 0, solved: int = 4, trivial: Trivial | None = None) -> Entry:
-    return Entry(of, step, "t0", solved, 8, trivial)
+    return Entry(task=of, step=step, teacher="t0", solved=solved, attempts=8, trivial=trivial)
 
 
 def filled(seeds, entries) -> Archive:
-    of = Archive(seeds)
-    of.add(entries)
-    return of
+    return Archive(seeds).add(entries)
 
 
 def many(count: int, step: int = 0, first: int = 0, body: str = "int") -> list[Entry]:
@@ -153,14 +151,17 @@ def test_the_prompts_take_what_the_archive_gives():
 
 def test_what_was_there_is_known_again_by_kind_whatever_it_is_called_now():
     of = filled((), many(1))
-    renamed = CodeTask("code_o", "def f(k):\n    # new\n    return k + 0", ("5",), ("5",))
+    renamed = CodeTask("code_o", program="def f(k):\n    # new\n    return k + 0", inputs=("5",), outputs=("5",))
     assert of.seen(renamed)
-    assert not of.seen(CodeTask("code_i", renamed.program, ("5",), ("5",)))
+    assert not of.seen(CodeTask("code_i", program=renamed.program, inputs=("5",), outputs=("5",)))
     assert not of.seen(task(1))
 
 
 def test_a_copied_seed_is_known_for_every_kind():
-    assert all(Archive(SEEDS).seen(CodeTask(kind, SEEDS[0].program, ("'a'",), ("'a1'",))) for kind in all_kinds())
+    assert all(
+        Archive(SEEDS).seen(CodeTask(kind, program=SEEDS[0].program, inputs=("'a'",), outputs=("'a1'",)))
+        for kind in all_kinds()
+    )
 
 
 def test_a_code_f_task_is_known_by_its_inputs_too():
@@ -171,11 +172,18 @@ def test_a_code_f_task_is_known_by_its_inputs_too():
 
 def test_a_full_archive_forgets_the_oldest_but_knows_it_again(monkeypatch):
     monkeypatch.setattr(archive, "CAPACITY", 10)
-    of = Archive()
-    of.add(many(25))
+    of = Archive().add(many(25))
     assert [each.task for each in of] == [task(number) for number in range(15, 25)]
     assert all(of.seen(task(number)) for number in range(25))
     assert len(of) == 10 < CAPACITY
+
+
+def test_what_is_added_makes_another_archive():
+    before = filled(SEEDS, many(3))
+    after = before.add(many(2, step=1, first=3))
+    assert (len(before), len(after), before.newest, after.newest) == (3, 5, 0, 1)
+    assert after.seen(task(4))
+    assert not before.seen(task(4))
 
 
 def test_the_same_numbers_draw_the_same_references():
@@ -187,7 +195,12 @@ def test_the_same_numbers_draw_the_same_references():
 ENTRIES = st.lists(
     st.builds(
         lambda number, body, kind, solved, trivial: Entry(
-            function(number) if kind == "code_f" else task(number, body, kind), 0, "t0", solved, 8, trivial
+            task=function(number) if kind == "code_f" else task(number, body, kind),
+            step=0,
+            teacher="t0",
+            solved=solved,
+            attempts=8,
+            trivial=trivial,
         ),
         st.integers(0, 30),
         st.sampled_from(list(BODIES)),
@@ -209,10 +222,15 @@ def test_an_archive_restored_from_records_goes_on_as_if_it_had_never_stopped(cap
         for step, entries in enumerate(steps):
             if step == killed:
                 broken = _restored(records, capacity)
-            placed = [Entry(e.task, step, e.teacher, e.solved, e.attempts, e.trivial) for e in entries]
+            placed = [
+                Entry(
+                    task=e.task, step=step, teacher=e.teacher, solved=e.solved, attempts=e.attempts, trivial=e.trivial
+                )
+                for e in entries
+            ]
             for of in (unbroken, broken):
                 of.references(CODE_O, 2, Random(step))
-                of.add(placed)
+            unbroken, broken = unbroken.add(placed), broken.add(placed)
             records += [(json.dumps(e.task.record()), e.task.kind, e.task.near_key, e) for e in placed]
         again = _restored(records, capacity)
         for of in (broken, again):
@@ -226,7 +244,14 @@ def test_an_archive_restored_from_records_goes_on_as_if_it_had_never_stopped(cap
 
 def _restored(records, capacity: int) -> Archive:
     entries = [
-        Entry(restore(json.loads(text)), e.step, e.teacher, e.solved, e.attempts, e.trivial and Trivial(str(e.trivial)))
+        Entry(
+            task=restore(json.loads(text)),
+            step=e.step,
+            teacher=e.teacher,
+            solved=e.solved,
+            attempts=e.attempts,
+            trivial=e.trivial and Trivial(str(e.trivial)),
+        )
         for text, _, _, e in records[-capacity:]
     ]
     return Archive.restored(SEEDS, entries, [(kind, near_key) for _, kind, near_key, _ in records])

@@ -126,5 +126,5 @@ def test_no_tree_is_too_odd():
 
 
 def test_a_task_carries_its_label_and_other_families_their_kind():
-    assert CodeTask("code_i", "def f(x): return x + 1", ("1",), ("2",)).descriptor == "int"
+    assert CodeTask("code_i", program="def f(x): return x + 1", inputs=("1",), outputs=("2",)).descriptor == "int"
     assert Task("riddle").descriptor == "riddle"

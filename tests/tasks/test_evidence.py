@@ -98,7 +98,7 @@ class Turns:
         if self._batches < 2:
             return outcomes
         other = (Result(Status.OK, value="8"),)
-        return [Outcome(other, each.tier, each.cpu_ms, (other, other)) for each in outcomes]
+        return [Outcome(results=other, tier=each.tier, cpu_ms=each.cpu_ms, runs=(other, other)) for each in outcomes]
 
 
 def test_what_a_grader_would_get_stands_beside_what_was_validated(verifier):
@@ -113,8 +113,8 @@ def test_what_a_grader_would_get_stands_beside_what_was_validated(verifier):
 def test_a_void_attempt_says_what_the_truth_gave(kind, verifier):
     given, outputs = ("1", "2", "3", "4"), ("2", "4", "6", "8")
     task = {
-        "code_i": CodeTask("code_i", "def f(x):\n    return -1", given[:1], outputs[:1]),
-        "code_f": CodeTask("code_f", "def f(x):\n    return -1", given, outputs, shown=2),
+        "code_i": CodeTask("code_i", program="def f(x):\n    return -1", inputs=given[:1], outputs=outputs[:1]),
+        "code_f": CodeTask("code_f", program="def f(x):\n    return -1", inputs=given, outputs=outputs, shown=2),
     }[kind]
     answer = fence("input", "7") if kind == "code_i" else fence("python", "def f(x):\n    return 2 * x")
     [verdict] = grade(all_kinds()[kind], verifier, task, answer)
@@ -138,7 +138,7 @@ def test_long_results_that_differ_only_at_their_end_look_different(verifier):
 
 
 def test_a_duplicate_shows_the_program_and_what_it_returned(verifier):
-    task = CodeTask("code_o", "def f(x):\n    return x", ("1",), ("1",))
+    task = CodeTask("code_o", program="def f(x):\n    return x", inputs=("1",), outputs=("1",))
     _, became = asyncio.run(Guards().screen([task, task], Archive(), verifier))
     assert isinstance(became, Rejection) and became.reason is Reason.DUPLICATE
     assert (became.program, became.runs) == (task.program, ("when validated, f(1): 1 in each run",))

@@ -62,7 +62,7 @@ def screen(guards: Guards, verifier, *tasks: Task | Rejection, archive: Archive 
 
 @cache
 def code(program: str, kind: str = "code_o", given: str = "1", output: str = "2") -> CodeTask:
-    return CodeTask(kind, program, (given,), (output,))
+    return CodeTask(kind, program=program, inputs=(given,), outputs=(output,))
 
 
 PLAIN = code("def f(n):\n    return n + 1")
@@ -135,8 +135,15 @@ def test_every_solution_of_humaneval_is_refused_under_the_name_f(verifier):
     "task",
     [
         LOOP,
-        CodeTask("code_o", PLAIN.program, ("'while True'",), ("2",)),
-        CodeTask("code_f", PLAIN.program, ("1", "2", "3", "4"), ("2", "3", "4", "5"), 2, "while True is not in it"),
+        CodeTask("code_o", program=PLAIN.program, inputs=("'while True'",), outputs=("2",)),
+        CodeTask(
+            "code_f",
+            program=PLAIN.program,
+            inputs=("1", "2", "3", "4"),
+            outputs=("2", "3", "4", "5"),
+            shown=2,
+            message="while True is not in it",
+        ),
     ],
     ids=["program", "input", "hint"],
 )
@@ -190,7 +197,10 @@ def test_tasks_of_other_families_pass_guards_that_are_not_about_them(verifier, h
     guards = replace(held_out, deny=read_patterns(["x"]), caps=Caps(of_task, lines=1, depth=1))
     one = Sum("sum", (1, 2))
     assert screen(guards, verifier, one, Sum("sum", (1, 2)), Sum("sum", (2, 1))) == ["task", "duplicate", "task"]
-    assert mark_trivial([Entry(one, 0, "t0", 0, 8)], Archive(), "near")[0].trivial is None
+    assert (
+        mark_trivial([Entry(task=one, step=0, teacher="t0", solved=0, attempts=8)], Archive(), "near")[0].trivial
+        is None
+    )
 
 
 @pytest.mark.parametrize("pattern", ["(", "a{99999999999}", "(?P<1>a)"])
@@ -216,8 +226,7 @@ RENAMED = code("def f(k):\n    return k + 1", given="7", output="8")
 
 @pytest.mark.parametrize(("mode", "reason"), [("near", "duplicate"), ("same", "duplicate"), ("allow", "task")])
 def test_a_program_that_was_there_is_refused_unless_duplicates_are_allowed(verifier, mode, reason):
-    archive = Archive(SEEDS)
-    archive.add([Entry(PLAIN, 0, "t0", 1, 8)])
+    archive = Archive(SEEDS).add([Entry(task=PLAIN, step=0, teacher="t0", solved=1, attempts=8)])
     guards = Guards(duplicates=mode)
     assert screen(guards, verifier, RENAMED, SEEDS[3], archive=archive) == [reason, reason]
     other = code("def f(k):\n    return k + 2")
@@ -241,8 +250,7 @@ def test_rejections_stay_what_they_are_and_in_their_place(verifier):
 
 def test_of_several_reasons_the_first_in_a_fixed_order_is_given(verifier, held_out):
     everything = replace(held_out, deny=read_patterns(["sorted"]), caps=Caps(of_task, lines=1))
-    archive = Archive()
-    archive.add([Entry(code(AS_F), 0, "t0", 1, 8)])
+    archive = Archive().add([Entry(task=code(AS_F), step=0, teacher="t0", solved=1, attempts=8)])
     order = [everything]
     order.append(replace(order[-1], held_out=frozenset()))
     order.append(replace(order[-1], deny=()))
@@ -262,13 +270,11 @@ def answered(chars: int, number: int, kind: str = "code_o") -> CodeTask:
 
 
 def entry(task: Task, step: int = 0, solved: int = 4, teacher: str = "t0") -> Entry:
-    return Entry(task, step, teacher, solved, 8)
+    return Entry(task=task, step=step, teacher=teacher, solved=solved, attempts=8)
 
 
 def archive_of(*entries: Entry) -> Archive:
-    archive = Archive()
-    archive.add(entries)
-    return archive
+    return Archive().add(entries)
 
 
 def marks(archive: Archive, *entries: Entry, duplicates="near") -> list[Trivial | None]:
@@ -299,7 +305,13 @@ def test_answers_of_long_ago_make_no_median():
 
 
 def test_the_answer_of_a_code_f_task_is_its_hidden_outputs():
-    task = CodeTask("code_f", PLAIN.program, ("1", "2", "3", "4"), ("'" + "x" * 100 + "'", "20", "30", "400"), 2)
+    task = CodeTask(
+        "code_f",
+        program=PLAIN.program,
+        inputs=("1", "2", "3", "4"),
+        outputs=("'" + "x" * 100 + "'", "20", "30", "400"),
+        shown=2,
+    )
     assert task.answer_chars == len("30") + len("400")
 
 
@@ -323,7 +335,10 @@ def test_of_near_duplicates_in_one_step_the_first_counts():
 
 
 def test_code_f_tasks_on_one_program_count_since_the_program_was_given_to_the_teacher():
-    tasks = [CodeTask("code_f", PLAIN.program, ("1", "2", "3", last), tuple("2345"), 2) for last in "56"]
+    tasks = [
+        CodeTask("code_f", program=PLAIN.program, inputs=("1", "2", "3", last), outputs=tuple("2345"), shown=2)
+        for last in "56"
+    ]
     assert marks(archive_of(entry(tasks[0])), entry(tasks[1], 1)) == [None]
 
 

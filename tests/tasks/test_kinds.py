@@ -324,7 +324,7 @@ class Brittle(Recorder):
 
     async def run(self, jobs):
         outcomes = await super().run(jobs)
-        dead = Outcome((Result(Status.CRASH),), "none", 0.0)
+        dead = Outcome(results=(Result(Status.CRASH),), tier="none", cpu_ms=0.0)
         return [
             replace(dead, results=dead.results * len(job.texts)) if "'poison'" in job.texts else outcome
             for job, outcome in zip(jobs, outcomes, strict=True)

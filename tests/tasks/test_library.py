@@ -23,7 +23,7 @@ def written(folder: Path, *rows: object, name: str = "rows.jsonl") -> Path:
 
 
 def key(program: str) -> str:
-    return CodeTask("code_o", program, ("1",), ("1",)).ast_key
+    return CodeTask("code_o", program=program, inputs=("1",), outputs=("1",)).ast_key
 
 
 # Seeds.
@@ -32,9 +32,9 @@ def key(program: str) -> str:
 def test_seeds_become_tasks_by_running(verifier, tmp_path):
     path = written(tmp_path, {"program": ADD, "input": "2, b=3"}, "", {"program": ADD, "inputs": ["1", "f(2)"]})
     assert asyncio.run(validated_seeds(read_seeds(path), CODE_O, verifier)) == (
-        CodeTask("code_o", ADD, ("2, b=3",), ("5",)),
-        CodeTask("code_o", ADD, ("1",), ("2",)),
-        CodeTask("code_o", ADD, ("2",), ("3",)),
+        CodeTask("code_o", program=ADD, inputs=("2, b=3",), outputs=("5",)),
+        CodeTask("code_o", program=ADD, inputs=("1",), outputs=("2",)),
+        CodeTask("code_o", program=ADD, inputs=("2",), outputs=("3",)),
     )
 
 

@@ -1,6 +1,8 @@
 """The key of near-duplicates, and identity."""
 
 import json
+from dataclasses import replace
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -78,7 +80,7 @@ OTHER = {
 
 
 def key(program: str) -> str:
-    return CodeTask("code_o", program, ("1",), ("1",)).ast_key
+    return CodeTask("code_o", program=program, inputs=("1",), outputs=("1",)).ast_key
 
 
 @pytest.mark.parametrize("program", SAME.values(), ids=SAME)
@@ -169,33 +171,44 @@ def test_no_choice_of_names_changes_the_key(names, constant):
 
 
 def test_identity_is_the_content():
-    task = CodeTask("code_f", "def f(x):\n    return x", ("1", "2"), ("1", "2"), 1, "a hint")
-    assert task.id == CodeTask("code_f", "def f(x):\n    return x", ("1", "2"), ("1", "2"), 1, "a hint").id
-    others = [
-        CodeTask("code_o", task.program, task.inputs, task.outputs, 1, task.message),
-        CodeTask("code_f", task.program + " ", task.inputs, task.outputs, 1, task.message),
-        CodeTask("code_f", task.program, ("1, 2",), task.outputs, 1, task.message),
-        CodeTask("code_f", task.program, task.inputs, ("1", "3"), 1, task.message),
-        CodeTask("code_f", task.program, task.inputs, task.outputs, 2, task.message),
-        CodeTask("code_f", task.program, task.inputs, task.outputs, 1, "another"),
+    task = CodeTask(
+        "code_f", program="def f(x):\n    return x", inputs=("1", "2"), outputs=("1", "2"), shown=1, message="a hint"
+    )
+    assert task.id == replace(task).id
+    changes: list[dict[str, Any]] = [
+        {"kind": "code_o"},
+        {"program": task.program + " "},
+        {"inputs": ("1, 2",)},
+        {"outputs": ("1", "3")},
+        {"shown": 2},
+        {"message": "another"},
     ]
+    others = [replace(task, **change) for change in changes]
     assert len({task.id, *(other.id for other in others)}) == 7
 
 
 def test_a_pair_is_near_another_by_its_program_alone():
-    task = CodeTask("code_o", "def f(x):\n    return x", ("1",), ("1",))
-    assert task.near_key == CodeTask("code_o", "def f(y):\n    return y", ("2",), ("2",)).near_key == task.ast_key
+    task = CodeTask("code_o", program="def f(x):\n    return x", inputs=("1",), outputs=("1",))
+    other = CodeTask("code_o", program="def f(y):\n    return y", inputs=("2",), outputs=("2",))
+    assert task.near_key == other.near_key == task.ast_key
 
 
 def test_a_code_f_task_is_near_another_by_its_program_and_its_inputs_in_any_order():
     def task(inputs: tuple[str, ...], message: str = "", name: str = "x") -> CodeTask:
-        return CodeTask("code_f", f"def f({name}):\n    return {name}", inputs, inputs, len(inputs) // 2, message)
+        return CodeTask(
+            "code_f",
+            program=f"def f({name}):\n    return {name}",
+            inputs=inputs,
+            outputs=inputs,
+            shown=len(inputs) // 2,
+            message=message,
+        )
 
     near = task(("1", "2", "3", "4")).near_key
     assert near == task(("3", "1", "4", "2"), "another hint", "y").near_key
     assert near != task(("1", "2", "3", "5")).near_key
     assert near != task(("1", "2", "3, 4")).near_key
-    assert near != CodeTask("code_o", "def f(x):\n    return x", ("1",), ("1",)).near_key
+    assert near != CodeTask("code_o", program="def f(x):\n    return x", inputs=("1",), outputs=("1",)).near_key
 
 
 @pytest.mark.parametrize(
@@ -204,7 +217,7 @@ def test_a_code_f_task_is_near_another_by_its_program_and_its_inputs_in_any_orde
 )
 def test_the_shape_is_blind_to_constants(other):
     def shape(program: str) -> str:
-        return CodeTask("code_o", program, ("1",), ("1",)).shape_key
+        return CodeTask("code_o", program=program, inputs=("1",), outputs=("1",)).shape_key
 
     assert key(BASE) != key(BASE.replace("LIMIT = 10", other))
     assert shape(BASE) == shape(BASE.replace("LIMIT = 10", other))

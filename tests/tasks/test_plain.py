@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from redqueen.engine.pull import EMBEDDED
+from redqueen.engine.known import EMBEDDED
 from redqueen.tasks import all_kinds
 from redqueen.tasks.code import SEEDS, CodeTask
 from redqueen.tasks.code.plain import read_plain
@@ -113,7 +113,7 @@ def test_any_text_comes_to_a_program_with_nothing_to_take_out_or_to_a_reason(tex
 def test_a_proposal_is_its_plain_program_everywhere(verifier):
     written = "def f(n):\n    '''Returns 5.'''\n    return n + 1  # 5"
     task = propose(CODE_O, verifier, pair(written, "1"))
-    assert task == CodeTask("code_o", "def f(n):\n    return n + 1", ("1",), ("2",))
+    assert task == CodeTask("code_o", program="def f(n):\n    return n + 1", inputs=("1",), outputs=("2",))
     assert "5" not in CODE_O.solve_prompt(task).messages[-1]["content"].partition("```python")[2].partition("```")[0]
 
 
@@ -167,4 +167,6 @@ def test_a_held_out_program_is_found_in_its_plain_copy(tmp_path):
     path.write_text(stubs)
     plain = read_plain(stubs)
     assert isinstance(plain, str) and "pass" in plain
-    assert not read_held_out([path]).keys.isdisjoint(CodeTask("code_o", plain, ("1",), ("1",)).part_keys)
+    assert not read_held_out([path]).keys.isdisjoint(
+        CodeTask("code_o", program=plain, inputs=("1",), outputs=("1",)).part_keys
+    )

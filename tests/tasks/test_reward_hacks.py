@@ -314,9 +314,18 @@ def test_a_guest_cannot_tell_from_its_job_whether_it_is_graded(kind, recorder):
 
 
 VOID = {
-    "code_i": (CodeTask("code_i", "def f(x):\n    return -1", ("5",), ("10",)), ["input", "7", "-1", "5"]),
+    "code_i": (
+        CodeTask("code_i", program="def f(x):\n    return -1", inputs=("5",), outputs=("10",)),
+        ["input", "7", "-1", "5"],
+    ),
     "code_f": (
-        CodeTask("code_f", "def f(x):\n    return -x", ("1", "2", "3", "4"), ("2", "4", "6", "8"), shown=2),
+        CodeTask(
+            "code_f",
+            program="def f(x):\n    return -x",
+            inputs=("1", "2", "3", "4"),
+            outputs=("2", "4", "6", "8"),
+            shown=2,
+        ),
         ["python", "def f(x):\n    return 2 * x", "def f(x):\n    return -x"],
     ),
 }

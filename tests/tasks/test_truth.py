@@ -147,7 +147,9 @@ def mutants(value):
 @example({1: [True], "a": (0, 0)}, [])
 @example({(1,), (True, 2)}, [])
 def test_a_wrong_literal_never_passes(verifier, truth, others):
-    task = CodeTask("code_o", "def f(x):\n    return x", (encode(truth, 10**6),), (encode(truth, 10**6),))
+    task = CodeTask(
+        "code_o", program="def f(x):\n    return x", inputs=(encode(truth, 10**6),), outputs=(encode(truth, 10**6),)
+    )
     candidates = [truth, *mutants(truth), *others]
     verdicts = grade(KINDS["code_o"], verifier, task, *(fence("output", repr(value)) for value in candidates))
     assert [v.correct for v in verdicts] == [exactly(value) == exactly(truth) for value in candidates]
@@ -160,7 +162,7 @@ def test_a_wrong_literal_never_passes(verifier, truth, others):
 def test_an_input_passes_only_if_it_gives_the_output(verifier, truth, others):
     given = encode(truth, 10**6)
     assume(len(given) < 900)
-    task = CodeTask("code_i", "def f(x):\n    return [x]", (given,), (f"[{given}]",))
+    task = CodeTask("code_i", program="def f(x):\n    return [x]", inputs=(given,), outputs=(f"[{given}]",))
     candidates = [truth, *mutants(truth), *others]
     verdicts = grade(KINDS["code_i"], verifier, task, *(fence("input", f"x={value!r}") for value in candidates))
     assert [v.correct for v in verdicts] == [exactly(value) == exactly(truth) for value in candidates]
@@ -172,10 +174,10 @@ def test_a_function_that_is_wrong_once_is_wrong(verifier, outputs, other, data):
     place = data.draw(st.integers(0, len(outputs) - 1))
     task = CodeTask(
         "code_f",
-        f"def f(x):\n    return {outputs!r}[x]",
-        tuple(map(str, range(len(outputs)))),
-        tuple(encode(output, 10**6) for output in outputs),
-        len(outputs) // 2,
+        program=f"def f(x):\n    return {outputs!r}[x]",
+        inputs=tuple(map(str, range(len(outputs)))),
+        outputs=tuple(encode(output, 10**6) for output in outputs),
+        shown=len(outputs) // 2,
     )
     changed = [*outputs[:place], other, *outputs[place + 1 :]]
     answers = [fence("python", f"def f(x):\n    return {table!r}[x]") for table in (outputs, changed)]
@@ -191,7 +193,9 @@ def test_a_function_that_is_wrong_once_is_wrong(verifier, outputs, other, data):
 def test_floats_are_compared_within_a_tolerance_and_not_beyond(verifier, truth, off):
     assume(1e-6 < abs(truth) < 1e300)
     assume(not truth.is_integer() or abs(truth) >= 2**53)  # these are equal or not
-    task = CodeTask("code_o", "def f(x):\n    return x", (repr(truth),), (encode({"a": [truth]}, 1_000),))
+    task = CodeTask(
+        "code_o", program="def f(x):\n    return x", inputs=(repr(truth),), outputs=(encode({"a": [truth]}, 1_000),)
+    )
     near, far = truth * (1 + 1e-10), truth * (1 + off)
     answers = [f"{{'a': [{value}]}}" for value in (repr(near), f"{truth:.15g}", repr(far), int(truth), f"{truth!r}j")]
     verdicts = grade(KINDS["code_o"], verifier, task, *answers)
@@ -208,7 +212,13 @@ def test_floats_are_compared_within_a_tolerance_and_not_beyond(verifier, truth, 
 @given(st.lists(st.text(st.characters(codec=None, exclude_categories=()), max_size=60), min_size=5, max_size=5))
 def test_grading_never_raises_on_any_text(verifier, texts):
     for kind, program in (("code_o", ""), ("code_i", ""), ("code_f", "def f(x):\n    return ")):
-        task = CodeTask(kind, "def f(x):\n    return x", ("'no such text'", "2"), ("'no such text'", "2"), 1)
+        task = CodeTask(
+            kind,
+            program="def f(x):\n    return {'no such text': 'nor this one', 2: 3}[x]",
+            inputs=("'no such text'", "2"),
+            outputs=("'nor this one'", "3"),
+            shown=1,
+        )
         label = {"code_o": "output", "code_i": "input", "code_f": "python"}[kind]
         answers = [*texts, *(fence(label, program + text.replace("\n", " ")) for text in texts)]
         assert not any(verdict.correct for verdict in grade(KINDS[kind], verifier, task, *answers))

@@ -36,7 +36,7 @@ def perfect(job: Job) -> bytes:
 
 
 def ended(data: bytes, wait_status: int = 0, **rest) -> Ending:
-    return Ending(int(wait_status), data, **rest)
+    return Ending(wait_status=int(wait_status), data=data, **rest)
 
 
 def statuses(job: Job, ending: Ending) -> set[Status]:
@@ -78,7 +78,9 @@ ends = st.none() | st.sampled_from(Stopped)
 @example(JOBS[Mode.PROGRAM], f"{TOKEN}\n\nend\n".encode(), 0, False, False, None, True)
 @example(JOBS[Mode.PROGRAM], f"{TOKEN}\nok {'[' * 500}\nend\n".encode(), 0, False, False, None, True)
 def test_any_ending_comes_to_one_result_per_call(job, data, wait_status, spent, early, stopped, contained):
-    results = judge(job, TOKEN, Ending(wait_status, data, spent, early, stopped), contained)
+    results = judge(
+        job, TOKEN, Ending(wait_status=wait_status, data=data, spent=spent, early=early, stopped=stopped), contained
+    )
     assert len(results) == results_wanted(job)
     for result in results:
         assert (result.value is not None) == (result.status is Status.OK)
@@ -451,5 +453,5 @@ def test_a_death_asks_for_a_second_look_where_another_run_lived():
 @pytest.mark.parametrize("mode", [Mode.LITERALS, Mode.ARGUMENTS], ids=str)
 def test_reading_text_is_never_done_twice(mode):
     with pytest.raises(ValueError, match="several seeds"):
-        Job(mode, texts=("1",), seeds=2)
+        Job(mode=mode, texts=("1",), seeds=2)
     assert JOBS[mode].seeds == 1

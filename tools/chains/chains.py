@@ -59,7 +59,7 @@ class Chain:
     @property
     def task(self) -> CodeTask:
         program = f"{HEAD}{''.join(self.lines)}{RETURN}{NAMES[self.level - 1]} % {MODULUS}"
-        return CodeTask("code_o", program, (str(self.given),), (str(self.sums[-1]),))
+        return CodeTask("code_o", program=program, inputs=(str(self.given),), outputs=(str(self.sums[-1]),))
 
     @property
     def sums(self) -> tuple[int, ...]:

@@ -19,8 +19,10 @@ from random import Random
 import torch
 from chains import KIND, LEVELS, TRACE, draw, level, proposal, traced, uniform_test
 
-from redqueen import engine as engines
-from redqueen.engine import LocalEngine, SampleRequest, Stop, peft
+from redqueen.engine import peft
+from redqueen.engine.base import load
+from redqueen.engine.local import LocalEngine
+from redqueen.engine.protocol import SampleRequest, Stop
 from redqueen.keys import key
 from redqueen.tasks.code import CodeTask
 from redqueen.tasks.protocol import Attempt, Rejection, Verdict
@@ -171,7 +173,7 @@ def main() -> None:
     options.add_argument("--device", type=torch.device, default=torch.device("cpu"))
     options.add_argument("--dtype", choices=("float32", "bfloat16"), default="float32")
     asked = options.parse_args()
-    base = engines.load(asked.base, device=asked.device, dtype=getattr(torch, asked.dtype))
+    base = load(asked.base, device=asked.device, dtype=getattr(torch, asked.dtype))
     state = None if asked.member is None else peft.load(asked.member)
     shape = {} if state is None else {"rank": state.rank, "alpha": state.alpha}
     with LocalEngine(base, **shape) as engine, LocalVerifier() as verifier:

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from redqueen.population.board import Meeting
-from redqueen.population.ratings import Result
-from redqueen.runs.rows import AlarmRow, AttemptRow, EventRow, Metric, RejectionRow, StepRecord, TaskRow
+from redqueen.population.ratings import MatchResult
+from redqueen.runs.rows import AlarmRow, AttemptRow, EventRow, MetricRow, RejectionRow, StepRecord, TaskRow
 from redqueen.runs.store import Store
 from redqueen.settings import dump, load
 
@@ -108,10 +108,20 @@ def _step(race: Race, step: int, progress: float, count: int) -> StepRecord:
             text = numbers.choice(race.programs)
             rejections.append(
                 RejectionRow(
-                    step, place, match, teacher.member, kind, place // 4, reason, "", f"```python\n{text}\n```", -1.0,
-                    text, ("when validated, f(1): exc:ValueError in each run",) if reason == "raises" else (),
+                    step=step,
+                    place=place,
+                    match=match,
+                    teacher=teacher.member,
+                    kind=kind,
+                    group_=place // 4,
+                    reason=reason,
+                    detail="",
+                    text=f"```python\n{text}\n```",
+                    reward=-1.0,
+                    program=text,
+                    runs=("when validated, f(1): exc:ValueError in each run",) if reason == "raises" else (),
                 )
-            )  # fmt: skip
+            )
             continue
         row, tried = _task(race, step, place, match, teacher.member, student, kind, progress)
         tasks.append(row)
@@ -123,11 +133,28 @@ def _step(race: Race, step: int, progress: float, count: int) -> StepRecord:
     ]
     events = [_event(race, step)] if step % 8 == 0 else []
     return StepRecord(
-        step, matches, tasks, rejections, attempts, events,
-        [AlarmRow(step, 0, "teacher", "effective_size", 1.2, 1.5, "teachers become alike")] if step % 40 == 0 else [],
-        list(_metrics(race, step, progress, tasks, matches)),
-        {name: share * numbers.uniform(0.8, 1.2) for name, share in _PHASES.items()},
-    )  # fmt: skip
+        step=step,
+        matches=matches,
+        tasks=tasks,
+        rejections=rejections,
+        attempts=attempts,
+        events=events,
+        alarms=[
+            AlarmRow(
+                step=step,
+                number=0,
+                subject="teacher",
+                measure="effective_size",
+                value=1.2,
+                floor=1.5,
+                says="teachers become alike",
+            )
+        ]
+        if step % 40 == 0
+        else [],
+        metrics=list(_metrics(race, step, progress, tasks, matches)),
+        timings={name: share * numbers.uniform(0.8, 1.2) for name, share in _PHASES.items()},
+    )
 
 
 _PHASES = {"match": 0.001, "propose": 1.6, "verify": 0.2, "solve": 1.3, "grade": 0.1, "update": 1.1, "record": 0.02}
@@ -147,11 +174,24 @@ class _Counted:
     def meeting(self, step: int, match: int, kind: str, teacher: str, student: str) -> Meeting:
         attempts = self.tasks * ATTEMPTS
         rate = self.solved / attempts if attempts else 0.5
-        won = Result.STUDENT if rate > 0.55 else Result.TEACHER if rate < 0.45 else Result.DRAW
+        won = MatchResult.STUDENT if rate > 0.55 else MatchResult.TEACHER if rate < 0.45 else MatchResult.DRAW
         return Meeting(
-            step, match, teacher, student, kind, self.tasks, self.unsolved, attempts, self.unsolved * ATTEMPTS,
-            self.solved, 0.5, won, won, 0.1, 0.2,
-        )  # fmt: skip
+            step=step,
+            match=match,
+            teacher=teacher,
+            student=student,
+            kind=kind,
+            tasks=self.tasks,
+            unsolved=self.unsolved,
+            attempts=attempts,
+            unsolved_attempts=self.unsolved * ATTEMPTS,
+            solved=self.solved,
+            foretold=0.5,
+            result=won,
+            match_result=won,
+            teacher_reward=0.1,
+            student_reward=0.2,
+        )
 
 
 def _task(
@@ -173,11 +213,20 @@ def _task(
     )  # fmt: skip
     tried = [
         AttemptRow(
-            step, place, student.member, number, f"```output\n[2, 1, {3 if good else 4}]\n```",
-            "correct" if good else "wrong", None, "ok", "", 1.0 if good else -0.5, 12,
+            step=step,
+            place=place,
+            student=student.member,
+            number=number,
+            text=f"```output\n[2, 1, {3 if good else 4}]\n```",
+            grade="correct" if good else "wrong",
+            reason=None,
+            status="ok",
+            detail="",
+            reward=1.0 if good else -0.5,
+            tokens=12,
         )
         for number, good in enumerate(right)
-    ]  # fmt: skip
+    ]
     return row, tried
 
 
@@ -188,12 +237,21 @@ def _event(race: Race, step: int) -> EventRow:
     dead, operator = worst.member, OPERATORS[step // 8 % len(OPERATORS)]
     worst.held += 1
     worst.mu = 25.0
-    return EventRow(step, role, worst.name, dead, worst.member, operator, parents, str(step))
+    return EventRow(
+        step=step,
+        role=role,
+        seat=worst.name,
+        dead=dead,
+        child=worst.member,
+        operator=operator,
+        parents=parents,
+        seed=str(step),
+    )
 
 
 def _metrics(
     race: Race, step: int, progress: float, tasks: Sequence[TaskRow], matches: Sequence[Meeting]
-) -> Iterator[Metric]:
+) -> Iterator[MetricRow]:
     numbers = race.numbers
     race.cells += int(6 * (1 - progress)) + numbers.randrange(3)
     by_kind: Mapping[str, list[TaskRow]] = {
@@ -201,38 +259,72 @@ def _metrics(
     }
     for kind, rows in by_kind.items():
         if rows:
-            yield Metric(step, "race", kind, "solve_rate", sum(row.solved for row in rows) / (ATTEMPTS * len(rows)))
+            yield MetricRow(
+                step=step,
+                subject="race",
+                kind=kind,
+                name="solve_rate",
+                value=sum(row.solved for row in rows) / (ATTEMPTS * len(rows)),
+            )
             for name in ("depth", "cyclomatic", "lines", "variables"):
-                yield Metric(step, "race", kind, name, sum(getattr(row, name) for row in rows) / len(rows))
+                yield MetricRow(
+                    step=step,
+                    subject="race",
+                    kind=kind,
+                    name=name,
+                    value=sum(getattr(row, name) for row in rows) / len(rows),
+                )
     sampled = 40.0 * len(tasks) * ATTEMPTS
     for name, value in (
         ("coverage", race.cells), ("behaviours", 2 * race.cells), ("new_cells", 3), ("duplicates", 0.1), ("lr", 1e-3),
         ("sampled_tokens", sampled), ("trained_tokens", 0.8 * sampled), ("verifier_runs", 6.0 * len(tasks)),
     ):  # fmt: skip
-        yield Metric(step, "race", "", name, value)
+        yield MetricRow(step=step, subject="race", kind="", name=name, value=value)
     for role in ("teacher", "student"):
         yield from _figures(numbers, step, role, progress)
     for seat in race.seats:
         if step % 8 or seat.mu != 25.0:
             seat.mu += 0.2 * (25 + 4 * seat.skill - seat.mu) + numbers.uniform(-1, 1)
         dead = seat.member
-        yield Metric(step, dead, "", "mu", seat.mu)
-        yield Metric(step, dead, "", "sigma", race.sigma)
+        yield MetricRow(step=step, subject=dead, kind="", name="mu", value=seat.mu)
+        yield MetricRow(step=step, subject=dead, kind="", name="sigma", value=race.sigma)
         played = [each for each in matches if seat.name in (each.teacher.split(".")[0], each.student.split(".")[0])]
         tried = sum(each.attempts for each in played)
         if tried:
-            yield Metric(step, dead, "", "solve_rate", sum(each.solved for each in played) / tried)
+            yield MetricRow(
+                step=step, subject=dead, kind="", name="solve_rate", value=sum(each.solved for each in played) / tried
+            )
         yield from _figures(numbers, step, dead, progress)
         for name in ("sampled_tokens", "trained_tokens", "verifier_runs"):
-            yield Metric(step, dead, "", name, sampled / len(race.seats))
+            yield MetricRow(step=step, subject=dead, kind="", name=name, value=sampled / len(race.seats))
 
 
-def _figures(numbers: random.Random, step: int, subject: str, progress: float) -> Iterator[Metric]:
+def _figures(numbers: random.Random, step: int, subject: str, progress: float) -> Iterator[MetricRow]:
     for kind in ("", *KINDS):
-        yield Metric(step, subject, kind, "reward", 0.1 + 0.3 * progress + numbers.uniform(-0.1, 0.1))
-        yield Metric(step, subject, kind, "valid", min(1.0, 0.75 + 0.2 * progress + numbers.uniform(-0.05, 0.05)))
-        yield Metric(step, subject, kind, "entropy", 0.9 - 0.4 * progress + numbers.uniform(-0.05, 0.05))
-        yield Metric(step, subject, kind, "length", 30 + 25 * progress + numbers.uniform(-3, 3))
+        yield MetricRow(
+            step=step,
+            subject=subject,
+            kind=kind,
+            name="reward",
+            value=0.1 + 0.3 * progress + numbers.uniform(-0.1, 0.1),
+        )
+        yield MetricRow(
+            step=step,
+            subject=subject,
+            kind=kind,
+            name="valid",
+            value=min(1.0, 0.75 + 0.2 * progress + numbers.uniform(-0.05, 0.05)),
+        )
+        yield MetricRow(
+            step=step,
+            subject=subject,
+            kind=kind,
+            name="entropy",
+            value=0.9 - 0.4 * progress + numbers.uniform(-0.05, 0.05),
+        )
+        yield MetricRow(
+            step=step, subject=subject, kind=kind, name="length", value=30 + 25 * progress + numbers.uniform(-3, 3)
+        )
 
 
 def main() -> None:

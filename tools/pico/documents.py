@@ -41,7 +41,7 @@ class Document:
 
 
 def task(program: Program, kind: str = "code_o") -> CodeTask:
-    return CodeTask(kind, program.text, (program.given,), (program.output,))
+    return CodeTask(kind, program=program.text, inputs=(program.given,), outputs=(program.output,))
 
 
 def proposal(program: Program) -> str:
@@ -68,7 +68,9 @@ def function_task(program: Program, rng: Random) -> CodeTask | None:
     shown = len(inputs) // 2
     if len(set(found[:shown])) == 1 or len(set(found[shown:])) == 1:
         return None
-    return CodeTask("code_f", program.text, tuple(inputs), found, shown, hint(program, rng))
+    return CodeTask(
+        "code_f", program=program.text, inputs=tuple(inputs), outputs=found, shown=shown, message=hint(program, rng)
+    )
 
 
 def propose_program(rng: Random) -> Document:
@@ -138,7 +140,12 @@ def fixed_pieces() -> list[str]:
         )
     ]
     find = _content(CODE_I.solve_prompt(one)).rpartition("```")[2]
-    write = "\n\n" + _content(CODE_F.solve_prompt(CodeTask("code_f", "", ("1",), ("1",), 1))).rpartition("\n\n")[2]
+    write = (
+        "\n\n"
+        + _content(
+            CODE_F.solve_prompt(CodeTask("code_f", program="", inputs=("1",), outputs=("1",), shown=1))
+        ).rpartition("\n\n")[2]
+    )
     openings = [f"```{label}\n" for label in ("python", "input", "inputs", "output", "message")]
     further = [f"\n```\n{opening}" for opening in openings]
     return [*instructions, find, write, *openings, *further, "\n```\n\n```python\n", "\n```", "def f(x", "):\n    "]

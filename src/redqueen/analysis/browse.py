@@ -51,15 +51,8 @@ def rows(
     store: Store, filters: Filters, limit: int | None, *, newest_first: bool
 ) -> Iterator[TaskRow] | Iterator[RejectionRow]:
     """One at a time, however many there are."""
-    where: dict[str, Any] = {
-        "kind": filters.kind,
-        "teacher": filters.teacher,
-        "since": filters.since,
-        "until": filters.until,
-        "before": filters.before,
-        "newest_first": newest_first,
-        "limit": limit,
-    }
+    where: dict[str, Any] = {name: getattr(filters, name) for name in ("kind", "teacher", "since", "until", "before")}
+    where |= {"newest_first": newest_first, "limit": limit}
     if filters.rejected:
         return store.rejections(**where, reason=filters.reason)
     # Asked for or not asked for: nobody wants only those that were not set aside.

@@ -3,11 +3,11 @@
 import json
 from pathlib import Path
 
-from redqueen.analysis.quarters import COMPUTE, series
+from redqueen.analysis.quarters import compute
 from redqueen.console import printable
 from redqueen.population.members import SOLO, Member, Role
+from redqueen.runs import CONFIG
 from redqueen.runs.checkpoints import population
-from redqueen.runs.run import CONFIG
 from redqueen.runs.store import Store
 from redqueen.settings import Config, load
 
@@ -54,7 +54,7 @@ def card(run: Path, checkpoint: Path, step: int, id: str, base: str, loaded: str
 def _who(settings: Config, member: Member | None) -> str:
     if member is None:
         return "one adapter, teacher and student at once"
-    counts = {"teacher": settings.population.teachers, "student": settings.population.students}
+    counts = {Role.TEACHER: settings.population.teachers, Role.STUDENT: settings.population.students}
     others = " and ".join(f"{count} {role}{'' if count == 1 else 's'}" for role, count in counts.items())
     return f"a {member.role} of a race of {others}"
 
@@ -86,5 +86,5 @@ def _rewards(settings: Config) -> str:
 
 def _used(run: Path, step: int) -> str:
     with Store.read(run) as store:
-        totals = {name: series(store, name, "race").total(range(step + 1)) for name in COMPUTE}
-    return ", ".join(f"{total:,.0f} {name.replace('_', ' ')}" for name, total in totals.items() if total is not None)
+        used = compute(store, range(step + 1))
+    return ", ".join(f"{total:,.0f} {metric.title}" for metric, total in used.items())

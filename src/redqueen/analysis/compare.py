@@ -16,10 +16,11 @@ from typing import TYPE_CHECKING, Any
 
 from redqueen.analysis import quarters
 from redqueen.analysis.intervals import Estimate, estimate
-from redqueen.analysis.quarters import COMPLEXITY, COMPUTE, Figure, Series, series
+from redqueen.analysis.quarters import Figure, Series, series
 from redqueen.console import printable
 from redqueen.errors import InputError
-from redqueen.runs import benchmarks
+from redqueen.population.members import Role
+from redqueen.runs import benchmarks, metrics
 from redqueen.runs.store import Store
 from redqueen.settings import Affects, Config, affecting, flat, load
 from redqueen.settings.toml import value_text
@@ -34,10 +35,11 @@ OWN_TASKS = (
     "`redqueen exam RUN RUN` asks all the same"
 )
 SECONDS = "seconds"
+COSTS = {**{metric.name: metric.title for metric in metrics.COMPUTE}, SECONDS: SECONDS}
 
 
-@dataclass(frozen=True, slots=True)
-class Measured:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MeasuredRun:
     """One run in figures."""
 
     folder: str
@@ -52,7 +54,7 @@ class Measured:
     compute: Mapping[str, float]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Arm:
     """Runs of one configuration."""
 
@@ -109,9 +111,9 @@ class Comparison:
             ("", [arm.compute for arm in self.arms]),
             (" an adapter", [arm.compute_per_adapter for arm in self.arms]),
         ):
-            for name in (*COMPUTE, SECONDS):
+            for name, title in COSTS.items():
                 cells = [f"{cost[name]:,.0f}" if name in cost else "-" for cost in by_arm]
-                costs.append((name.replace("_", " ") + about, cells))
+                costs.append((title + about, cells))
         _table(console, "", columns, head, costs)
         if self.differences:
             console.print()
@@ -128,7 +130,7 @@ class Comparison:
 
 def compare(folders: Sequence[Path]) -> Comparison:
     """These runs, as arms in the order in which they are named first."""
-    groups: dict[str, list[Measured]] = defaultdict(list)
+    groups: dict[str, list[MeasuredRun]] = defaultdict(list)
     for folder in folders:
         run = measure(folder)
         groups[_race_key(run.settings)].append(run)
@@ -166,21 +168,28 @@ def no_race_twice(runs: Iterable[tuple[int, str]]) -> None:
         by_seed[seed] = folder
 
 
-def measure(folder: Path) -> Measured:
+def measure(folder: Path) -> MeasuredRun:
     """The figures of one run. Values that are not finite, as of a step that broke down, are left out."""
     with Store.read(folder) as store:
         settings = load(str(folder / "config.toml"))
         steps = store.last_step()
         if steps == 0:
             raise InputError(f"{folder} has no step yet", "wait for its first one, or leave it out")
-        compute = quarters.compute(store)
+        compute = {metric.name: total for metric, total in quarters.compute(store).items()}
         seconds = quarters.seconds(store)
         if seconds:
             compute[SECONDS] = math.fsum(seconds.values())
         figures = _figures(store, settings, steps) | _benchmarks(folder)
     adapters = 1 if settings.population.single else settings.population.teachers + settings.population.students
-    return Measured(
-        str(folder), settings.run.seed, steps, settings.run.steps, adapters, flat(settings), figures, compute
+    return MeasuredRun(
+        folder=str(folder),
+        seed=settings.run.seed,
+        steps=steps,
+        wanted=settings.run.steps,
+        adapters=adapters,
+        settings=flat(settings),
+        figures=figures,
+        compute=compute,
     )
 
 
@@ -189,27 +198,26 @@ def _figures(store: Store, settings: Config, steps: int) -> dict[str, Figure]:
     found: dict[str, Figure | None] = {}
     solved = quarters.solve_rates(store)
     for kind in settings.tasks.kinds:
-        found[f"solve rate {kind}"] = solved.get(kind, Series({})).over(last)
-    found["valid proposals"] = series(store, "valid", "teacher").over(last)
-    for name in COMPLEXITY:
-        measured = series(store, name, "race")
+        found[f"{metrics.SOLVE_RATE.title} {kind}"] = solved.get(kind, Series({})).over(last)
+    found[metrics.VALID.title_of(Role.TEACHER)] = series(store, metrics.VALID, Role.TEACHER).over(last)
+    for metric in metrics.COMPLEXITY:
+        measured = series(store, metric)
         early = measured.mean(first)
-        found[f"{name}, first quarter"] = None if early is None else Figure(early)
-        found[f"{name}, last quarter"] = measured.over(last)
-    for name in ("coverage", "behaviours"):
-        reached = series(store, name, "race").at(steps)
-        found[name] = None if reached is None else Figure(reached)
-    for role in ("teacher", "student"):
-        found[f"entropy of {role}s"] = series(store, "entropy", role).over(last)
-    ratings: dict[str, list[float]] = defaultdict(list)
-    for each in store.metrics("mu", kind=""):
-        if each.step == steps and math.isfinite(each.value):
-            # A member's id begins with its seat's, and that with its role's initial.
-            ratings[each.subject[:1]].append(each.value)
-    for role in ("teacher", "student"):
-        values = ratings[role[:1]]
+        found[f"{metric.title}, first quarter"] = None if early is None else Figure(early)
+        found[f"{metric.title}, last quarter"] = measured.over(last)
+    for metric in (metrics.COVERAGE, metrics.BEHAVIOURS):
+        reached = series(store, metric).at(steps)
+        found[metric.title] = None if reached is None else Figure(reached)
+    for role in Role:
+        found[metrics.ENTROPY.title_of(role)] = series(store, metrics.ENTROPY, role).over(last)
+    roles = store.players() | {event.child: Role(event.role) for event in store.events()}
+    ratings: dict[Role, list[float]] = {role: [] for role in Role}
+    for each in store.metrics(metrics.MU, kind=""):
+        if each.step == steps and each.subject in roles and math.isfinite(each.value):
+            ratings[roles[each.subject]].append(each.value)
+    for role, values in ratings.items():
         found[f"rating spread of {role}s"] = Figure(statistics.pstdev(values)) if len(values) > 1 else None
-    for each in store.metrics("benchmark", "student"):
+    for each in store.metrics(metrics.BENCHMARK, Role.STUDENT):
         found[f"slice of {each.kind}, students, at the last look"] = Figure(each.value)
     return {name: figure for name, figure in found.items() if figure is not None}
 
@@ -219,7 +227,7 @@ def _benchmarks(folder: Path) -> dict[str, Figure]:
     return {each.name: Figure(each.value) for each in benchmarks.read(folder)}
 
 
-def _arm(name: str, runs: Sequence[Measured]) -> Arm:
+def _arm(name: str, runs: Sequence[MeasuredRun]) -> Arm:
     runs = sorted(runs, key=lambda run: run.seed)
     measures = {}
     for each in dict.fromkeys(each for run in runs for each in run.figures):
@@ -229,17 +237,17 @@ def _arm(name: str, runs: Sequence[Measured]) -> Arm:
     costs = dict.fromkeys(each for run in runs for each in run.compute)
     compute = {each: statistics.fmean(run.compute[each] for run in runs if each in run.compute) for each in costs}
     return Arm(
-        name,
-        tuple(run.folder for run in runs),
-        tuple(run.seed for run in runs),
-        tuple(run.steps for run in runs),
-        runs[0].adapters,
-        measures,
-        compute,
+        name=name,
+        runs=tuple(run.folder for run in runs),
+        seeds=tuple(run.seed for run in runs),
+        steps=tuple(run.steps for run in runs),
+        adapters=runs[0].adapters,
+        measures=measures,
+        compute=compute,
     )
 
 
-def _difference(arm: str, against: str, runs: Sequence[Measured], first: Sequence[Measured]) -> Difference:
+def _difference(arm: str, against: str, runs: Sequence[MeasuredRun], first: Sequence[MeasuredRun]) -> Difference:
     theirs = {run.seed: run for run in first}
     pairs = sorted(((run, theirs[run.seed]) for run in runs if run.seed in theirs), key=lambda pair: pair[0].seed)
     measures = {}
@@ -285,7 +293,7 @@ def _race(settings: Mapping[str, Any]) -> dict[str, Any]:
 # What is said under the tables
 
 
-def _unfinished(runs: Iterable[Measured]) -> list[str]:
+def _unfinished(runs: Iterable[MeasuredRun]) -> list[str]:
     return [f"{run.folder} is at step {run.steps} of {run.wanted}" for run in runs if run.steps < run.wanted]
 
 
@@ -304,15 +312,15 @@ def _about_intervals(arms: Sequence[Arm]) -> list[str]:
 def _unequal(arms: Sequence[Arm]) -> list[str]:
     """Not by the seconds, which depend on the machine."""
     notes = []
-    for name in COMPUTE:
-        costs = {arm.name: arm.compute[name] for arm in arms if name in arm.compute}
+    for metric in metrics.COMPUTE:
+        costs = {arm.name: arm.compute[metric.name] for arm in arms if metric.name in arm.compute}
         if len(costs) < 2:
             continue
         least, most = min(costs, key=lambda arm: costs[arm]), max(costs, key=lambda arm: costs[arm])
         if costs[most] > (1 + UNEQUAL) * costs[least]:
             times = f"{costs[most] / costs[least]:.2f} times" if costs[least] else "all"
             notes.append(
-                f"not at equal compute: {most} has {times} the {name.replace('_', ' ')} of {least} "
+                f"not at equal compute: {most} has {times} the {metric.title} of {least} "
                 f"({costs[most]:,.0f} and {costs[least]:,.0f})"
             )
     return notes

@@ -18,8 +18,6 @@ CYCLOMATIC_BANDS = (2, 5, 10)
 LINES_BANDS = (4, 9, 19)
 """The highest value of each band but the last, which has no end. Of the solutions of HumanEval and MBPP nearly all are
 in the first two bands: there is room above for a race to climb."""
-CELLS_PER_LABEL = (len(DEPTH_BANDS) + 1) * (len(CYCLOMATIC_BANDS) + 1) * (len(LINES_BANDS) + 1)
-"""For one kind and one type of problem."""
 
 
 @dataclass(frozen=True, slots=True)

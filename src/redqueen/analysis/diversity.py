@@ -7,8 +7,7 @@ measured apart: the two roles always differ, and that would hide that one of the
 import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
-from typing import Any
+from dataclasses import dataclass
 
 from torch import Tensor
 
@@ -30,9 +29,6 @@ class Spread:
     """By the cosines of their weights: from 1 to `members`."""
     weight_distance: float
     """Mean over all pairs."""
-    function_distance: float | None = None
-    """Mean over all pairs; None where it was not measured. No effective size comes with it: that would need a scale on
-    which two members count as alike, and none is given."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,40 +51,25 @@ class Diversity:
     roles: Mapping[Role, Spread]
     teachers: Mapping[MemberId, Variety]
 
-    def as_record(self) -> dict[str, Any]:
-        """Plain values that JSON keeps as they are."""
-        return {
-            "step": self.step,
-            "roles": {str(role): asdict(spread) for role, spread in self.roles.items()},
-            "teachers": {teacher: asdict(variety) for teacher, variety in self.teachers.items()},
-        }
-
 
 def take(
     step: int,
     population: Population,
     cosine_N_N: Tensor,
     tasks: Mapping[MemberId, Sequence[Task]],
-    function_N_N: Tensor | None = None,
 ) -> Diversity:
-    """A snapshot. The matrices are in the order of the population's members (`weight_cosines`, `function_distances`);
-    `tasks` are each teacher's recent ones, and a teacher without any is left out."""
+    """A snapshot. The matrix is in the order of the population's members (`weight_cosines`); `tasks` are each teacher's
+    recent ones, and a teacher without any is left out."""
     spreads = {}
     for role in Role:
         places = [place for place, member in enumerate(population.members) if member.role is role]
-        function = None if function_N_N is None else function_N_N[places][:, places]
-        spreads[role] = spread(cosine_N_N[places][:, places], function)
+        spreads[role] = spread(cosine_N_N[places][:, places])
     return Diversity(step, spreads, {teacher: variety(given) for teacher, given in tasks.items() if given})
 
 
-def spread(cosine_N_N: Tensor, function_N_N: Tensor | None = None) -> Spread:
-    """Of the members that these matrices are about."""
-    return Spread(
-        len(cosine_N_N),
-        effective_size(cosine_N_N),
-        mean_distance(weight_distances(cosine_N_N)),
-        None if function_N_N is None else mean_distance(function_N_N),
-    )
+def spread(cosine_N_N: Tensor) -> Spread:
+    """Of the members that this matrix is about."""
+    return Spread(len(cosine_N_N), effective_size(cosine_N_N), mean_distance(weight_distances(cosine_N_N)))
 
 
 def variety(tasks: Sequence[Task]) -> Variety:

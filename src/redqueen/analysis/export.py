@@ -11,8 +11,8 @@ from redqueen.analysis.card import card
 from redqueen.engine import peft
 from redqueen.engine.base import config as base_config
 from redqueen.engine.base import load as load_base
+from redqueen.engine.known import EMBEDDED, KNOWN
 from redqueen.engine.protocol import MemberState
-from redqueen.engine.pull import EMBEDDED, KNOWN
 from redqueen.errors import InputError, RunError, UserError
 from redqueen.population.members import SOLO, Role
 from redqueen.runs import checkpoints

@@ -41,7 +41,7 @@ PROBE_TOKENS = 48
 Rows = tuple[tuple[float, ...], ...]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Comparison:
     """What `redqueen diversity` found."""
 

@@ -10,14 +10,13 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from redqueen.analysis.intervals import Estimate, estimate
+from redqueen.runs.metrics import COMPUTE, RACE, Metric
 from redqueen.runs.store import Store
 
 BLOCKS = 5
 """That a quarter of a single run is cut into."""
 BLOCK_STEPS = 2
 """A block of fewer would be a step, whose neighbours tell the same."""
-COMPLEXITY = ("depth", "cyclomatic", "lines", "variables")
-COMPUTE = ("sampled_tokens", "trained_tokens", "verifier_runs")
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,16 +74,16 @@ def quarters(steps: int) -> tuple[range, range]:
     return range(1, quarter + 1), range(steps - quarter + 1, steps + 1)
 
 
-def series(store: Store, name: str, subject: str) -> Series:
+def series(store: Store, metric: Metric, subject: str = RACE) -> Series:
     """A metric over all kinds. Values that are not finite, as of a step that broke down, are left out."""
-    values = {each.step: each.value for each in store.metrics(name, subject, "")}
+    values = {each.step: each.value for each in store.metrics(metric, subject, "")}
     return Series({step: (value, 1) for step, value in values.items() if math.isfinite(value)})
 
 
-def by_subject(store: Store, name: str) -> dict[str, Series]:
+def by_subject(store: Store, metric: Metric) -> dict[str, Series]:
     """The same of everybody who has it, read at once."""
     values: dict[str, dict[int, tuple[float, float]]] = defaultdict(dict)
-    for each in store.metrics(name, kind=""):
+    for each in store.metrics(metric, kind=""):
         if math.isfinite(each.value):
             values[each.subject][each.step] = each.value, 1
     return {subject: Series(steps) for subject, steps in values.items()}
@@ -100,10 +99,10 @@ def solve_rates(store: Store) -> dict[str, Series]:
     return {kind: Series(steps) for kind, steps in counts.items()}
 
 
-def compute(store: Store) -> dict[str, float]:
-    """What the race used up, in units that do not depend on the machine."""
-    totals = {name: series(store, name, "race").total() for name in COMPUTE}
-    return {name: total for name, total in totals.items() if total is not None}
+def compute(store: Store, steps: range | None = None) -> dict[Metric, float]:
+    """What the race used up, or these steps of it, in units that do not depend on the machine."""
+    totals = {metric: series(store, metric).total(steps) for metric in COMPUTE}
+    return {metric: total for metric, total in totals.items() if total is not None}
 
 
 def seconds(store: Store) -> dict[str, float]:

@@ -9,25 +9,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from redqueen.analysis.quarters import (
-    COMPLEXITY,
-    COMPUTE,
-    Series,
-    by_subject,
-    compute,
-    quarters,
-    seconds,
-    series,
-    shown,
-    solve_rates,
-)
+from redqueen.analysis.quarters import Series, by_subject, compute, quarters, seconds, series, shown, solve_rates
 from redqueen.console import columns, cut, printable, span_text
 from redqueen.errors import RunError
 from redqueen.population.lineage import everybody, generations
 from redqueen.population.members import Birth, Population, Role
+from redqueen.runs import REPORT, metrics
 from redqueen.runs.atomic import write_text
 from redqueen.runs.rows import TaskRow
-from redqueen.runs.run import REPORT
 from redqueen.runs.store import Store
 from redqueen.settings import Config, dump
 
@@ -60,7 +49,7 @@ class Table:
         return [f"## {_escaped(self.title)}", "", head, f"| {' | '.join(rule)} |", *body]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Summary:
     """A run that is done."""
 
@@ -133,15 +122,19 @@ def write_report(folder: Path, summary: Summary) -> Path:
 
 
 def _members(store: Store, settings: Config, population: Population, last: range) -> Table:
-    figures = [by_subject(store, name) for name in ("reward", "valid", "solve_rate")]
+    figures = {
+        head: by_subject(store, metric)
+        for head, metric in metrics.MEMBER_COLUMNS.items()
+        if metric is not metrics.ENTROPY
+    }
     ages = generations({id: member.birth.parents for id, member in everybody(population).items()})
     rows = []
     for member in (each for role in Role for each in sorted(population.of(role), key=lambda one: -one.rating.lower)):
         rating = "-" if settings.population.single else f"{member.rating.mu:.1f} ±{member.rating.sigma:.1f}"
-        means = (_two(each.get(member.id, Series({})).mean(last)) for each in figures)
+        means = (_two(each.get(member.id, Series({})).mean(last)) for each in figures.values())
         rows.append((member.id, str(member.role), rating, *means, origin(member.birth, ages[member.id])))
-    head = ("member", "role", "rating", "reward", "valid", "solved", "from")
-    return Table(f"Members, by their last quarter ({_span(last)})", head, tuple(rows), (0, 1, 6))
+    head = ("member", "role", "rating", *figures, "from")
+    return Table(f"Members, by their last quarter ({_span(last)})", head, tuple(rows), (0, 1, len(head) - 1))
 
 
 def _best(members: Table) -> Table:
@@ -159,19 +152,19 @@ def origin(born: Birth, generation: int) -> str:
 def _quarters(store: Store, settings: Config, first: range, last: range) -> tuple[Table, str]:
     """And what its figures can bear."""
     solved = solve_rates(store)
-    kinds = {kind: f"solve rate {kind}" for kind in settings.tasks.kinds}
+    kinds = {kind: f"{metrics.SOLVE_RATE.title} {kind}" for kind in settings.tasks.kinds}
     if len(kinds) > 1:
-        kinds[""] = "solve rate, all kinds"
+        kinds[""] = f"{metrics.SOLVE_RATE.title}, all kinds"
     means = {name: solved.get(kind, Series({})) for kind, name in kinds.items()}
-    means["valid proposals"] = series(store, "valid", "teacher")
-    means |= {name: series(store, name, "race") for name in COMPLEXITY}
-    means["tokens of an attempt"] = series(store, "length", "student")
+    means[metrics.VALID.title_of(Role.TEACHER)] = series(store, metrics.VALID, Role.TEACHER)
+    means |= {metric.title: series(store, metric) for metric in metrics.COMPLEXITY}
+    means[metrics.LENGTH.title_of(Role.STUDENT)] = series(store, metrics.LENGTH, Role.STUDENT)
     figures = {name: (each.over(first), each.over(last)) for name, each in means.items()}
     rows = [
         (name, *(shown(None if figure is None else figure.estimate) for figure in both))
         for name, both in figures.items()
     ]
-    cells, new = series(store, "coverage", "race"), series(store, "new_cells", "race")
+    cells, new = series(store, metrics.COVERAGE), series(store, metrics.NEW_CELLS)
     rows.append(("structural cells, by then", *(_count(cells.at(quarter[-1])) for quarter in (first, last))))
     rows.append(("structural cells, new", *(_count(new.total(quarter)) for quarter in (first, last))))
     blocks = any(figure is not None and figure.blocks for both in figures.values() for figure in both)
@@ -184,19 +177,19 @@ def _quarters(store: Store, settings: Config, first: range, last: range) -> tupl
 def _totals(store: Store, phases: Mapping[str, float]) -> str:
     counts, used = store.counts(), compute(store)
     made = [_many(counts["steps"], "step"), _many(counts["events"], "replacement"), _many(counts["tasks"], "task")]
-    costs = [f"{_count(used.get(name))} {name.replace('_', ' ')}" for name in COMPUTE]
+    costs = [f"{_count(used.get(metric))} {metric.title}" for metric in metrics.COMPUTE]
     most = ", ".join(f"{name} {span_text(each)}" for name, each in list(phases.items())[:PHASES])
     return f"{', '.join([*made, *costs])}; {span_text(sum(phases.values()))} ({most})"
 
 
 def _usage(store: Store, population: Population) -> Table:
-    used = [by_subject(store, name) for name in COMPUTE]
+    used = [by_subject(store, metric) for metric in metrics.COMPUTE]
     found = {subject for each in used for subject in each}
     known = [id for id in everybody(population) if id in found]
     # The race's own comes last, as the sum of all: it also has what was measured on nobody's account.
-    order = [*known, *sorted(found - {*known, "race"}), *({"race"} & found)]
+    order = [*known, *sorted(found - {*known, metrics.RACE}), *({metrics.RACE} & found)]
     rows = tuple((subject, *(_count(each.get(subject, Series({})).total()) for each in used)) for subject in order)
-    return Table("Compute", ("", *(name.replace("_", " ") for name in COMPUTE)), rows)
+    return Table("Compute", ("", *(metric.title for metric in metrics.COMPUTE)), rows)
 
 
 def _hardest(store: Store, last: range) -> TaskRow | None:

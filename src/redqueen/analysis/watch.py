@@ -12,12 +12,11 @@ from typing import Any
 
 from redqueen.analysis.diversity import ENOUGH_TASKS, Diversity, Variety
 from redqueen.population.members import MemberId, Role
+from redqueen.runs.metrics import DESCRIPTORS_BITS, EFFECTIVE_SIZE, KINDS_BITS, WEIGHT_DISTANCE
 
 KEPT = 0.2
 """Of what an effective size can gain over 1: below it eight members amount to fewer than 2.4, as they do when most are
 children of one. Members that learn the same lesson grow alike too, but not that far."""
-EFFECTIVE_SIZE = "effective_size"
-WEIGHT_DISTANCE = "weight_distance"
 DISTANCE_FLOOR = 0.25
 """Of the mean distance between weights: a cosine of 0.75."""
 _WATCHED = {EFFECTIVE_SIZE: "the effective size", WEIGHT_DISTANCE: "the mean distance between weights"}
@@ -28,7 +27,7 @@ DESCRIPTORS_FLOOR = 1.0
 """Bits: as many as two equally frequent types of problem have. The solutions of HumanEval and MBPP have about four."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Alarm:
     """Something that was varied is not any more."""
 
@@ -36,7 +35,7 @@ class Alarm:
     subject: str
     """A role, or a teacher's id."""
     measure: str
-    """The field of `Spread` or `Variety` that it is about."""
+    """The metric that it is about: a field of `Spread` or `Variety`."""
     value: float
     floor: float
     """What the value is below."""
@@ -62,12 +61,22 @@ class Watch:
         for role, spread in snapshot.roles.items():
             reached = highest.setdefault(role, {})
             floors = {EFFECTIVE_SIZE: 1 + KEPT * (spread.members - 1), WEIGHT_DISTANCE: DISTANCE_FLOOR}
-            for measure, name in _WATCHED.items():
-                value: float = getattr(spread, measure)
-                reached[measure] = top = max(value, reached.get(measure, value))
-                if value < floors[measure] <= top:
-                    says = f"{name} of the {role}s is {value:.2f}, below {floors[measure]:.2f}, and was {top:.2f}"
-                    alarms.append(Alarm(snapshot.step, str(role), measure, value, floors[measure], says))
+            for metric, title in _WATCHED.items():
+                value: float = getattr(spread, metric.name)
+                reached[metric.name] = top = max(value, reached.get(metric.name, value))
+                floor = floors[metric]
+                if value < floor <= top:
+                    says = f"{title} of the {role}s is {value:.2f}, below {floor:.2f}, and was {top:.2f}"
+                    alarms.append(
+                        Alarm(
+                            step=snapshot.step,
+                            subject=str(role),
+                            measure=metric.name,
+                            value=value,
+                            floor=floor,
+                            says=says,
+                        )
+                    )
         for teacher, variety in snapshot.teachers.items():
             alarms += self._teacher(snapshot.step, teacher, variety)
         return Watch(self.kinds, highest), alarms
@@ -80,12 +89,19 @@ class Watch:
         if variety.tasks < ENOUGH_TASKS:
             return []
         floors = (
-            ("kinds_bits", "kinds", variety.kinds_bits, KINDS_SHARE * math.log2(self.kinds)),
-            ("descriptors_bits", "types of problem", variety.descriptors_bits, DESCRIPTORS_FLOOR),
+            (KINDS_BITS, "kinds", variety.kinds_bits, KINDS_SHARE * math.log2(self.kinds)),
+            (DESCRIPTORS_BITS, "types of problem", variety.descriptors_bits, DESCRIPTORS_FLOOR),
         )
         return [
-            Alarm(step, teacher, measure, bits, floor, _narrow(teacher, variety.tasks, what, bits, floor))
-            for measure, what, bits, floor in floors
+            Alarm(
+                step=step,
+                subject=teacher,
+                measure=metric.name,
+                value=bits,
+                floor=floor,
+                says=_narrow(teacher, variety.tasks, what, bits, floor),
+            )
+            for metric, what, bits, floor in floors
             if bits < floor
         ]
 
@@ -101,4 +117,4 @@ def restore(record: Mapping[str, Any]) -> Watch:
 
 def collapsed(alarms: Iterable[Alarm]) -> frozenset[Role]:
     """The roles whose effective size has fallen: those that need new blood."""
-    return frozenset(Role(alarm.subject) for alarm in alarms if alarm.measure == EFFECTIVE_SIZE)
+    return frozenset(Role(alarm.subject) for alarm in alarms if alarm.measure == EFFECTIVE_SIZE.name)

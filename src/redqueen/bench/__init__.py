@@ -1,1 +1,1 @@
-"""Benchmarks: each one side by side with what a user would pick instead, in one run."""
+"""Benchmarks of the parts. What they are compared with stands in benchmarks/ beside the package."""

@@ -1,4 +1,5 @@
-"""The engine beside its peers: same base, same prompts, same lengths, one run.
+"""How fast the engine samples and updates, and beside it the peers that a caller brings: same base, same prompts, same
+lengths, one run.
 
 Contestants take turns, so that whatever else the machine does hits all of them; each figure is the median of its
 turns. Sampling is timed from the call to its last sample, prompts included; an update with its optimiser step.
@@ -7,17 +8,18 @@ turns. Sampling is timed from the call to its last sample, prompts included; an 
 import asyncio
 import statistics
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import torch
 
-from redqueen.bench import engine_peers, workload
+from redqueen.bench import workload
 from redqueen.bench.workload import Options, Span, Work
+from redqueen.engine.base import Base
 from redqueen.engine.local import LocalEngine
-from redqueen.engine.protocol import Recipe, SampleRequest, Trajectory
-from redqueen.resources import place
+from redqueen.engine.protocol import MemberState, Recipe, SampleRequest, Trajectory
+from redqueen.resources import device_name, machine_name, place
 from redqueen.settings.models import EngineConfig
 
 if TYPE_CHECKING:
@@ -32,11 +34,34 @@ Way = tuple[str, int]
 """A contestant and its number of adapters."""
 Run = Callable[[], int]
 """Does the work once; how many tokens it came to."""
+States = Mapping[str, MemberState]
 Turns = dict[Way, list[tuple[int, float]]]
 """Tokens and seconds of every turn."""
 
 
-@dataclass(frozen=True, slots=True)
+class SamplingPeer(Protocol):
+    name: str
+
+    def sampling(self, requests: Sequence[SampleRequest]) -> Run: ...
+
+
+class TrainingPeer(Protocol):
+    name: str
+
+    def updating(self, batch: Sequence[Trajectory], recipe: Recipe) -> Run: ...
+
+    def at_once(self, batch: Sequence[Trajectory]) -> int:
+        """Sequences in a micro-batch, at most."""
+        ...
+
+
+Samplers = Callable[[Callable[[], Base], States, int], tuple[Sequence[SamplingPeer], Sequence[str]]]
+"""From the base, the members and the rows to the peers that there are, and notes about them."""
+Trainers = Callable[[Callable[[], Base], States, int], tuple[Sequence[TrainingPeer], Sequence[str]]]
+"""The same from the tokens of a micro-batch."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Contestant:
     name: str
     adapters: int
@@ -65,8 +90,8 @@ class Agreement:
     completions: float
 
 
-@dataclass(frozen=True, slots=True)
-class Report:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EngineReport:
     """What `redqueen bench sample` and `redqueen bench update` found."""
 
     benchmark: str
@@ -95,7 +120,9 @@ class Report:
         console.print(f"{self.machine}; {self.device}, {self.dtype}", soft_wrap=True)
         console.print(f"{self.benchmark} on {self.shape} (path {self.path}), rank {self.rank}", soft_wrap=True)
         console.print(f"{self.requests} texts: {lengths}; median of {self.repeats} turns", soft_wrap=True)
-        table = Table(caption="ratio: to ours with the first number of adapters; of a peer: ours to it")
+        alone = all(one.name == OURS for one in self.contestants)
+        of_peers = "" if alone else "; of a peer: ours to it"
+        table = Table(caption=f"ratio: to ours with the first number of adapters{of_peers}")
         table.add_column("way")
         peaks = any(contestant.peak_bytes is not None for contestant in self.contestants)
         for column in ("adapters", "rows", "tokens/s", "ratio", *(("peak", "predicted") if peaks else ())):
@@ -113,20 +140,18 @@ class Report:
             console.print(note, soft_wrap=True)
 
 
-def sample(options: Options, settings: EngineConfig) -> Report:
+def sample(options: Options, settings: EngineConfig, samplers: Samplers | None = None) -> EngineReport:
     """Completions of ragged lengths at temperature 1, with their log-probabilities."""
     device, dtype = place(settings)
     work = workload.settle(options, device)
-    workload.afford(work.base, device, dtype, alone=work.alone)
+    workload.afford(work.base, device, dtype, twice=samplers is not None)
     engine, states = workload.open_engine(work, settings, device, dtype)
     with engine:
         asked = {n: workload.requests(work, engine.shape.vocabulary, n) for n in work.members}
         ways: dict[Way, Run] = {(OURS, n): _sampling(engine, requests) for n, requests in asked.items()}
         peers, notes = [], []
-        if not work.alone:
-            peers, notes = engine_peers.samplers(
-                lambda: workload.open_base(work.base, device, dtype, work.seed), states, work.rows
-            )
+        if samplers is not None:
+            peers, notes = samplers(lambda: workload.open_base(work.base, device, dtype, work.seed), states, work.rows)
         for peer in peers:
             ways |= {(peer.name, n): peer.sampling(requests) for n, requests in asked.items()}
         for run in ways.values():
@@ -137,11 +162,11 @@ def sample(options: Options, settings: EngineConfig) -> Report:
     return _report("sample", work, engine, _contestants(turns, rows, {}), agreement, notes)
 
 
-def update(options: Options, settings: EngineConfig) -> Report:
+def update(options: Options, settings: EngineConfig, trainers: Trainers | None = None) -> EngineReport:
     """One optimiser step of every member on its share of the same sequences."""
     device, dtype = place(settings)
     work = workload.settle(options, device, training=True)
-    workload.afford(work.base, device, dtype, alone=work.alone)
+    workload.afford(work.base, device, dtype, twice=trainers is not None)
     before = _allocated(device)
     engine, states = workload.open_engine(work, settings, device, dtype)
     with engine:
@@ -155,8 +180,8 @@ def update(options: Options, settings: EngineConfig) -> Report:
             peaks[OURS, n] = peak, None if peak is None else _predicted(engine, asked[n], n)
         before = _allocated(device)
         peers, notes = [], []
-        if not work.alone:
-            peers, notes = engine_peers.trainers(
+        if trainers is not None:
+            peers, notes = trainers(
                 lambda: workload.open_base(work.base, device, dtype, work.seed), states, engine.trainer.micro_tokens
             )
         for peer in peers:
@@ -195,13 +220,14 @@ def _contestants(
     first = next(iter(per_s.values()))
     return tuple(
         Contestant(
-            way[0],
-            way[1],
-            rows[way],
-            turns[way][0][0],
-            per_s[way],
-            per_s[way] / first if way[0] == OURS else per_s[OURS, way[1]] / per_s[way],
-            *peaks.get(way, (None, None)),
+            name=way[0],
+            adapters=way[1],
+            rows=rows[way],
+            tokens=turns[way][0][0],
+            tokens_per_s=per_s[way],
+            ratio=per_s[way] / first if way[0] == OURS else per_s[OURS, way[1]] / per_s[way],
+            peak_bytes=peaks.get(way, (None, None))[0],
+            predicted_bytes=peaks.get(way, (None, None))[1],
         )
         for way in turns
     )
@@ -244,23 +270,23 @@ def _report(
     contestants: tuple[Contestant, ...],
     agreement: Agreement | None,
     notes: Sequence[str],
-) -> Report:
-    return Report(
-        benchmark,
-        workload.machine_name(),
-        workload.device_name(engine.device),
-        str(engine.dtype).removeprefix("torch."),
-        work.base,
-        engine.path,
-        work.rank,
-        work.requests,
-        work.prompt,
-        work.output,
-        work.repeats,
-        work.seed,
-        contestants,
-        agreement,
-        tuple(notes),
+) -> EngineReport:
+    return EngineReport(
+        benchmark=benchmark,
+        machine=machine_name(),
+        device=device_name(engine.device),
+        dtype=str(engine.dtype).removeprefix("torch."),
+        shape=work.base,
+        path=engine.path,
+        rank=work.rank,
+        requests=work.requests,
+        prompt=work.prompt,
+        output=work.output,
+        repeats=work.repeats,
+        seed=work.seed,
+        contestants=contestants,
+        agreement=agreement,
+        notes=tuple(notes),
     )
 
 

@@ -16,7 +16,7 @@ from redqueen.bench import workload
 from redqueen.engine import memory
 from redqueen.engine.local import LocalEngine
 from redqueen.errors import InputError
-from redqueen.resources import place
+from redqueen.resources import device_name, machine_name, place
 from redqueen.settings.models import EngineConfig
 
 if TYPE_CHECKING:
@@ -25,8 +25,8 @@ if TYPE_CHECKING:
 REPEATS = 20
 
 
-@dataclass(frozen=True, slots=True)
-class Report:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MembersReport:
     """What `redqueen bench members` found."""
 
     machine: str
@@ -69,7 +69,7 @@ class Report:
         console.print(f"times are medians of {self.repeats}", soft_wrap=True)
 
 
-def measure(base: str, members: int, rank: int, settings: EngineConfig) -> Report:
+def measure(base: str, members: int, rank: int, settings: EngineConfig) -> MembersReport:
     """`base` is a base's name, or `random:SHAPE`."""
     device, dtype = place(settings)
     workload.afford(base, device, dtype)
@@ -97,20 +97,20 @@ def measure(base: str, members: int, rank: int, settings: EngineConfig) -> Repor
         write_ms = _median_ms(lambda: engine.write(names[-1], state), device)
         read_ms = _median_ms(lambda: engine.read(names[-1]), device)
         parameters = engine.bank.parameters_per_member
-    return Report(
-        workload.machine_name(),
-        workload.device_name(device),
-        str(dtype).removeprefix("torch."),
-        base,
-        rank,
-        members,
-        parameters,
-        base_bytes,
-        members_bytes,
-        trained_bytes,
-        write_ms,
-        read_ms,
-        REPEATS,
+    return MembersReport(
+        machine=machine_name(),
+        device=device_name(device),
+        dtype=str(dtype).removeprefix("torch."),
+        shape=base,
+        rank=rank,
+        members=members,
+        parameters_per_member=parameters,
+        base_bytes=base_bytes,
+        members_bytes=members_bytes,
+        trained_bytes=trained_bytes,
+        write_ms=write_ms,
+        read_ms=read_ms,
+        repeats=REPEATS,
     )
 
 

@@ -1,57 +1,35 @@
-"""What a child costs: every operator on adapters of a base's slots, beside PyPI's `populora` where that has the same.
+"""What a child costs: every operator on adapters of a base's slots, and beside it a peer that a caller brings.
 
 Contestants take turns, so that whatever else the machine does hits all of them, and a ratio is the median of the turns'
-ratios. The peer changes its population in place; what is compared with it is the operator alone, from stacked parents
-to a stacked child. What a user waits for, from member to member, stands beside it.
+ratios. A peer is compared with the operator alone, from stacked parents to a stacked child. What a user waits for, from
+member to member, stands beside it.
 """
 
-import json
 import math
 import statistics
-import subprocess
 import sys
-import tempfile
 import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, nullcontext
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import asdict, dataclass, replace
-from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 import torch
 
 from redqueen.bench import workload
 from redqueen.engine import memory, shapes
-from redqueen.engine.body import adaptable
+from redqueen.engine.adaptable import adaptable
 from redqueen.engine.protocol import MemberState, OptimiserState
 from redqueen.errors import InputError
 from redqueen.evolution import variation
 from redqueen.evolution.variation import Draws, Operator
 from redqueen.evolution.variation.adapter import stacked, unstacked
-from redqueen.resources import place
+from redqueen.resources import device_name, machine_name, place
 from redqueen.settings.models import EngineConfig
 
 if TYPE_CHECKING:
     from rich.console import Console
 
-PEERS = {
-    "spectral": ("svd_structured", True),
-    "slot_noise": ("layer_selective_gaussian", True),
-    "component_mask": ("component_masking", True),
-    "full_noise": ("full_gaussian", True),
-    "input_noise": ("neftune_style", True),
-    "dare": ("dare", False),
-    "layer_wise": ("layer_wise", True),
-    "svd_subspace": ("svd_subspace", True),
-    "extrapolation": ("extrapolative", False),
-    "linear_0_5": ("average", False),
-}
-"""Operator -> the peer's name for it, and whether both do the same work. Where not, the peer mixes factors entry by
-entry, which costs next to nothing and is not what the operator means."""
-HOW_TO_ADD_IT = (
-    "`python -m venv peer && peer/bin/pip install populora` and then --peer peer/bin/python "
-    "bring populora into the comparison"
-)
 COPIES = 8
 """Of a member, that are in memory at the same time at most: two parents with moments, as states and stacked."""
 SMALL = [(48, 40), (40, 48)]
@@ -65,7 +43,23 @@ Slots = Sequence[tuple[int, int]]
 """Outputs and inputs."""
 
 
-@dataclass(frozen=True, slots=True)
+class Peer(Protocol):
+    """Somebody else's operators."""
+
+    version: str
+    operators: Mapping[str, tuple[str, bool]]
+    """By our names: theirs, and whether both do the same work."""
+
+    def seconds(self, operator: str) -> float:
+        """What one of theirs takes for a child."""
+        ...
+
+
+OpenPeer = Callable[[Slots, int, torch.device], AbstractContextManager[Peer]]
+"""From slots, rank and device to a peer that is ready."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Row:
     """One operator."""
 
@@ -88,8 +82,8 @@ class Row:
     """The peer's seconds divided by the operator's."""
 
 
-@dataclass(frozen=True, slots=True)
-class Report:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OperatorsReport:
     """What `redqueen bench operators` found."""
 
     machine: str
@@ -103,7 +97,6 @@ class Report:
     seed: int
     peer: str | None
     operators: tuple[Row, ...]
-    notes: tuple[str, ...]
 
     def as_json(self) -> dict[str, Any]:
         return asdict(self)
@@ -133,8 +126,6 @@ class Report:
         if self.peer is not None:
             ratio = "ratio: its seconds to the operator's alone; same: whether both do the same work"
             console.print(f"the peer is {self.peer}; {ratio}", soft_wrap=True)
-        for note in self.notes:
-            console.print(note, soft_wrap=True)
 
 
 def measure(
@@ -143,11 +134,9 @@ def measure(
     rank: int,
     repeats: int,
     settings: EngineConfig,
-    *,
-    peer: str | None,
-    alone: bool,
-) -> Report:
-    """`base` is a base's name, or `random:SHAPE`; `peer` an interpreter that has `populora`."""
+    open_peer: OpenPeer | None = None,
+) -> OperatorsReport:
+    """`base` is a base's name, or `random:SHAPE`."""
     chosen = [variation.find(name) for name in operators]
     device, _ = place(settings)
     linears = adaptable(shapes.outline(base), settings.target_modules)
@@ -157,35 +146,34 @@ def measure(
     alpha = settings.alpha or 2.0 * rank
     parents = [_member(names, slots, rank, alpha, seed) for seed in (0, 1)]
     rows = []
-    with nullcontext() if peer is None else _Peer.started(peer, slots, rank, device) as opened:
+    with nullcontext() if open_peer is None else open_peer(slots, rank, device) as peer:
         for operator in chosen:
             _warm(operator, device)
             with _progress(operator.name):
-                rows.append(_row(operator, parents, repeats, device, opened))
-        version = None if opened is None else opened.version
-    return Report(
-        workload.machine_name(),
-        workload.device_name(device),
-        torch.get_num_threads(),
-        base,
-        rank,
-        len(slots),
-        parameters,
-        repeats,
-        0,
-        version,
-        tuple(rows),
-        () if alone or peer is not None else (HOW_TO_ADD_IT,),
+                rows.append(_row(operator, parents, repeats, device, peer))
+        version = None if peer is None else peer.version
+    return OperatorsReport(
+        machine=machine_name(),
+        device=device_name(device),
+        threads=torch.get_num_threads(),
+        shape=base,
+        rank=rank,
+        slots=len(slots),
+        parameters_per_member=parameters,
+        repeats=repeats,
+        seed=0,
+        peer=version,
+        operators=tuple(rows),
     )
 
 
 def _row(
-    operator: Operator, parents: Sequence[MemberState], repeats: int, device: torch.device, peer: "_Peer | None"
+    operator: Operator, parents: Sequence[MemberState], repeats: int, device: torch.device, peer: Peer | None
 ) -> Row:
     states = list(parents[: operator.parents])
     if operator.moments:
         states = [_trained(state) for state in states]
-    theirs, same = PEERS.get(operator.name, (None, None)) if peer is not None else (None, None)
+    theirs, same = (None, None) if peer is None else peer.operators.get(operator.name, (None, None))
     seconds, alone, peers = [], [], []
     made = states[0]
     started = time.perf_counter()
@@ -202,16 +190,16 @@ def _row(
             peers.append(peer.seconds(theirs))
     norm, cosines = variation.portrait(made, parents[: operator.parents])
     return Row(
-        operator.name,
-        str(operator.kind),
-        statistics.median(seconds),
-        len(seconds),
-        statistics.median(alone),
-        norm,
-        cosines,
-        statistics.median(peers) if peers else None,
-        same,
-        statistics.median(their / our for their, our in zip(peers, alone, strict=True)) if peers else None,
+        name=operator.name,
+        kind=str(operator.kind),
+        seconds=statistics.median(seconds),
+        turns=len(seconds),
+        operator_seconds=statistics.median(alone),
+        norm=norm,
+        cosine=cosines,
+        peer_seconds=statistics.median(peers) if peers else None,
+        same=same,
+        ratio=statistics.median(their / our for their, our in zip(peers, alone, strict=True)) if peers else None,
     )
 
 
@@ -255,59 +243,6 @@ def _afford(parameters: int, rank: int, base: str) -> None:
             f"breeding on {base} at rank {rank} takes {workload.size(wanted)}, and {workload.size(free)} are free",
             "use a smaller base or a lower rank",
         )
-
-
-class _Peer:
-    """`populora` in an interpreter of its own, which waits while others have their turn."""
-
-    def __init__(self, process: "subprocess.Popen[str]", errors: IO[bytes], python: str) -> None:
-        self._process, self._errors, self._python = process, errors, python
-        self.version = ""
-
-    @classmethod
-    @contextmanager
-    def started(cls, python: str, slots: Slots, rank: int, device: torch.device) -> Iterator["_Peer"]:
-        # Isolated, so that nothing beside the script can pass for one of the peer's modules.
-        command = [python, "-I", str(Path(__file__).with_name("operators_peer.py"))]
-        with tempfile.TemporaryFile() as errors:
-            try:
-                process = subprocess.Popen(
-                    command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=errors, text=True
-                )
-            except OSError as error:
-                raise InputError(
-                    f"--peer {python} cannot be run: {error.strerror}", "name a Python interpreter"
-                ) from None
-            peer = cls(process, errors, python)
-            try:
-                asked = {"slots": slots, "rank": rank, "device": device.type, "threads": torch.get_num_threads()}
-                peer.version = peer._ask(asked)["version"]
-                yield peer
-            finally:
-                process.kill()
-                process.communicate()
-
-    def seconds(self, operator: str) -> float:
-        return self._ask({"operator": operator})["seconds"]
-
-    def _ask(self, question: dict[str, Any]) -> dict[str, Any]:
-        stdin, stdout = self._process.stdin, self._process.stdout
-        assert stdin is not None
-        assert stdout is not None
-        try:
-            print(json.dumps(question), file=stdin, flush=True)
-            answer = stdout.readline()
-        except BrokenPipeError:
-            answer = ""
-        if not answer:
-            self._process.wait()
-            self._errors.seek(0)
-            said = self._errors.read().decode("utf-8", "replace").strip().splitlines()
-            raise InputError(
-                f"the peer in {self._python} failed: {said[-1] if said else 'it said nothing'}",
-                "name an interpreter that has populora and torch",
-            )
-        return json.loads(answer)
 
 
 @contextmanager

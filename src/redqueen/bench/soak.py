@@ -42,7 +42,7 @@ HOSTILE = (
 """Programs that try something, and what must come of them."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Sample:
     """What the host and its zygotes hold, between two batches."""
 
@@ -64,8 +64,8 @@ class Tally:
     """Answers that were not what they had to be; a lost or doubled job would be one."""
 
 
-@dataclass(frozen=True, slots=True)
-class Report:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SoakReport:
     """What the soak found."""
 
     tier: str
@@ -88,7 +88,7 @@ class Report:
         console.print("flat" if self.flat else "NOT flat")
 
 
-def soak(runs: int, config: Config) -> Report:
+def soak(runs: int, config: Config) -> SoakReport:
     """Run `runs` programs; raises Fault when an answer is wrong or something grew."""
     rng = random.Random(0)
     tally = Tally()
@@ -101,7 +101,9 @@ def soak(runs: int, config: Config) -> Report:
             samples.append(_sample(verifier, tally.runs))
         tier = verifier.tier
     seconds = round(time.monotonic() - started, 1)
-    report = Report(tier, tally, seconds, samples[0], samples[-1], _flat(samples))
+    report = SoakReport(
+        tier=tier, tally=tally, seconds=seconds, first=samples[0], last=samples[-1], flat=_flat(samples)
+    )
     if tally.wrong or not report.flat:
         first, last = asdict(report.first), asdict(report.last)
         changes = ", ".join(f"{name} {first[name]:g} -> {last[name]:g}" for name in first)
@@ -147,11 +149,11 @@ def _sample(verifier: LocalVerifier, runs: int) -> Sample:
         time.sleep(0.05)
     family = _family(os.getpid())
     return Sample(
-        runs,
-        len(os.listdir("/proc/self/fd")),
-        len(family),
-        round(_resident_mb(os.getpid()), 1),
-        round(sum(map(_resident_mb, family)), 1),
+        runs=runs,
+        descriptors=len(os.listdir("/proc/self/fd")),
+        processes=len(family),
+        host_mb=round(_resident_mb(os.getpid()), 1),
+        zygotes_mb=round(sum(map(_resident_mb, family)), 1),
     )
 
 

@@ -1,24 +1,19 @@
-"""The verifier beside its peers: same programs, same workers, one run.
+"""What the verifier runs in a second, and beside it the peers that a caller brings: same programs, same workers, one
+run.
 
 Contestants take turns in short rounds, so that whatever else the machine does hits all of them, and the figures that
 count are ratios within one round: their median over the rounds is reported.
 """
 
-import json
 import os
 import platform
-import shutil
 import statistics
-import subprocess
-import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from redqueen.bench.programs import LOOP, PROGRAMS
-from redqueen.errors import Fault
 from redqueen.resources import open_verifier
 from redqueen.settings import Config
 from redqueen.verifier import Job, Limits, LocalVerifier
@@ -31,13 +26,15 @@ OURS = "Red Queen, one fork per run"
 TEN_INPUTS = "Red Queen, ten inputs per fork"
 LOOPS = "Red Queen, 5 % infinite loops"
 LOOPS_100_MS = "Red Queen, the same, 100 ms limit"
-PEERS = {
-    "fresh interpreter": "none",
-    "bubblewrap": "namespaces",
-    "evalplus's way": "none",
-    "multiprocessing": "none",
-}
-"""Peer -> its isolation."""
+
+
+@dataclass(frozen=True, slots=True)
+class Peer:
+    """What one would use instead."""
+
+    isolation: str
+    run: Callable[[float], float]
+    """Run programs for so many seconds; how many a second."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,8 +47,8 @@ class Contestant:
     """For a peer: our runs a second, one fork per run, divided by its own; the median of the rounds' ratios."""
 
 
-@dataclass(frozen=True, slots=True)
-class Report:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class VerifierReport:
     """What `redqueen bench verifier` found."""
 
     machine: str
@@ -62,8 +59,8 @@ class Report:
     contestants: tuple[Contestant, ...]
     ten_inputs_to_one: float
     """Calls a second with ten inputs per fork, divided by those with one."""
-    missing: tuple[str, ...]
-    """Peers that this machine has not, and the command that mends it."""
+    notes: tuple[str, ...]
+    """About peers that this machine has not."""
 
     def as_json(self) -> dict[str, Any]:
         return asdict(self)
@@ -75,33 +72,36 @@ class Report:
         table = Table()
         for column in ("way", "isolation"):
             table.add_column(column)
-        for column in ("per second", "Red Queen is"):
+        peers = any(contestant.ours_to_it is not None for contestant in self.contestants)
+        for column in ("per second", *(["Red Queen is"] if peers else [])):
             table.add_column(column, justify="right")
         for contestant in self.contestants:
             ratio = "" if contestant.ours_to_it is None else f"{contestant.ours_to_it:.2f}x"
-            table.add_row(contestant.name, contestant.isolation, f"{contestant.per_s:,.0f}", ratio)
+            cells = contestant.name, contestant.isolation, f"{contestant.per_s:,.0f}"
+            table.add_row(*cells, *([ratio] if peers else []))
         console.print(table)
         console.print(f"ten inputs per fork make {self.ten_inputs_to_one:.2f}x the calls of one per fork")
-        for line in self.missing:
+        for line in self.notes:
             console.print(line)
 
 
-def compare(seconds: float, config: Config) -> Report:
+def compare(
+    seconds: float, config: Config, peers: Mapping[str, Peer] | None = None, notes: Sequence[str] = ()
+) -> VerifierReport:
     """Let everyone run for `seconds`, spread over the rounds."""
-    workers = config.verifier.workers or os.cpu_count() or 1
+    peers = peers or {}
     with open_verifier(config.verifier) as verifier:
         ours = _our_ways(verifier)
-        peers = {name: _peer(name, workers) for name in PEERS if name != "bubblewrap" or shutil.which("bwrap")}
-        rates: dict[str, list[float]] = {name: [] for name in (*ours, *peers)}
+        ways = ours | {name: peer.run for name, peer in peers.items()}
+        rates: dict[str, list[float]] = {name: [] for name in ways}
         for _ in range(ROUNDS):
-            for name, run in (ours | peers).items():
+            for name, run in ways.items():
                 rates[name].append(run(seconds / ROUNDS))
         tier = verifier.tier
-    missing = () if "bubblewrap" in peers else ("bubblewrap is not installed: `apt-get install bubblewrap`",)
     contestants = [
         Contestant(
             name,
-            PEERS.get(name, str(tier)),
+            peers[name].isolation if name in peers else str(tier),
             statistics.median(per_s),
             _ratio(rates[OURS], per_s) if name in peers else None,
         )
@@ -109,7 +109,16 @@ def compare(seconds: float, config: Config) -> Report:
     ]
     machine = f"{platform.system()} {platform.machine()}, Python {platform.python_version()}"
     ten_to_one = _ratio(rates[TEN_INPUTS], rates[OURS])
-    return Report(machine, os.cpu_count() or 1, tier, seconds, ROUNDS, tuple(contestants), ten_to_one, missing)
+    return VerifierReport(
+        machine=machine,
+        cores=os.cpu_count() or 1,
+        tier=tier,
+        seconds=seconds,
+        rounds=ROUNDS,
+        contestants=tuple(contestants),
+        ten_inputs_to_one=ten_to_one,
+        notes=tuple(notes),
+    )
 
 
 def _ratio(ours: list[float], others: list[float]) -> float:
@@ -140,19 +149,5 @@ def _our_way(verifier: LocalVerifier, jobs: list[Job], calls_per_job: int) -> Ca
         while time.perf_counter() < started + seconds:
             done += len(verifier.run_sync(jobs))
         return done * calls_per_job / (time.perf_counter() - started)
-
-    return run
-
-
-def _peer(name: str, workers: int) -> Callable[[float], float]:
-    script = Path(__file__).with_name("peers.py")
-
-    def run(seconds: float) -> float:
-        command = [sys.executable, str(script), name, str(seconds), str(workers)]
-        done = subprocess.run(command, input=json.dumps(PROGRAMS), capture_output=True, text=True)
-        if done.returncode != 0:
-            raise Fault(f"the peer {name} failed: {done.stderr.strip().splitlines()[-1:]}")
-        answer = json.loads(done.stdout)
-        return answer["runs"] / answer["seconds"]
 
     return run

@@ -6,10 +6,7 @@ Every completion runs to its limit, so that all contestants are asked for the sa
 
 import dataclasses
 import math
-import os
-import platform
 import random
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import torch
@@ -22,7 +19,6 @@ from redqueen.engine.protocol import MemberState, SampleRequest, Trajectory
 from redqueen.errors import InputError
 from redqueen.settings.models import EngineConfig
 
-RESAMPLES = 2000
 B_STD = 0.02
 """Of the members' B factors, which start at zero: every member shall say something of its own."""
 
@@ -45,7 +41,6 @@ class Options:
     prompt: Span | None = None
     output: Span | None = None
     repeats: int = 3
-    alone: bool = False
     agreement: bool = False
     seed: int = 0
 
@@ -67,8 +62,6 @@ class Work:
     same: int
     """Completions of one prompt, one after the other; they are one member's."""
     repeats: int
-    alone: bool
-    """Without the peers."""
     seed: int
 
     def __post_init__(self) -> None:
@@ -79,7 +72,7 @@ class Work:
             )
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class _Size:
     rows: int
     prompt: Span
@@ -91,9 +84,19 @@ class _Size:
     """Completions of one prompt."""
 
 
-_SMALL = _Size(64, (32, 64), (32, 64), 128, (32, 64), (32, 64))
-_LARGE = _Size(512, (32, 256), (16, 256), 128, (128, 128), (384, 384))
-_GROUPS = _Size(1024, (60, 200), (20, 100), 128, (60, 200), (20, 100), same=8)
+_SMALL = _Size(rows=64, prompt=(32, 64), output=(32, 64), sequences=128, update_prompt=(32, 64), update_output=(32, 64))
+_LARGE = _Size(
+    rows=512, prompt=(32, 256), output=(16, 256), sequences=128, update_prompt=(128, 128), update_output=(384, 384)
+)
+_GROUPS = _Size(
+    rows=1024,
+    prompt=(60, 200),
+    output=(20, 100),
+    sequences=128,
+    update_prompt=(60, 200),
+    update_output=(20, 100),
+    same=8,
+)
 _SIZES = {"tiny": _SMALL, "1m": _GROUPS, "7b": dataclasses.replace(_LARGE, rows=256)}
 
 
@@ -113,20 +116,19 @@ def settle(options: Options, device: torch.device, *, training: bool = False) ->
         output=options.output or (usual.update_output if training else usual.output),
         same=1 if training else usual.same,
         repeats=options.repeats,
-        alone=options.alone,
         seed=options.seed,
     )
 
 
-def afford(base: str, device: torch.device, dtype: torch.dtype, *, alone: bool = True) -> None:
+def afford(base: str, device: torch.device, dtype: torch.dtype, *, twice: bool = False) -> None:
     """Refuse a base that would fill the memory, before it does; peers load it a second time."""
     weights = dtype.itemsize * sum(weight.numel() for weight in shapes.outline(base).parameters())
     free = memory.available(device)
-    if weights * (1 if alone else 2) > free:
+    if weights * (2 if twice else 1) > free:
         raise InputError(
-            f"{base} takes {size(weights)}{'' if alone else ', twice with the peers'}, "
+            f"{base} takes {size(weights)}{', twice with the peers' if twice else ''}, "
             f"and {size(free)} are free on {device.type}",
-            "use a smaller base" if weights > free else "use --alone, or a smaller base",
+            "use a smaller base" if weights > free else "use a smaller base, or `redqueen bench`, which has no peers",
         )
 
 
@@ -202,14 +204,6 @@ def _texts(work: Work, vocabulary: int) -> list[tuple[tuple[int, ...], tuple[int
     return found[: work.requests]
 
 
-def machine_name() -> str:
-    return f"{platform.system()} {platform.machine()}, {os.cpu_count()} cores, torch {torch.__version__}"
-
-
-def device_name(device: torch.device) -> str:
-    return torch.cuda.get_device_name(device) if device.type == "cuda" else device.type
-
-
 def synchronize(device: torch.device) -> None:
     """Wait for what is still on its way on the device."""
     if device.type == "cuda":
@@ -218,15 +212,3 @@ def synchronize(device: torch.device) -> None:
 
 def size(count: int) -> str:
     return f"{count / memory.GIB:,.2f} GiB" if count >= memory.GIB else f"{count / (1 << 20):,.1f} MiB"
-
-
-def ratio_interval(ours: Sequence[float], theirs: Sequence[float]) -> tuple[float, float]:
-    """95 % of the ratio of two sums over pairs, by resampling the pairs."""
-    pairs = list(zip(ours, theirs, strict=True))
-    rng = random.Random(0)
-    ratios = []
-    for _ in range(RESAMPLES):
-        drawn = rng.choices(pairs, k=len(pairs))
-        ratios.append(math.fsum(one for one, _ in drawn) / math.fsum(other for _, other in drawn))
-    ratios.sort()
-    return ratios[round(0.025 * RESAMPLES)], ratios[round(0.975 * RESAMPLES) - 1]

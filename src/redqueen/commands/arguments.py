@@ -1,8 +1,8 @@
-"""Reading the command line: the command, its options, and dotted overrides of the settings.
+"""Reading the command line: the options of a command, and dotted overrides of the settings.
 
-A command is a frozen dataclass; tyro writes its help and converts its values. The words themselves are matched
-here first, because a mistake must come back as one line with the nearest known word, and because the value of
-an option may begin with a dash (`--input -5`).
+A command is a frozen dataclass; tyro writes its help and converts its values. The words are matched here first,
+because a mistake must come back as one line with the nearest known word, and because the value of an option may begin
+with a dash (`--input -5`).
 """
 
 import contextlib
@@ -19,9 +19,10 @@ from pydantic import create_model
 
 from redqueen.commands.command import Configured
 from redqueen.errors import InputError
-from redqueen.settings import Config, Overrides, Section, keys
+from redqueen.settings import Config, Section, keys, load
 from redqueen.settings.fields import Metavar
 from redqueen.settings.reading import section_of
+from redqueen.training.checks import check
 
 C = TypeVar("C")
 
@@ -34,18 +35,23 @@ _MARKERS = (
 _COLOUR = re.compile(r"\x1b\[[0-9;]*m")
 
 
-def parse(command: type[C], name: str, words: Sequence[str]) -> tuple[C, Overrides]:
-    """The command that `words` spell, and the overrides among them. `--help` prints and raises SystemExit(0)."""
+def read(command: type[C], name: str, words: Sequence[str]) -> C:
+    """The command with its options and settings. `--help` prints and raises SystemExit(0)."""
     plain, overrides = _split(command, name, words)
-    read = _with_used_settings(command) if plain in (["-h"], ["--help"]) else command
-    complaint = io.StringIO()
+    shown = _with_used_settings(command) if plain in (["-h"], ["--help"]) else command
+    errors = io.StringIO()
     try:
-        with contextlib.redirect_stderr(complaint):
-            return tyro.cli(read, prog=f"redqueen {name}", args=plain, config=_MARKERS), overrides
+        with contextlib.redirect_stderr(errors):
+            parsed = tyro.cli(shown, prog=f"redqueen {name}", args=plain, config=_MARKERS)
     except SystemExit as stop:
         if not stop.code:
             raise
-        raise InputError(_one_line(complaint.getvalue()), _see(name)) from None
+        raise InputError(_one_line(errors.getvalue()), _see(name)) from None
+    if not isinstance(parsed, Configured):
+        return parsed
+    settings = load(parsed.source, overrides)
+    check(settings)
+    return dataclasses.replace(parsed, settings=settings)
 
 
 def _split(command: type, name: str, words: Sequence[str]) -> tuple[list[str], list[tuple[str, str]]]:
@@ -91,9 +97,9 @@ def _split(command: type, name: str, words: Sequence[str]) -> tuple[list[str], l
 
 
 def _check_used(command: type, name: str, option: str) -> None:
-    """A setting that changes nothing is a mistake. One that nobody knows is refused where settings are read."""
+    """Refuse a setting that the command does not read. Unknown settings are refused where settings are read."""
     if not issubclass(command, Configured):
-        raise InputError(f"{name} has no settings, and so no {option}", _see(name))
+        raise InputError(f"{name} has no settings, so {option} cannot be used", _see(name))
     key = option.removeprefix("--").replace("-", "_")
     section, _, _ = key.partition(".")
     if command.uses is not None and key in keys() and not {section, key} & set(command.uses):
@@ -101,7 +107,7 @@ def _check_used(command: type, name: str, option: str) -> None:
 
 
 def _with_used_settings(command: type[C]) -> type[C]:
-    """The command as its help shows it."""
+    """The command with its settings as fields, for its help."""
     if not issubclass(command, Configured):
         return command
     used: Any = _part(Config, command.uses)
@@ -113,15 +119,17 @@ def _with_used_settings(command: type[C]) -> type[C]:
 
 
 def _part(model: type[Section], uses: Collection[str] | None, prefix: str = "") -> type[Section]:
-    """A model of these settings alone, as tyro shows them; None for all."""
+    """A model of the used settings alone; None for all."""
     fields: dict[str, Any] = {}
     kinds = get_type_hints(model, include_extras=True)
     for name, field in model.model_fields.items():
         key, section = prefix + name, section_of(field)
         whole = uses is None or key in uses
         if section is None and whole:
-            marks = [tyro.conf.arg(metavar=mark.text) for mark in field.metadata if isinstance(mark, Metavar)]
-            fields[name] = (Annotated[kinds[name], *marks] if marks else kinds[name], field)
+            metavar = next((mark.text for mark in field.metadata if isinstance(mark, Metavar)), None)
+            # As one line: tyro would keep the breaks of the docstring.
+            help_text = " ".join((field.description or "").split())
+            fields[name] = (Annotated[kinds[name], tyro.conf.arg(metavar=metavar, help=help_text)], field)
         elif section is not None and (whole or any(used.startswith(f"{key}.") for used in uses or ())):
             part = _part(section, None if whole else uses, f"{key}.")
             fields[name] = (part, part())
@@ -139,8 +147,8 @@ def _count(command: type, name: str, positional: Sequence[str]) -> None:
 
 
 def _takes_rest(field: dataclasses.Field[Any]) -> bool:
-    """Whether an argument takes several words: `tuple[Path, ...]`. Only the last one of a command may. Their least and
-    most numbers stand in the field's metadata, 1 and no end otherwise."""
+    """Whether an argument takes several words (`tuple[Path, ...]`), as only the last one may. The field's metadata may
+    give the `least` and `most` number of words; otherwise one or more."""
     hint = get_args(field.type)[0] if get_origin(field.type) is Annotated else field.type
     return get_origin(hint) is tuple
 
@@ -155,23 +163,23 @@ def _options(command: type) -> dict[str, bool]:
 
 
 def _shorts(command: type) -> dict[str, str]:
-    """Further spellings of options (`-o`), as tyro's help has them."""
+    """Short spellings of options, such as `-o`."""
     return {
         short: f"--{_option_name(field)}"
         for field in dataclasses.fields(command)
-        for each in getattr(field.type, "__metadata__", ())
-        for short in getattr(each, "aliases", None) or ()
+        for marker in getattr(field.type, "__metadata__", ())
+        for short in getattr(marker, "aliases", None) or ()
     }
 
 
 def _option_name(field: dataclasses.Field[Any]) -> str:
-    """As tyro calls it: by its own name, or by the one that it is given there."""
-    given = [getattr(each, "name", None) for each in getattr(field.type, "__metadata__", ())]
-    return next((name for name in given if name), field.name.replace("_", "-"))
+    """The name that the field's annotation gives it, or else the field's own."""
+    names = [getattr(marker, "name", None) for marker in getattr(field.type, "__metadata__", ())]
+    return next((name for name in names if name), field.name.replace("_", "-"))
 
 
 def _one_line(box: str) -> str:
-    """What stands in tyro's boxed complaint below its title and above the first rule, as one line."""
+    """The first paragraph of tyro's boxed error message, as one line."""
     lines = [_COLOUR.sub("", line).strip("│╭╮╰╯ ") for line in box.splitlines()[1:]]
     parts = [" ".join(part) for is_text, part in groupby(lines, lambda line: bool(line.strip("─-"))) if is_text]
     return " ".join(parts[0].split()).rstrip(".") if parts else "these arguments cannot be used"

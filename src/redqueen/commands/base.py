@@ -6,40 +6,34 @@ from typing import Annotated
 
 import tyro
 
-from redqueen.commands.command import Command
-from redqueen.console import print_json, printable
+from redqueen.commands.command import Command, Reporting
+from redqueen.console import TextReport, printable
 
 
 @dataclass(frozen=True, kw_only=True)
-class BaseList(Command):
-    """The bases that are known by name, and which of them are here."""
+class BaseListCommand(Reporting):
+    """List the bases that are known by name, and which of them are installed."""
 
-    json: bool = False
-    """Print one line of JSON."""
-
-    def run(self) -> None:
+    def report(self) -> TextReport:
         from redqueen.engine import pull
 
-        bases = pull.listing()
-        if self.json:
-            print_json({"bases": [dataclasses.asdict(base) for base in bases]})
-            return
+        bases, lines = pull.listing(), []
         for base in bases:
-            print(f"{base.name}  {base.about}")
             size = f"{base.bytes / 1e6:.0f} MB"
             place = f"here, {size}: {base.where}" if base.present else f"`redqueen base pull {base.name}` ({size})"
-            print(f"  {printable(place)}")
-        print(
-            "A folder with a transformers model, a .gguf file or a hub id (ORG/MODEL, needs the network) will do too."
+            lines += [f"{base.name}  {base.about}", f"  {printable(place)}"]
+        lines.append(
+            "Also a folder with a transformers model, a .gguf file or a hub id (ORG/MODEL, needs the network)."
         )
+        return TextReport({"bases": [dataclasses.asdict(base) for base in bases]}, lines)
 
 
 @dataclass(frozen=True, kw_only=True)
-class BasePull(Command):
-    """Fetch a known base, once; an interrupted download goes on where it stopped."""
+class BasePullCommand(Command):
+    """Download a base that is known by name. An interrupted download is resumed."""
 
     name: Annotated[str, tyro.conf.arg(metavar="NAME")]
-    """One of those that `redqueen base list` lists."""
+    """A name from `redqueen base list`."""
 
     def run(self) -> None:
         from redqueen.engine import pull

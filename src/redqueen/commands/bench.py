@@ -1,79 +1,69 @@
 """`redqueen bench ...`: the benchmarks as commands. Whatever is heavy is imported when one runs."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated
 
 import tyro
 
-from redqueen.commands.command import Configured, counts, positive, span
-from redqueen.console import show
-from redqueen.errors import InputError
+from redqueen.commands.command import Configured, OfRace, Reporting, counts, optional_positive, positive, span
+from redqueen.console import Report
 
 if TYPE_CHECKING:
+    from redqueen.bench.operators import OpenPeer, OperatorsReport
     from redqueen.bench.workload import Options
 
 
-ON_BASE = ("engine.device", "engine.dtype", "engine.rank", "engine.alpha", "engine.target_modules")
+ADAPTER_OPTIONS = ("engine.device", "engine.dtype", "engine.rank", "engine.alpha", "engine.target_modules")
 """The base itself is --base or --shape."""
+Shape = Annotated[str, tyro.conf.arg(metavar="tiny|1m|135m|0.5b|7b")]
 
 
 @dataclass(frozen=True, kw_only=True)
-class BenchVerifier(Configured):
-    """The verifier beside what one would use instead: same programs, same run."""
+class BenchVerifierCommand(Reporting, Configured):
+    """Measure how many programs the verifier runs in a second."""
 
     uses = ("verifier",)
     seconds: float = 5.0
-    """How long each contestant runs."""
+    """How long each way of running them is measured."""
     soak: Annotated[int | None, tyro.conf.arg(metavar="RUNS")] = None
-    """Instead: run this many programs, some of them hostile, and watch for what leaks."""
-    json: bool = False
-    """Print one line of JSON."""
+    """Instead: run this many programs, some of them hostile, and watch for leaks."""
 
-    def run(self) -> None:
+    def report(self) -> Report:
         from redqueen.bench import soak, verifier
 
         if self.soak is None:
-            report = verifier.compare(positive("--seconds", self.seconds), self.settings)
-        else:
-            report = soak.soak(positive("--soak", self.soak), self.settings)
-        show(report, as_json=self.json)
+            return verifier.compare(positive("--seconds", self.seconds), self.settings)
+        return soak.soak(positive("--soak", self.soak), self.settings)
 
 
 @dataclass(frozen=True, kw_only=True)
-class _OnBase(Configured):
-    """A benchmark of the engine."""
-
-    uses = ON_BASE
-    shape: Annotated[str, tyro.conf.arg(metavar="tiny|1m|135m|0.5b|7b")] = "tiny"
+class _OnBase(Reporting, Configured):
+    uses = ADAPTER_OPTIONS
+    shape: Shape = "tiny"
     """A base of this shape with random weights."""
     base: Annotated[str | None, tyro.conf.arg(metavar="NAME")] = None
-    """Instead: a real base: a known name, a folder, a .gguf file or a hub id."""
+    """Instead: a real base, as a known name, a folder, a .gguf file or a hub id."""
     rank: int | None = None
     """The adapters' rank; --engine.rank when left out."""
-    json: bool = False
-    """Print one line of JSON."""
 
     def _rank(self) -> int:
         return self.settings.engine.rank if self.rank is None else positive("--rank", self.rank)
 
 
 @dataclass(frozen=True, kw_only=True)
-class _Comparison(_OnBase):
+class _Throughput(_OnBase):
     members: Annotated[str, tyro.conf.arg(metavar="N,N")] = "1,8"
-    """How many adapters share a batch: each number is measured by itself."""
+    """How many adapters share a batch; each number is measured by itself."""
     prompt: Annotated[str | None, tyro.conf.arg(metavar="LOW-HIGH")] = None
-    """Tokens of a prompt, drawn between these two; what suits the base when left out."""
+    """Tokens of a prompt, drawn from this range; chosen for the base when left out."""
     output: Annotated[str | None, tyro.conf.arg(metavar="LOW-HIGH")] = None
     """Tokens of a completion, likewise."""
     repeats: int = 3
-    """Turns of every contestant."""
-    alone: bool = False
-    """Leave the peers out."""
+    """How often each number of adapters is measured."""
 
     def _options(self, requests: int | None, rows: int | None = None, *, agreement: bool = False) -> "Options":
         members, rank, repeats = counts("--members", self.members), self._rank(), positive("--repeats", self.repeats)
-        prompt = None if self.prompt is None else span("--prompt", self.prompt)
-        output = None if self.output is None else span("--output", self.output)
+        prompt, output = span("--prompt", self.prompt), span("--output", self.output)
         # Only here, so that a mistake comes back before torch is imported.
         from redqueen.bench.workload import Options
 
@@ -87,84 +77,83 @@ class _Comparison(_OnBase):
             prompt=prompt,
             output=output,
             repeats=repeats,
-            alone=self.alone,
             agreement=agreement,
         )
 
 
 @dataclass(frozen=True, kw_only=True)
-class BenchSample(_Comparison):
-    """Sampling with many adapters in one batch, beside PEFT and vLLM: same base, same prompts, same run."""
+class BenchSampleCommand(_Throughput):
+    """Measure sampling with many adapters in one batch."""
 
     rows: int | None = None
-    """Completions that grow at the same time; what suits the base when left out."""
+    """Completions that are sampled at the same time; chosen for the base when left out."""
     requests: int | None = None
-    """Completions; twice the rows when left out."""
+    """Completions in all; twice the rows when left out."""
     agreement: bool = False
-    """Also say how many tokens are those that one-by-one sampling gives."""
+    """Also report how many tokens agree with one-by-one sampling."""
 
-    def run(self) -> None:
-        rows = None if self.rows is None else positive("--rows", self.rows)
-        requests = None if self.requests is None else positive("--requests", self.requests)
-        options = self._options(requests, rows, agreement=self.agreement)
+    def options(self) -> "Options":
+        requests, rows = optional_positive("--requests", self.requests), optional_positive("--rows", self.rows)
+        return self._options(requests, rows, agreement=self.agreement)
+
+    def report(self) -> Report:
+        options = self.options()
         from redqueen.bench import engine
 
-        show(engine.sample(options, self.settings.engine), as_json=self.json)
+        return engine.sample(options, self.settings.engine)
 
 
 @dataclass(frozen=True, kw_only=True)
-class BenchUpdate(_Comparison):
-    """Training many adapters in one batch, beside PEFT's one after the other: same base, same sequences, same run."""
+class BenchUpdateCommand(_Throughput):
+    """Measure training many adapters in one batch."""
 
     sequences: int | None = None
-    """Sequences of one update; what suits the base when left out."""
+    """Sequences in one update; chosen for the base when left out."""
 
-    def run(self) -> None:
-        options = self._options(None if self.sequences is None else positive("--sequences", self.sequences))
+    def options(self) -> "Options":
+        return self._options(optional_positive("--sequences", self.sequences))
+
+    def report(self) -> Report:
+        options = self.options()
         from redqueen.bench import engine
 
-        show(engine.update(options, self.settings.engine), as_json=self.json)
+        return engine.update(options, self.settings.engine)
 
 
 @dataclass(frozen=True, kw_only=True)
-class BenchMembers(_OnBase):
-    """What members cost beside the base: memory, and the time to swap one in."""
+class BenchMembersCommand(_OnBase):
+    """Measure what members cost beside the base: memory, and the time to swap one in."""
 
-    uses = (*ON_BASE, "engine.rows")
+    uses = (*ADAPTER_OPTIONS, "engine.rows")
     members: int = 100
-    """How many."""
+    """How many members."""
 
-    def run(self) -> None:
-        base, rank = self.base or f"random:{self.shape}", self._rank()
-        count = positive("--members", self.members)
+    def report(self) -> Report:
+        rank, count = self._rank(), positive("--members", self.members)
         from redqueen.bench import members
 
-        show(members.measure(base, count, rank, self.settings.engine), as_json=self.json)
+        return members.measure(self.base or f"random:{self.shape}", count, rank, self.settings.engine)
 
 
 @dataclass(frozen=True, kw_only=True)
-class BenchOperators(_OnBase):
-    """What a child costs with every operator, beside PyPI's populora: same slots, same rank, same run."""
+class BenchOperatorsCommand(_OnBase):
+    """Measure how long each operator takes to make a child."""
 
     uses = ("engine.device", "engine.alpha", "engine.target_modules", "evolution.operators")
-    shape: Annotated[str, tyro.conf.arg(metavar="tiny|1m|135m|0.5b|7b")] = "7b"
-    """The slots of a base of this shape; no base is made."""
+    shape: Shape = "7b"
+    """The adapted layers of a base of this shape; no base is built."""
     rank: int = 32
     """The adapters' rank."""
     operators: Annotated[str | None, tyro.conf.arg(metavar="NAME,FILE.py:NAME")] = None
-    """Only these; when left out all, and those of your own in --evolution.operators. FILE.py is code that you trust: it
-    runs with all your rights."""
+    """Only these; all and --evolution.operators when left out. FILE.py is code that you trust: it has your rights."""
     repeats: int = 3
-    """Turns of every contestant."""
-    alone: bool = False
-    """Leave the peer out, and say nothing of it."""
-    peer: Annotated[str | None, tyro.conf.arg(metavar="PYTHON")] = None
-    """An interpreter that has populora and torch."""
+    """How often each operator is measured."""
 
-    def run(self) -> None:
+    def report(self) -> Report:
+        return self.measure()
+
+    def measure(self, open_peer: "OpenPeer | None" = None) -> "OperatorsReport":
         base, rank, repeats = self.base or f"random:{self.shape}", self._rank(), positive("--repeats", self.repeats)
-        if self.alone and self.peer is not None:
-            raise InputError("--alone and --peer exclude each other", "leave one of them out")
         from redqueen.bench import operators
         from redqueen.evolution.variation import OPERATORS
 
@@ -172,34 +161,22 @@ class BenchOperators(_OnBase):
             names = list(dict.fromkeys([*OPERATORS, *self.settings.evolution.operators]))
         else:
             names = [name.strip() for name in self.operators.split(",")]
-        report = operators.measure(base, names, rank, repeats, self.settings.engine, peer=self.peer, alone=self.alone)
-        show(report, as_json=self.json)
+        return operators.measure(base, names, rank, repeats, self.settings.engine, open_peer)
 
 
 @dataclass(frozen=True, kw_only=True)
-class BenchStep(Configured):
-    """A step of a race, phase by phase, and the population beside its baselines."""
+class BenchStepCommand(Reporting, OfRace):
+    """Measure a step of a race, phase by phase, and the population beside its baselines."""
 
-    preset: Annotated[tuple[str, ...], tyro.conf.arg(metavar="[PRESET|FILE.toml]", help_behavior_hint="")] = field(
-        metadata={"least": 0, "most": 1}
-    )
-    """The settings of the race, as with --config."""
     arms: Annotated[str, tyro.conf.arg(metavar="ARM,ARM")] = "single-wide,population"
-    """Which arms take turns, as in `redqueen train --arm`; the others are compared with the first."""
+    """Which arms take turns, as in `redqueen train --arm`. The others are compared with the first."""
     steps: int = 20
-    """Of each."""
+    """Steps of each arm."""
     warmup: int = 2
-    """Steps of each before that, which do not count."""
-    json: bool = False
-    """Print one line of JSON."""
+    """Steps of each arm before that, which do not count."""
 
-    @property
-    def source(self) -> str | None:
-        return self.preset[0] if self.preset else self.config
-
-    def run(self) -> None:
-        from redqueen.bench import step
+    def report(self) -> Report:
+        from redqueen.training import step_benchmark
 
         names = [name for name in self.arms.split(",") if name]
-        report = step.measure(self.settings, names, positive("--steps", self.steps), max(0, self.warmup))
-        show(report, as_json=self.json)
+        return step_benchmark.measure(self.settings, names, positive("--steps", self.steps), max(0, self.warmup))

@@ -1,51 +1,86 @@
-"""What all commands have in common: their settings, and the values that options may take."""
+"""What all commands have in common: their settings, their reports, and the values that options may take."""
 
 import re
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from importlib.util import find_spec
+from pathlib import Path
 from typing import Annotated, ClassVar, TypeVar
 
 import tyro
 
+from redqueen.console import Report, show
 from redqueen.errors import InputError
 from redqueen.settings import Config
 
 N = TypeVar("N", int, float)
 DEFAULTS = Config()
-COMPUTED = ("engine.base", "engine.device", "engine.dtype", "engine.rows")
-"""What of the engine is this machine's business, where adapters bring the rest."""
+ENGINE_OPTIONS = ("engine.base", "engine.device", "engine.dtype", "engine.rows")
+"""The engine's settings for commands whose adapters bring the rest."""
 _COUNT = re.compile("[1-9][0-9]{0,8}", re.ASCII)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Command(ABC):
-    """One command: its fields are its options, those without a default its arguments."""
+    """A command. Fields with a default are options, the others positional arguments."""
 
     @abstractmethod
     def run(self) -> None: ...
 
 
 @dataclass(frozen=True, kw_only=True)
-class Configured(Command):
-    """A command that has settings."""
+class Reporting(Command):
+    """A command that ends with a report."""
 
+    json: bool = False
+    """Print one line of JSON."""
+
+    @abstractmethod
+    def report(self) -> Report: ...
+
+    def run(self) -> None:
+        show(self.report(), as_json=self.json)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Configured(Command):
     uses: ClassVar[tuple[str, ...] | None] = None
-    """Which it looks at, sections (`engine`) or single ones (`rl.temperature`); None for all of them."""
+    """The settings that it reads, as sections (`engine`) or keys (`rl.temperature`); None for all."""
     config: Annotated[str | None, tyro.conf.arg(metavar="FILE.toml|PRESET")] = None
-    """Settings from a file or a preset; the options below win over it."""
+    """Settings from a file or a preset. The options below override it."""
     settings: Annotated[Config, tyro.conf.Suppress] = DEFAULTS
     """Read from the dotted options, which tyro sees in the help alone."""
 
     @property
     def source(self) -> str | None:
-        """Where the settings come from, before the options that win over it."""
+        """The settings file or preset, before the options override it."""
         return self.config
+
+
+@dataclass(frozen=True, kw_only=True)
+class OfRace(Configured):
+    """A command about races, whose settings may be named first: `redqueen train demo`."""
+
+    preset: Annotated[tuple[str, ...], tyro.conf.arg(metavar="[PRESET|FILE.toml]", help_behavior_hint="")] = field(
+        metadata={"least": 0, "most": 1}
+    )
+    """The settings, as with --config. The defaults when left out."""
+
+    @property
+    def source(self) -> str | None:
+        if self.preset and self.config is not None:
+            raise InputError("the settings are named twice", "leave out --config")
+        return self.preset[0] if self.preset else self.config
 
 
 def positive(option: str, value: N) -> N:
     if not 0 < value < float("inf"):
         raise InputError(f"{option} cannot be {value}", "use a number above 0")
     return value
+
+
+def optional_positive(option: str, value: N | None) -> N | None:
+    return None if value is None else positive(option, value)
 
 
 def counts(option: str, text: str) -> tuple[int, ...]:
@@ -56,9 +91,42 @@ def counts(option: str, text: str) -> tuple[int, ...]:
     return tuple(map(int, parts))
 
 
-def span(option: str, text: str) -> tuple[int, int]:
-    """The least and the most."""
+def numbers(option: str, text: str) -> tuple[float, ...]:
+    """Numbers above 0, separated by commas."""
+    try:
+        return tuple(positive(option, float(part)) for part in text.split(","))
+    except (ValueError, InputError):
+        raise InputError(f"{option} cannot be {text}", "write numbers above 0, such as 1e-3,3e-3") from None
+
+
+def span(option: str, text: str | None) -> tuple[int, int] | None:
+    """LOW-HIGH, or None where the option is left out."""
+    if text is None:
+        return None
     low, _, high = text.partition("-")
     if not (_COUNT.fullmatch(low) and _COUNT.fullmatch(high) and int(low) <= int(high)):
         raise InputError(f"{option} cannot be {text}", "write LOW-HIGH, such as 32-256")
     return int(low), int(high)
+
+
+def pass_at(attempts: int, k: int | None) -> int:
+    """The k of pass@k: the number of attempts when left out."""
+    k = attempts if k is None else positive("--k", k)
+    if k > attempts:
+        raise InputError(f"pass@{k} cannot be computed from {attempts} attempts", f"use --attempts {k} or more")
+    return k
+
+
+def needs(extra: str, *modules: str) -> None:
+    """Refuse to go on without these modules, which an extra of the package installs."""
+    if missing := [name for name in modules if find_spec(name) is None]:
+        raise InputError(f"{', '.join(missing)} must be installed for this", f"run `pip install 'redqueen[{extra}]'`")
+
+
+def write_output(path: Path, text: str) -> None:
+    from redqueen.runs.atomic import write_text
+
+    try:
+        write_text(path, text)
+    except OSError as error:
+        raise InputError(f"{path} cannot be written: {error.strerror}", "name another file") from None

@@ -6,20 +6,18 @@ from typing import Annotated
 
 import tyro
 
-from redqueen.commands.command import Command
-from redqueen.console import show
+from redqueen.commands.command import Reporting
+from redqueen.console import Report
 
 
 @dataclass(frozen=True, kw_only=True)
-class Compare(Command):
-    """Runs side by side: those that differ in nothing but their seed are one arm, with intervals over its seeds."""
+class CompareCommand(Reporting):
+    """Compare runs side by side. Runs that differ only in their seed are one arm, with intervals over its seeds."""
 
     folders: Annotated[tuple[Path, ...], tyro.conf.arg(metavar="RUN RUN...", help_behavior_hint="")]
-    """The runs; the arm of the first is what the others are compared with."""
-    json: bool = False
-    """Print one line of JSON."""
+    """The runs. The arm of the first is what the others are compared with."""
 
-    def run(self) -> None:
+    def report(self) -> Report:
         from redqueen.analysis.compare import compare
 
-        show(compare(self.folders), as_json=self.json)
+        return compare(self.folders)

@@ -6,27 +6,24 @@ from typing import Annotated
 
 import tyro
 
-from redqueen.commands.command import Configured
-from redqueen.console import show
+from redqueen.commands.command import Configured, Reporting
+from redqueen.console import Report
 from redqueen.errors import InputError
 
 
 @dataclass(frozen=True, kw_only=True)
-class Diversity(Configured):
-    """How far apart adapters are: in their weights, and with --base in what they say."""
+class DiversityCommand(Reporting, Configured):
+    """Measure how far apart adapters are: in their weights, and with --base in what they say."""
 
     uses = ("engine.device", "engine.dtype", "engine.rows")
     folders: Annotated[tuple[Path, ...], tyro.conf.arg(metavar="FOLDER FOLDER...", help_behavior_hint="")]
-    """PEFT folders of one base, two or more."""
+    """Two or more PEFT folders of adapters on one base."""
     base: Annotated[str | None, tyro.conf.arg(metavar="NAME")] = None
-    """Also compare what they say on a few bundled prompts, with this base: a known name, a folder or a
-    hub id (minutes on a CPU)."""
-    json: bool = False
-    """Print one line of JSON."""
+    """Also compare what they say on a few prompts with this base: a known name, a folder or a hub id (slow on CPU)."""
 
-    def run(self) -> None:
+    def report(self) -> Report:
         if len(self.folders) < 2:
             raise InputError("one adapter has nothing to be compared with", "name two folders or more")
         from redqueen.analysis import folders
 
-        show(folders.compare(self.folders, self.base, self.settings.engine), as_json=self.json)
+        return folders.compare(self.folders, self.base, self.settings.engine)

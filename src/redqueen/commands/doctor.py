@@ -5,29 +5,26 @@ from typing import Annotated
 
 import tyro
 
-from redqueen.commands.command import Configured, positive
-from redqueen.console import show
+from redqueen.commands.command import Configured, Reporting, positive
+from redqueen.console import Report
 
 
 @dataclass(frozen=True, kw_only=True)
-class Doctor(Configured):
-    """What this machine offers: cores, device, isolation, and what is missing."""
+class DoctorCommand(Reporting, Configured):
+    """Check this machine: cores, memory, device, isolation, and what is missing."""
 
     uses = (
         "verifier.minimum", "verifier.run_unprotected",
         "engine.device", "engine.dtype", "engine.rank", "engine.target_modules",
     )  # fmt: skip
     base: Annotated[str | None, tyro.conf.arg(metavar="NAME")] = None
-    """Also say what fits with this base: a known name, a folder, a .gguf file or a hub id, or random:tiny, random:135m,
-    random:0.5b, random:7b for the shape alone."""
+    """Also check what fits with this base: a known name, a folder, a .gguf file, a hub id, or a shape (random:7b)."""
     members: int = 8
-    """How many members it shall carry, of the rank in --engine.rank."""
-    json: bool = False
-    """Print one line of JSON."""
+    """How many members are to be trained on it, of the rank in --engine.rank."""
 
-    def run(self) -> None:
+    def report(self) -> Report:
         from redqueen.training import doctor
 
         members = positive("--members", self.members)
         base = None if self.base is None else doctor.check_base(self.base, members, self.settings.engine)
-        show(doctor.check(self.settings.verifier, base), as_json=self.json)
+        return doctor.check(self.settings.verifier, base)

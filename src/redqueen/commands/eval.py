@@ -7,84 +7,98 @@ from typing import Annotated, Literal
 
 import tyro
 
-from redqueen.commands.command import COMPUTED, Configured, positive
-from redqueen.console import print_json, printable, show
+from redqueen.commands.agreement import agreed_engine, named_base
+from redqueen.commands.command import (
+    ENGINE_OPTIONS,
+    Configured,
+    Reporting,
+    optional_positive,
+    pass_at,
+    positive,
+)
+from redqueen.console import Report, printable
 from redqueen.errors import InputError
 from redqueen.runs.benchmarks import TEMPERATURE
 
 
 @dataclass(frozen=True, kw_only=True)
-class Eval(Configured):
-    """Benchmarks that everybody knows: runs, members, PEFT folders and bases, sampled together, beside the bare base.
+class EvalCommand(Reporting, Configured):
+    """Evaluate runs, members, PEFT folders and bases on public benchmarks, beside the bare base.
 
-    Every answer is written down as soon as it is graded; the same command goes on where it stopped.
+    Every answer is written to disk as soon as it is graded. The same command resumes where it stopped.
     """
 
-    uses = ("verifier", *COMPUTED)
+    uses = ("verifier", *ENGINE_OPTIONS)
     what: Annotated[tuple[str, ...], tyro.conf.arg(metavar="RUN|RUN:STEP|RUN/ID|FOLDER|BASE...", help_behavior_hint="")]
-    """Runs (their newest checkpoints, or those of a step), single members, PEFT folders, or a base; all of one base."""
+    """Runs (their newest checkpoint, or that of a step), single members, PEFT folders or a base; all of one base."""
     suite: Annotated[str | None, tyro.conf.arg(metavar="code|math|all|NAME,NAME")] = None
-    """Which benchmarks: humaneval_plus, mbpp_plus, livecodebench (code); aime24, aime25, amc23, math500, minerva_math,
-    gsm8k, olympiadbench (math); mmlu."""
+    """Which benchmarks: humaneval_plus, mbpp_plus, livecodebench (code); mmlu;
+    aime24, aime25, amc23, math500, minerva_math, gsm8k, olympiadbench (math)."""
     prompts: Literal["chat", "raw"] = "chat"
-    """How a model is asked: through its chat template, or with a text to go on with."""
+    """How models are prompted: through the chat template, or with a text to continue."""
     data: Annotated[Path | None, tyro.conf.arg(metavar="FOLDER")] = None
-    """Where the benchmarks are, as NAME/test.jsonl.gz; the hub's, kept in the cache, when left out."""
+    """A folder with the benchmarks as NAME/test.jsonl.gz; downloaded once from the model hub when left out."""
     attempts: int = 0
-    """Sampled ones at each task, beside a greedy one, for avg@k and pass@k."""
+    """Sampled attempts at each task, beside a greedy one, for avg@k and pass@k."""
     k: int | None = None
-    """Of pass@k; the number of attempts when left out."""
+    """The k of pass@k; the number of attempts when left out."""
     temperature: float = TEMPERATURE
-    """Of the sampled attempts."""
+    """The temperature of the sampled attempts."""
     max_tokens: int | None = None
-    """The longest answer; each benchmark's own when left out."""
+    """The longest answer in tokens; each benchmark's own limit when left out."""
     items: Annotated[int | None, tyro.conf.arg(metavar="N")] = None
-    """Of each benchmark only so many tasks, always the same ones; the scores are then of a slice."""
+    """Only this many tasks of each benchmark, always the same ones. The scores are then of a slice."""
     role: Literal["all", "students", "teachers"] = "all"
-    """Whom of a run."""
+    """Which members of a run."""
     against: Annotated[str | None, tyro.conf.arg(metavar="RUN")] = None
-    """Gains are on the same role of this run, one of those named; on the bare base when left out."""
+    """Report gains over the same role of this run, one of those named; over the bare base when left out."""
     to: Annotated[Path | None, tyro.conf.arg(metavar="FOLDER")] = None
-    """Where answers and results.json go; evals/NAME-PROMPTS when left out, after what is evaluated first."""
-    json: bool = False
-    """Print one line of JSON."""
+    """Where answers and results.json are kept; evals/NAME-PROMPTS when left out, named after the first argument."""
 
-    def run(self) -> None:
+    @property
+    def folder(self) -> Path:
+        slug = re.sub(r"[^A-Za-z0-9.]+", "-", self.what[0].strip("/")).strip("-.") or "eval"
+        return self.to or Path("evals") / f"{slug}-{self.prompts}"
+
+    def report(self) -> Report:
         if self.suite is None:
             raise InputError("eval needs to know which benchmarks", "add --suite code, math, all, or names")
         if self.attempts < 0:
             raise InputError(f"--attempts cannot be {self.attempts}", "use 0 or more")
-        k = self.attempts if self.k is None else positive("--k", self.k)
-        if k > self.attempts:
-            raise InputError(f"pass@{k} cannot be told from {self.attempts} attempts", f"use --attempts {k} or more")
+        k = pass_at(self.attempts, self.k)
         positive("--temperature", self.temperature)
-        for option, value in (("--max-tokens", self.max_tokens), ("--items", self.items)):
-            if value is not None:
-                positive(option, value)
+        optional_positive("--max-tokens", self.max_tokens)
+        optional_positive("--items", self.items)
         from redqueen.evals.benchmarks import chosen
         from redqueen.evals.data import find
-        from redqueen.evals.maths import can_grade
+        from redqueen.evals.maths import check_gradable
 
         # Before anything heavy is loaded: a benchmark that is missing, or a wrong name, costs nothing.
-        wanted = chosen(self.suite)
-        can_grade(wanted)
-        loaded = [find(each, self.data) for each in wanted]
+        benchmarks = chosen(self.suite)
+        check_gradable(benchmarks)
+        loaded = [find(benchmark, self.data) for benchmark in benchmarks]
         if self.items is not None:
-            loaded = [each.first(self.items) for each in loaded]
+            loaded = [benchmark.first(self.items) for benchmark in loaded]
+        from redqueen.evals.evaluation import evaluate
         from redqueen.evals.protocol import Prompts
-        from redqueen.evals.sitting import evaluate
+        from redqueen.evals.subjects import find_subjects
 
-        folder = self.to or Path("evals") / f"{_slug(self.what[0])}-{self.prompts}"
-        report = evaluate(
-            self.what, self.role, loaded, Prompts(self.prompts), self.attempts, k, self.temperature, self.max_tokens,
-            self.against, folder, self.settings,
-        )  # fmt: skip
-        if self.json:
-            print_json(report.as_json())
-            return
-        show(report, as_json=False)
-        print(printable(f"every answer and all figures are in {folder}"))
+        subjects = find_subjects(self.what, self.role, named_base(self.settings))
+        return evaluate(
+            subjects,
+            loaded,
+            self.folder,
+            prompts=Prompts(self.prompts),
+            attempts=self.attempts,
+            k=k,
+            temperature=self.temperature,
+            max_tokens=self.max_tokens,
+            against=self.against,
+            engine_settings=agreed_engine(self.settings, subjects.runs),
+            verifier_settings=self.settings.verifier,
+        )
 
-
-def _slug(what: str) -> str:
-    return re.sub(r"[^A-Za-z0-9.]+", "-", what.strip("/")).strip("-.") or "eval"
+    def run(self) -> None:
+        super().run()
+        if not self.json:
+            print(printable(f"all answers and figures are in {self.folder}"))

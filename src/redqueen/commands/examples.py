@@ -10,8 +10,8 @@ from redqueen.resources import open_verifier
 
 
 @dataclass(frozen=True, kw_only=True)
-class Examples(Configured):
-    """Bundled example tasks, through the real verifier and graders."""
+class ExamplesCommand(Configured):
+    """Run bundled example tasks through the real verifier and graders."""
 
     uses = ("verifier",)
 

@@ -12,30 +12,29 @@ from redqueen.errors import InputError
 
 
 @dataclass(frozen=True, kw_only=True)
-class Export(Command):
-    """Take a member out of a run: as a PEFT folder, or merged into a copy of its base."""
+class ExportCommand(Command):
+    """Export a member of a run: as a PEFT folder, or merged into a copy of its base."""
 
     folder: Annotated[Path, tyro.conf.arg(metavar="RUN")]
     """The run, finished or under way."""
     member: Annotated[str | None, tyro.conf.arg(metavar="ID|student|teacher")] = None
-    """Which one, such as s0.2; `student` and `teacher` are those whose ratings are surely good (the mean less three
-    deviations, so hardly ever a newborn)."""
+    """Which one, such as s0.2; `student` and `teacher` mean the one with the best lower bound (mu - 3 sigma)."""
     to: Annotated[Path | None, tyro.conf.arg(metavar="FOLDER")] = None
-    """Where it goes; the folder must not be there yet."""
+    """Where it is written; the folder must not exist yet."""
     dtype: Literal["float32", "bfloat16"] = "float32"
-    """Of a PEFT folder's weights: bfloat16 takes half the room."""
+    """The dtype of a PEFT folder's weights; bfloat16 takes half the space."""
     base: Annotated[str | None, tyro.conf.arg(metavar="NAME")] = None
-    """What a PEFT folder calls its base, such as a hub id; what the run calls it when left out."""
+    """The name of the base in the PEFT folder, such as a hub id; that of the run when left out."""
     step: Annotated[int | None, tyro.conf.arg(metavar="N")] = None
-    """As it was after this step, of which there must be a checkpoint; the newest whole one when left out."""
+    """The checkpoint of this step; the newest complete one when left out."""
     merged: bool = False
-    """Write the whole base with the member added to its weights, a model that needs no PEFT."""
+    """Write the whole base with the member merged into its weights: a model that needs no PEFT."""
 
     def run(self) -> None:
         if self.member is None:
             raise InputError("export needs to know which member", "add --member ID, or student or teacher")
         if self.to is None:
-            raise InputError("export needs to know where the member goes", "add --to FOLDER")
+            raise InputError("export needs to know where to write the member", "add --to FOLDER")
         if self.base == "":
             raise InputError("--base is empty", "give a name, or leave it out")
         if self.merged and (self.base is not None or self.dtype != "float32"):
@@ -55,5 +54,5 @@ class Export(Command):
             dtype = torch.bfloat16 if self.dtype == "bfloat16" else None
             for note in export.adapter(self.folder, checkpoint, member, self.to, base_name=self.base, dtype=dtype):
                 print(printable(note))
-        what = "merged into its base, " if self.merged else ""
-        print(printable(f"{member}, {what}as it was after step {export.step_of(checkpoint)}, is in {self.to}"))
+        merged = "merged into its base, " if self.merged else ""
+        print(printable(f"{member}, {merged}as it was after step {export.step_of(checkpoint)}, is in {self.to}"))

@@ -1,60 +1,73 @@
-"""The commands by name, and where each of them is. None is imported before it is asked for: help comes at once."""
+"""The commands by name. None is imported before it is needed, so help and mistakes come at once."""
 
 import ast
-from collections.abc import Mapping
+import difflib
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from importlib import import_module
 from importlib.resources import files
 from typing import TYPE_CHECKING
+
+from redqueen.errors import InputError
 
 if TYPE_CHECKING:
     from redqueen.commands.command import Command
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
-    """A command that need not be imported yet."""
+class CommandEntry:
+    """A command that need not be imported yet: `bench step` is the class `BenchStepCommand` in `bench.py`."""
 
-    module: str
-    """In this package."""
     name: str
-    """The class."""
+
+    @property
+    def _module(self) -> str:
+        return self.name.partition(" ")[0]
+
+    @property
+    def _class(self) -> str:
+        return f"{self.name.title().replace(' ', '')}Command"
 
     def load(self) -> "type[Command]":
-        return getattr(import_module(f"redqueen.commands.{self.module}"), self.name)
+        return getattr(import_module(f"redqueen.commands.{self._module}"), self._class)
 
     def about(self) -> str:
-        """The first line of its docstring, read and not imported."""
-        path = files("redqueen.commands") / f"{self.module}.py"
+        """The first line of its docstring, read without importing it."""
+        path = files("redqueen.commands") / f"{self._module}.py"
         tree = ast.parse(path.read_text(encoding="utf-8"))
-        [found] = [node for node in tree.body if isinstance(node, ast.ClassDef) and node.name == self.name]
-        return (ast.get_docstring(found) or "").partition("\n")[0]
+        [node] = [node for node in tree.body if isinstance(node, ast.ClassDef) and node.name == self._class]
+        return (ast.get_docstring(node) or "").partition("\n")[0]
 
 
-COMMANDS: Mapping[str, Entry] = {
-    "train": Entry("train", "Train"),
-    "watch": Entry("watch", "Watch"),
-    "report": Entry("report", "Report"),
-    "tasks": Entry("tasks", "Tasks"),
-    "compare": Entry("compare", "Compare"),
-    "eval": Entry("eval", "Eval"),
-    "exam": Entry("exam", "Exam"),
-    "export": Entry("export", "Export"),
-    "retention": Entry("retention", "RetentionTest"),
-    "doctor": Entry("doctor", "Doctor"),
-    "verify": Entry("verify", "Verify"),
-    "examples": Entry("examples", "Examples"),
-    "diversity": Entry("diversity", "Diversity"),
-    "operators": Entry("operators", "Operators"),
-    "breed": Entry("breed", "Breed"),
-    "base list": Entry("base", "BaseList"),
-    "base pull": Entry("base", "BasePull"),
-    "bench verifier": Entry("bench", "BenchVerifier"),
-    "bench sample": Entry("bench", "BenchSample"),
-    "bench update": Entry("bench", "BenchUpdate"),
-    "bench members": Entry("bench", "BenchMembers"),
-    "bench operators": Entry("bench", "BenchOperators"),
-    "bench step": Entry("bench", "BenchStep"),
-    "simulate ratings": Entry("simulate", "SimulateRatings"),
-    "simulate lineage": Entry("simulate", "SimulateLineage"),
-}
+COMMANDS: Mapping[str, CommandEntry] = {
+    name: CommandEntry(name)
+    for name in (
+        "train", "study", "watch", "report", "tasks", "compare", "eval", "exam", "export", "retention", "doctor",
+        "verify", "examples", "diversity", "operators", "breed", "base list", "base pull", "bench verifier",
+        "bench sample", "bench update", "bench members", "bench operators", "bench step", "simulate ratings",
+        "simulate lineage",
+    )
+}  # fmt: skip
+
+
+def group(first: str) -> dict[str, CommandEntry]:
+    return {name: command for name, command in COMMANDS.items() if name.startswith(f"{first} ")}
+
+
+def find_command(argv: Sequence[str]) -> tuple[str, list[str]]:
+    """The name of the command that `argv` begins with, and the words after it."""
+    for count in (1, 2):
+        name = " ".join(argv[:count])
+        if name in COMMANDS:
+            return name, list(argv[count:])
+    first, *rest = argv
+    if first.startswith("-"):
+        raise InputError(f"unknown option {first}", "try `redqueen --help`")
+    longer = group(first)
+    if longer and (not rest or rest[0].startswith("-")):
+        known = " or ".join(f"`redqueen {name}`" for name in longer)
+        raise InputError(f"{first} needs a second word", f"try {known}")
+    given = f"{first} {rest[0]}" if longer else first
+    close = difflib.get_close_matches(given, COMMANDS, 1, 0.5)
+    mend = f"did you mean `redqueen {close[0]}`?" if close else "try `redqueen --help`"
+    raise InputError(f"unknown command {given}", mend)

@@ -1,30 +1,32 @@
-"""The frame around the commands: from the words on the command line to a command that runs, and its exit status.
+"""From the words on the command line to a command that runs, and its exit status.
 
 Exit status 0 is done, 2 the user's mistake (one line: what, and how to mend it), 1 our fault. Whatever is heavy
 (torch, the verifier) is imported by the command that needs it, so that help and mistakes come at once.
 """
 
-import dataclasses
 import io
 import os
 import sys
 import traceback
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from redqueen import __version__, open_files
-from redqueen.commands import words
-from redqueen.commands.index import COMMANDS, Entry
+from redqueen.commands.index import COMMANDS, CommandEntry, find_command, group
 from redqueen.console import printable
 from redqueen.errors import InputError, RedQueenError, UserError
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run one command; the exit status."""
+    return exit_status(lambda: _run(sys.argv[1:] if argv is None else argv))
+
+
+def exit_status(work: Callable[[], None]) -> int:
+    """Do the work of a command, print its error if there is one, and give the exit status."""
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")
     try:
-        _run(sys.argv[1:] if argv is None else argv)
+        work()
         # Here and not at exit, where a reader that has gone could only be reported by a traceback.
         print(end="", flush=True)
         return 0
@@ -52,40 +54,29 @@ def _run(argv: Sequence[str]) -> None:
             print(_overview(COMMANDS))
         case ["--version"]:
             print(f"redqueen {__version__}")
-        case [first, "-h" | "--help", *_] if group := words.group(first, COMMANDS):
-            print(_overview(group))
-        case given:
-            name, rest = words.match(given, COMMANDS)
-            _run_command(name, rest)
+        case [first, "-h" | "--help", *_] if commands := group(first):
+            print(_overview(commands))
+        case _:
+            name, words = find_command(argv)
+            from redqueen.commands import arguments
+
+            try:
+                command = arguments.read(COMMANDS[name].load(), name, words)
+            except SystemExit:  # --help has printed
+                return
+            command.run()
 
 
-def _run_command(name: str, rest: Sequence[str]) -> None:
-    from redqueen.commands import arguments
-    from redqueen.commands.command import Configured
-    from redqueen.settings import load
-    from redqueen.training.checks import check
-
-    try:
-        command, overrides = arguments.parse(COMMANDS[name].load(), name, rest)
-    except SystemExit:  # --help has printed what was asked for
-        return
-    if isinstance(command, Configured):
-        command = dataclasses.replace(command, settings=load(command.source, overrides))
-        check(command.settings)
-    command.run()
-
-
-def _overview(commands: Mapping[str, Entry]) -> str:
-    width = max(len(name) for name in commands)
-    listed = [f"  {name:<{width}}  {command.about()}" for name, command in commands.items()]
+def _overview(commands: Mapping[str, CommandEntry]) -> str:
+    width = max(map(len, commands))
     return "\n".join(
         [
             "usage: redqueen COMMAND [OPTIONS]",
             "",
             "Populations of teacher and student LoRA adapters that teach themselves to reason.",
             "",
-            *listed,
+            *(f"  {name:<{width}}  {command.about()}" for name, command in commands.items()),
             "",
-            "`redqueen COMMAND --help` lists a command's options, `redqueen --version` says which this is.",
+            "`redqueen COMMAND --help` lists the options of a command, `redqueen --version` prints the version.",
         ]
     )

@@ -1,45 +1,34 @@
 """`redqueen report`: the page of one run or several as one file."""
 
-import importlib.util
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
 import tyro
 
-from redqueen.commands.command import Command
+from redqueen.commands.command import Command, needs, write_output
 from redqueen.console import printable
 from redqueen.errors import InputError
 
 
 @dataclass(frozen=True, kw_only=True)
-class Report(Command):
-    """The same views as one file that needs no network: charts, matches, lineage, tasks, settings, compute."""
+class ReportCommand(Command):
+    """Write the page of `redqueen watch` as one file that needs no network."""
 
     folders: Annotated[tuple[Path, ...], tyro.conf.arg(metavar="RUN...", help_behavior_hint="")]
-    """The runs, under way or finished; of several also the arms, laid over each other."""
+    """The runs, under way or finished. Several runs are also shown as arms, in the same charts."""
     to: Annotated[Path | None, tyro.conf.arg(name="output", aliases=["-o"], metavar="FILE.html")] = None
-    """Where the report goes; report.html in the folder of a single run when left out."""
+    """Where the report is written; report.html in the run's folder when left out."""
 
     def run(self) -> None:
-        needs("plotly")
-        first, *others = self.folders
-        if self.to is None and others:
+        needs("page", "plotly")
+        if self.to is None and len(self.folders) > 1:
             raise InputError("a report of several runs needs a name", "add -o FILE.html")
-        from redqueen.runs.atomic import write_text
         from redqueen.ui.page.document import report
 
-        path = self.to or first / "report.html"
+        path = self.to or next(iter(self.folders)) / "report.html"
         if path.is_dir():
             raise InputError(f"{path} is a folder", "name a file, such as report.html")
         text = report(self.folders)
-        try:
-            write_text(path, text)
-        except OSError as error:
-            raise InputError(f"{path} cannot be written: {error.strerror}", "name another file") from None
+        write_output(path, text)
         print(printable(f"{path}: {len(text.encode()) / 1e6:.1f} MB, opens in any browser"))
-
-
-def needs(*modules: str) -> None:
-    if missing := [name for name in modules if importlib.util.find_spec(name) is None]:
-        raise InputError(f"the page needs {', '.join(missing)}", "run `pip install redqueen[page]`")

@@ -1,4 +1,4 @@
-"""`redqueen retention`: do children come back to what their parent earns?"""
+"""`redqueen retention`: do children recover their parent's reward?"""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -6,37 +6,34 @@ from typing import Annotated
 
 import tyro
 
-from redqueen.commands.command import Command, positive
-from redqueen.console import show
+from redqueen.commands.command import Reporting, positive
+from redqueen.console import Report
 from redqueen.errors import InputError
 
 
 @dataclass(frozen=True, kw_only=True)
-class RetentionTest(Command):
-    """The retention test: how many updates a member's children need to earn what it earns, by operator.
+class RetentionCommand(Reporting):
+    """Test how many updates a member's children need to reach its reward, for each operator.
 
-    Children of every operator in the run's settings, of two controls and fresh members practise on the newest
-    checkpoint; the run is left as it is.
+    Children of every operator in the run's settings, of two controls and fresh members train from the newest
+    checkpoint. The run itself is not changed.
     """
 
     run_folder: Annotated[Path, tyro.conf.arg(name="run", metavar="RUN")]
     """The run."""
     member: Annotated[str | None, tyro.conf.arg(metavar="ID")] = None
-    """Whose children, such as s0."""
+    """The parent, such as s0."""
     children: int = 3
-    """Of each operator."""
+    """Children of each operator."""
     updates: int = 20
-    """How long they practise."""
-    json: bool = False
-    """Print one line of JSON."""
+    """How many updates they train for."""
 
-    def run(self) -> None:
+    def report(self) -> Report:
         from redqueen.evolution.retention import WINDOW
-        from redqueen.training.retention import examine
+        from redqueen.training.retention import measure_retention
 
         if self.updates < WINDOW:
             raise InputError(f"--updates cannot be {self.updates}", f"use {WINDOW} or more")
         if self.member is None:
             raise InputError("retention needs --member", "name one of the run's living members, such as s0")
-        children, updates = positive("--children", self.children), positive("--updates", self.updates)
-        show(examine(self.run_folder, self.member, children, updates), as_json=self.json)
+        return measure_retention(self.run_folder, self.member, positive("--children", self.children), self.updates)

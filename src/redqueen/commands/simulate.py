@@ -2,8 +2,8 @@
 
 from dataclasses import dataclass
 
-from redqueen.commands.command import Configured, positive
-from redqueen.console import show
+from redqueen.commands.command import Configured, Reporting, positive
+from redqueen.console import Report
 
 _SIMULATED = (
     "population.teachers", "population.students", "match",
@@ -12,52 +12,49 @@ _SIMULATED = (
 
 
 @dataclass(frozen=True, kw_only=True)
-class SimulateRatings(Configured):
-    """Whether ratings find out who is good, and evolution drops the right ones: races with known skills, no model.
+class SimulateRatingsCommand(Reporting, Configured):
+    """Test whether ratings find the better members and evolution replaces the worst: known skills, no model.
 
-    Births are raced under our rules and the paper's, whatever match.rule and evolution.rule say.
+    Races with births are run under our rules and the paper's, whatever match.rule and evolution.rule say.
     """
 
     uses = _SIMULATED
     teachers: int = 8
-    """How many, instead of --population.teachers."""
+    """How many teachers, instead of --population.teachers."""
     students: int = 8
-    """How many, instead of --population.students."""
+    """How many students, instead of --population.students."""
     seeds: int = 200
     """Races of each sort."""
     rounds: int = 30
     """Steps of the races without births."""
     attempts: int = 64
-    """Attempts of a match, eight for each task."""
+    """Attempts in a match, eight for each task."""
     births: int = 10
     """Events in the races with births, one every --evolution.every steps."""
-    json: bool = False
-    """Print one line of JSON."""
 
-    def run(self) -> None:
+    def report(self) -> Report:
         from redqueen.training import simulate
 
-        report = simulate.ratings(
-            positive("--teachers", self.teachers),
-            positive("--students", self.students),
-            positive("--seeds", self.seeds),
-            positive("--rounds", self.rounds),
-            positive("--attempts", self.attempts),
-            positive("--births", self.births),
-            self.settings,
+        return simulate.ratings(
+            teachers=positive("--teachers", self.teachers),
+            students=positive("--students", self.students),
+            seeds=positive("--seeds", self.seeds),
+            rounds=positive("--rounds", self.rounds),
+            attempts=positive("--attempts", self.attempts),
+            births=positive("--births", self.births),
+            settings=self.settings,
         )
-        show(report, as_json=self.json)
 
 
 @dataclass(frozen=True, kw_only=True)
-class SimulateLineage(Configured):
-    """Who descends from whom in a race with known skills and no model, as a tree."""
+class SimulateLineageCommand(Configured):
+    """Print the family tree of a race with known skills and no model."""
 
     uses = (*_SIMULATED, "evolution.rule", "evolution.operators")
     births: int = 5
     """Events, one every --evolution.every steps."""
     seed: int = 0
-    """Which race."""
+    """The seed of the race."""
     dot: bool = False
     """Print it for Graphviz instead, with both parents of every child."""
 

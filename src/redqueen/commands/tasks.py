@@ -7,28 +7,28 @@ from typing import TYPE_CHECKING, Annotated
 
 import tyro
 
-from redqueen.commands.command import Command, positive
-from redqueen.console import print_json, printable, show
+from redqueen.commands.command import Reporting, optional_positive
+from redqueen.console import Report, TextReport, printable
 from redqueen.errors import InputError
 
 if TYPE_CHECKING:
     from redqueen.analysis.browse import Filters
 
 SHOWN = 20
-"""Rows of a listing, unless told otherwise."""
+"""Rows of a listing, unless --limit says otherwise."""
 _PLACE = re.compile("([0-9]{1,12}):([0-9]{1,12})", re.ASCII)
 
 
 @dataclass(frozen=True, kw_only=True)
-class Tasks(Command):
-    """Browse a run's tasks, or write them to a file: the newest first, those that every filter fits."""
+class TasksCommand(Reporting):
+    """Browse a run's tasks, the newest first, or write them to a file. A task is shown if it passes every filter."""
 
     folder: Annotated[Path, tyro.conf.arg(metavar="RUN")]
     """The run, finished or under way."""
     kind: str | None = None
     """Only tasks of this kind."""
     teacher: Annotated[str | None, tyro.conf.arg(metavar="ID")] = None
-    """Only those of this member."""
+    """Only tasks of this teacher."""
     since: Annotated[int | None, tyro.conf.arg(metavar="STEP")] = None
     """From this step on."""
     until: Annotated[int | None, tyro.conf.arg(metavar="STEP")] = None
@@ -38,42 +38,37 @@ class Tasks(Command):
     solved_max: Annotated[float | None, tyro.conf.arg(metavar="RATE")] = None
     """Solved in at most this share of the attempts."""
     oversight: bool = False
-    """Only those that were set aside for a person to look at."""
+    """Only tasks that were set aside for a person to review."""
     rejected: bool = False
     """Instead: the proposals that were rejected, with the reasons."""
     reason: str | None = None
-    """With --rejected: only those that were rejected for this one."""
+    """With --rejected: only those that were rejected for this reason."""
     limit: Annotated[int | None, tyro.conf.arg(metavar="N")] = None
-    """At most so many; 20 when left out, and with --to all."""
+    """At most this many; 20 when left out, all with --to."""
     show: Annotated[str | None, tyro.conf.arg(metavar="STEP:PLACE")] = None
-    """Instead: one proposal whole, with all attempts and verdicts."""
+    """Instead: one proposal in full, with all attempts and verdicts."""
     to: Annotated[Path | None, tyro.conf.arg(metavar="FILE.jsonl|FILE.parquet")] = None
     """Write them to this file, the oldest first."""
-    json: bool = False
-    """Print one line of JSON."""
 
-    def run(self) -> None:
+    def report(self) -> Report:
         from redqueen.analysis import browse
         from redqueen.runs.store import Store
 
         filters = self._filters()
-        limit = None if self.limit is None else positive("--limit", self.limit)
+        limit = optional_positive("--limit", self.limit)
         place = None if self.show is None else _place(self.show)
         if place is not None and self.to is not None:
             raise InputError("--show and --to exclude each other", "--show is for one proposal, --to for many")
         with Store.read(self.folder) as store:
             if place is not None:
-                show(browse.one(store, *place), as_json=self.json)
-            elif self.to is None:
-                show(browse.listing(store, filters, limit or SHOWN), as_json=self.json)
-            else:
-                from redqueen.analysis.table_files import write
+                return browse.one(store, *place)
+            if self.to is None:
+                return browse.listing(store, filters, limit or SHOWN)
+            from redqueen.analysis.table_files import write
 
-                rows = write(self.to, filters.row_type, browse.rows(store, filters, limit, newest_first=False))
-                if self.json:
-                    print_json({"file": str(self.to), "rows": rows})
-                else:
-                    print(printable(f"{rows:,} {'rejections' if self.rejected else 'tasks'} are in {self.to}"))
+            rows = write(self.to, filters.row_type, browse.rows(store, filters, limit, newest_first=False))
+            line = printable(f"{rows:,} {'rejections' if self.rejected else 'tasks'} are in {self.to}")
+            return TextReport({"file": str(self.to), "rows": rows}, [line])
 
     def _filters(self) -> "Filters":
         from redqueen.analysis.browse import Filters

@@ -1,6 +1,5 @@
-"""The command that runs a race."""
+"""`redqueen train`: run a race."""
 
-import dataclasses
 import os
 import shlex
 import shutil
@@ -11,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import tyro
 
-from redqueen.commands.command import Configured
+from redqueen.commands.command import OfRace
 from redqueen.console import console, show
 from redqueen.errors import InputError
 from redqueen.settings import Config
@@ -20,41 +19,33 @@ from redqueen.training import arms
 if TYPE_CHECKING:
     from redqueen.training.train import Fork, Reached
 
+ARM_HELP = (
+    "A baseline instead of the population: single, single-wide (as many tokens as the population in every step), "
+    "single-long (as many in all steps together), 1t1s, frozen-teachers, frozen-students, no-evolution, "
+    "random-matching, shuffled-rewards."
+)
 WIDEST = 100
 """Columns of a summary, and for a pipe or a file all of them."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class Train(Configured):
+class TrainCommand(OfRace):
     """Run a race: teachers propose, students solve, both learn, the weakest are replaced.
 
-    The same command again resumes it. Ctrl-C finishes the phase and saves.
+    The same command resumes it. Ctrl-C finishes the phase and saves.
     """
 
-    preset: Annotated[tuple[str, ...], tyro.conf.arg(metavar="[PRESET|FILE.toml]", help_behavior_hint="")] = (
-        dataclasses.field(metadata={"least": 0, "most": 1})
-    )
-    """The settings, as with --config; the defaults when left out."""
     run_folder: Annotated[str | None, tyro.conf.arg(name="run", metavar="DIR")] = None
-    """Where the run is kept; runs/ and the names of preset, arm and seed when left out."""
-    arm: Annotated[str | None, tyro.conf.arg(metavar="NAME")] = None
-    """Instead of the population a baseline of it: single, single-wide (the population's tokens in every step),
-    single-long (in all steps together), 1t1s, frozen-teachers, frozen-students, no-evolution, random-matching,
-    shuffled-rewards."""
+    """The folder of the run; runs/PRESET-ARM-SEED when left out."""
+    arm: Annotated[str | None, tyro.conf.arg(metavar="NAME", help=ARM_HELP)] = None
     fork: Annotated[str | None, tyro.conf.arg(metavar="RUN:STEP")] = None
-    """Begin where another run was after this step, with these settings; it must have a checkpoint of it."""
+    """Begin from another run's checkpoint of this step, with these settings."""
     plan: bool = False
-    """Say what a step costs (tokens, memory, seconds) after trying one, and stop."""
+    """Try one step, print what it costs (tokens, memory, seconds) and stop."""
     quiet: bool = False
-    """Print nothing while it runs."""
+    """Print nothing while the race runs."""
     json: bool = False
     """With --plan: print one line of JSON."""
-
-    @property
-    def source(self) -> str | None:
-        if self.preset and self.config is not None:
-            raise InputError("the settings are named twice", "leave out --config")
-        return self.preset[0] if self.preset else self.config
 
     def run(self) -> None:
         settings = arms.apply(self.settings, self.arm)
@@ -97,11 +88,9 @@ class Train(Configured):
 
 
 def _end(folder: Path, reached: "Reached", settings: Config, width: int) -> list[str]:
-    """What became of the run, and what to do now."""
-    steps = settings.run.steps
     if reached.summary is None:
-        return [f"stopped after step {reached.steps} of {steps}; the same command goes on from there"]
-    from redqueen.runs.run import REPORT
+        return [f"stopped after step {reached.steps} of {settings.run.steps}; the same command goes on from there"]
+    from redqueen.runs import REPORT
 
     lines = [*reached.summary.lines(width), f"all of this and the settings: {folder / REPORT}", "", "next:"]
     for words, why in advice(folder, reached, settings):
@@ -110,46 +99,42 @@ def _end(folder: Path, reached: "Reached", settings: Config, width: int) -> list
 
 
 def advice(folder: Path, reached: "Reached", settings: Config) -> list[tuple[list[str], str]]:
-    """Commands that can be given as they are, each with what it is for."""
     run, hardest = str(folder), None if reached.summary is None else reached.summary.hardest
     if hardest is None:
         tasks = ["tasks", run], "the newest tasks; --rejected shows what was refused, and why"
     else:
         solved = f"the hardest late task that somebody solved, {hardest.solved} of {hardest.attempts} times"
         tasks = ["tasks", run, "--show", f"{hardest.step}:{hardest.place}"], f"{solved}; without --show the newest ones"
-    member = ["exam", run], "how good the students are on fixed tasks, beside the bare base"
+    exam = ["exam", run], "how good the students are on fixed tasks, beside the bare base"
     page = ["watch", run], "ratings, lineage, matches and every task in the browser; `report` makes one file of it"
-    return [tasks, member, _comparison(folder, settings), page]
+    return [tasks, exam, _comparison(folder, settings), page]
 
 
 def _comparison(folder: Path, settings: Config) -> tuple[list[str], str]:
     """With the baseline at equal tokens where the race has one, otherwise with a second seed."""
-    from redqueen.runs.run import CONFIG, REPORT
+    from redqueen.runs import CONFIG, REPORT
 
     baseline, seed = "single-wide", settings.run.seed + 1
-    how, why = ["--arm", baseline], "one adapter in both roles, with the same tokens"
-    name = f"{_whole(folder).name}-{baseline}"
+    option, why, suffix = ["--arm", baseline], "one adapter in both roles, with the same tokens", baseline
     if settings.population.single or settings.rl.frozen != "nobody" or settings.rl.update == "none":
-        how, why = ["--run.seed", str(seed)], "the same with another seed: one race says little"
-        name = f"{_whole(folder).name}-seed{seed}"
-    other = folder.with_name(name) if folder.name == _whole(folder).name else _whole(folder).with_name(name)
-    compare = ["compare", str(folder), str(other)]
-    if (other / REPORT).is_file():
+        option, why = ["--run.seed", str(seed)], "the same with another seed: one race says little"
+        suffix = f"seed{seed}"
+    absolute = Path(os.path.abspath(folder))
+    # `.` and `..` have no name to add to.
+    named = folder if folder.name == absolute.name else absolute
+    second = named.with_name(f"{named.name}-{suffix}")
+    compare = ["compare", str(folder), str(second)]
+    if (second / REPORT).is_file():
         return compare, why
-    train = ["train", str(folder / CONFIG), *how, "--run", str(other)]
+    train = ["train", str(folder / CONFIG), *option, "--run", str(second)]
     return train, f"{why}; then `{program()} {shlex.join(compare)}`"
 
 
-def _whole(folder: Path) -> Path:
-    """With a name, which `.` and `..` have not."""
-    return Path(os.path.abspath(folder))
-
-
 def program() -> str:
-    """What this program is called by in the user's shell: its name alone is found only where its place is in PATH."""
+    """How the user's shell calls this program: `redqueen` only if PATH leads to this installation."""
     ours = Path(sys.executable).with_name("redqueen")
-    found = shutil.which("redqueen")
-    if found is not None and ours.exists() and os.path.samefile(found, ours):
+    in_path = shutil.which("redqueen")
+    if in_path is not None and ours.exists() and os.path.samefile(in_path, ours):
         return "redqueen"
     if ours.exists():
         return shlex.quote(os.path.relpath(ours) if ours.is_relative_to(Path.cwd()) else str(ours))

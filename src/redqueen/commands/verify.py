@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import tyro
 
-from redqueen.commands.command import Configured, positive
-from redqueen.console import print_json, printable
+from redqueen.commands.command import Configured, Reporting, positive
+from redqueen.console import TextReport, printable
 from redqueen.errors import InputError
 from redqueen.resources import open_verifier
 
@@ -21,8 +21,8 @@ MAX_FILE_BYTES = 8_000_000
 
 
 @dataclass(frozen=True, kw_only=True)
-class Verify(Configured):
-    """Run one program as the trainer would, and say what happened.
+class VerifyCommand(Reporting, Configured):
+    """Run one program as the trainer would, and print the verdict.
 
     Without --stdin the program's function `f` is called. The exit status is 0 whatever the verdict.
     """
@@ -35,37 +35,31 @@ class Verify(Configured):
     stdin: Annotated[str | None, tyro.conf.arg(metavar="FILE")] = None
     """Run FILE.py as a whole program that reads this file (- for what is piped in), and show what it prints."""
     module: Annotated[tyro.conf.UseAppendAction[tuple[Path, ...]], tyro.conf.arg(metavar="FILE.py")] = ()
-    """A further file that the program may import by its name."""
+    """Another file that the program may import by its name; may be given several times."""
     numpy: bool = False
     """Let the program import numpy."""
     cpu: Annotated[float | None, tyro.conf.arg(metavar="SECONDS")] = None
-    """Its limit of CPU time; the trainer's when left out."""
+    """The limit of CPU time; the trainer's when left out."""
     memory: Annotated[int | None, tyro.conf.arg(metavar="MB")] = None
-    """Its limit of memory; the trainer's when left out."""
-    json: bool = False
-    """Print one line of JSON: verdict, value, tier, cpu_ms."""
+    """The limit of memory; the trainer's when left out."""
 
-    def run(self) -> None:
+    def report(self) -> TextReport:
         from redqueen.verifier import Job, Status
 
         job = self._job()
         with open_verifier(self.settings.verifier) as verifier:
-            [outcome, read] = verifier.run_sync([job, Job.arguments([self.input])])
-        result = outcome.results[0]
-        if self.json:
-            print_json(
-                {
-                    "verdict": result.verdict,
-                    "value": result.value,
-                    "tier": outcome.tier,
-                    "cpu_ms": round(outcome.cpu_ms, 3),
-                    "runs": [run[0].verdict for run in outcome.runs],
-                }
-            )
-        else:
-            print(_account(job, outcome))
-            if read.status is not Status.OK:
-                print("--input is not the literal arguments of a call: write '1, [2, 3]', n=5, or \"'text'\"")
+            [outcome, arguments] = verifier.run_sync([job, Job.arguments([self.input])])
+        result, lines = outcome.results[0], _lines(job, outcome)
+        if arguments.status is not Status.OK:
+            lines.append("--input is not the literal arguments of a call: write '1, [2, 3]', n=5, or \"'text'\"")
+        answer = {
+            "verdict": result.verdict,
+            "value": result.value,
+            "tier": outcome.tier,
+            "cpu_ms": round(outcome.cpu_ms, 3),
+            "runs": [run[0].verdict for run in outcome.runs],
+        }
+        return TextReport(answer, lines)
 
     def _job(self) -> "Job":
         from redqueen.verifier import Job, Limits
@@ -78,7 +72,10 @@ class Verify(Configured):
         if self.stdin is not None and self.input:
             raise InputError("--input and --stdin exclude each other", "--input calls `f`, --stdin runs the whole file")
         source = _read(self.file)
-        modules = [(_module_name(path), _read(path)) for path in self.module]
+        for path in self.module:
+            if path.suffix != ".py" or not path.stem.isidentifier():
+                raise InputError(f"{path} cannot be imported by its name", "rename it to NAME.py, with a Python name")
+        modules = [(path.stem, _read(path)) for path in self.module]
         if self.stdin is None:
             return Job.calls(source, [self.input], modules=modules, numpy=self.numpy, limits=limits)
         stdin = _read(None if self.stdin == "-" else Path(self.stdin))
@@ -86,27 +83,26 @@ class Verify(Configured):
 
 
 _HINTS = {
-    "ModuleNotFoundError": "it wants a module that programs do not have here (docs/verifier.md; numpy needs --numpy)",
+    "ModuleNotFoundError": "it imports a module that programs do not have here (docs/verifier.md; numpy needs --numpy)",
     "PermissionError": "programs may not use files, the network, processes, threads or sleep",
     "SyntaxError": "the program, or what is given as --input, is not Python",
     "NameError": "a name is not defined; the function to call must be named f",
 }
 
 
-def _account(job: "Job", outcome: "Outcome") -> str:
-    """What happened, for people."""
+def _lines(job: "Job", outcome: "Outcome") -> list[str]:
     from redqueen.verifier import Mode, Status
     from redqueen.verifier.guest.literals import parse
 
     result = outcome.results[0]
     reasons = {
-        Status.TIMEOUT: f"it ran past its limit of {job.limits.cpu_s:g} s, or waits for what cannot come",
+        Status.TIMEOUT: f"it ran past its limit of {job.limits.cpu_s:g} s, or waits for something that never comes",
         Status.MEMORY: f"it wanted more than its {job.limits.memory_mb} MB of memory",
-        Status.CRASH: "its process died of a signal of its own making",
-        Status.VIOLATION: "it tried a system call that no program may make",
+        Status.CRASH: "its process was killed by a signal that it caused",
+        Status.VIOLATION: "it tried a forbidden system call",
         Status.TOO_LONG: "the program, its result or what it printed is over the size limit",
-        Status.OPAQUE: "its result is not made of plain values",
-        Status.NO_RESULT: "it ended without giving a result",
+        Status.OPAQUE: "its result is not a plain value (numbers, strings, lists, dicts and the like)",
+        Status.NO_RESULT: "it ended without a result",
         Status.NONDETERMINISTIC: "its runs disagree",
         Status.BAD_REPLY: "its process sent a reply that no honest run sends",
     }
@@ -122,11 +118,10 @@ def _account(job: "Job", outcome: "Outcome") -> str:
     if result.status is Status.NONDETERMINISTIC:
         lines += [f"  run {number}: {printable(run[0].verdict)}" for number, run in enumerate(outcome.runs, 1)]
     runs = "one run" if job.seeds == 1 else "two runs"
-    return "\n".join([*lines, f"({outcome.cpu_ms:.1f} ms of CPU time in {runs}, isolation {outcome.tier})"])
+    return [*lines, f"({outcome.cpu_ms:.1f} ms of CPU time in {runs}, isolation {outcome.tier})"]
 
 
 def _read(path: Path | None) -> str:
-    """The text of a file, or of our standard input."""
     name = "standard input" if path is None else str(path)
     try:
         if path is None:
@@ -145,9 +140,3 @@ def _read(path: Path | None) -> str:
         return data.decode("utf-8")
     except UnicodeDecodeError as error:
         raise InputError(f"{name} is not UTF-8 text (byte {error.start})", "save it as UTF-8") from None
-
-
-def _module_name(path: Path) -> str:
-    if path.suffix != ".py" or not path.stem.isidentifier():
-        raise InputError(f"{path} cannot be imported by its name", "call it NAME.py, with a name that Python allows")
-    return path.stem

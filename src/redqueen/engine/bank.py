@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from redqueen.engine.protocol import MemberId, MemberState, OptimiserState, master_dtype
+from redqueen.engine.protocol import MemberId, MemberState, OptimiserState
 from redqueen.errors import InputError
 
 ALIGN = 64
@@ -250,13 +250,18 @@ class Bank:
 
 
 def _places(group: Group, rank: int) -> list[tuple[Linear, int, int]]:
-    found, a_at, b_at = [], group.a_at, group.b_at
+    places, a_at, b_at = [], group.a_at, group.b_at
     for linear in group.linears:
-        found.append((linear, a_at, b_at))
+        places.append((linear, a_at, b_at))
         a_at += rank * linear.inputs
         b_at += rank * linear.outputs
-    return found
+    return places
 
 
 def aligned(at: int) -> int:
     return -(-at // ALIGN) * ALIGN
+
+
+def master_dtype(compute: torch.dtype) -> torch.dtype:
+    """What weights and optimiser states are kept in: float32, because bfloat16 swallows small steps."""
+    return torch.float64 if compute == torch.float64 else torch.float32

@@ -1,8 +1,7 @@
 """A linear layer of the base with every row's own adapter on top, for sampling and for training.
 
-Rows come in blocks of one member each: a sequence in training, several sequences' newest tokens in sampling. A block's
-factors are looked up by its member, so one batched product serves all members, and a block's gradient is added to its
-member's row alone.
+A block's factors are looked up by its member, so one batched product serves all members, and a block's gradient is
+added to its member's row alone.
 """
 
 from dataclasses import dataclass, field
@@ -13,67 +12,14 @@ from torch import Tensor
 
 from redqueen.engine import ops
 from redqueen.engine.bank import BARE, Bank, Group
+from redqueen.engine.routing import Gradients, Routing
 
-
-@dataclass(slots=True)
-class Gradients:
-    """One row for each member that is being trained, in the layout of the bank."""
-
-    sum_T_D: Tensor
-    trained_T: Tensor
-    """The bank's rows of the members in training."""
-    isolate: bool = False
-    """Keep what is not finite to its own member. The sum over blocks multiplies other members' blocks by zero, which
-    is no help against NaN; looking for it in every layer would cost every update what few need."""
-
-
-TILE = 16
-"""Rows of one member that the kernels compute together: the least that the matrix units take."""
-
-ALONE = 3 << 17
+SINGLE_THREAD = 3 << 17
 """Multiplications that BLAS does on one thread. For a few more it wakes the others, which takes many times as long as
 the product where another process has their cores."""
 
 
-@dataclass(slots=True)
-class Tiles:
-    """Rows in the order of their members, cut into tiles of one member each: where a member's rows do not fill whole
-    tiles, the last one is short."""
-
-    start_K: Tensor
-    count_K: Tensor
-    gather_K_S: Tensor | None = None
-    """For plain torch, which wants tiles of one size: the rows of each tile, any row where it is short. None where
-    all are full."""
-    back_N: Tensor | None = None
-    """The place of each row among the tiles."""
-
-
-@dataclass(slots=True)
-class Routing:
-    """Which member each block of rows belongs to."""
-
-    member_K: Tensor
-    """The bank's row of each block."""
-    tiles: Tiles | None = None
-    """What the blocks are; without them all rows in equal parts, as whole sequences are."""
-    spans: tuple[tuple[int, int], ...] | None = None
-    """For plain torch on a CPU, instead of tiles: the bank's row of each run of rows, and how many rows it has. Where
-    runs are long, a product for each takes less time than filling tiles up."""
-    key: tuple[int, ...] | None = None
-    """`member_K` as plain numbers, where they are known: factors that were looked up for the same ones serve again."""
-    gradients: Gradients | None = None
-    """Where a backward pass leaves the members' gradients."""
-    belongs_T_K: Tensor | None = None
-    """1 where a block is a trained member's: the product with it adds blocks up by member, in a fixed order."""
-
-    @classmethod
-    def training(cls, member_K: Tensor, gradients: Gradients) -> "Routing":
-        belongs_T_K = (gradients.trained_T.unsqueeze(1) == member_K.unsqueeze(0)).to(gradients.sum_T_D.dtype)
-        return cls(member_K, gradients=gradients, belongs_T_K=belongs_T_K)
-
-
-@dataclass(slots=True)
+@dataclass(slots=True, kw_only=True)
 class Layer:
     """One linear layer of the base, or several that read the same input, their weights stacked."""
 
@@ -128,7 +74,7 @@ class Layer:
             factors = self._by_member.get(member)
             if factors is None:
                 member_1 = torch.tensor([member], device=x_N_I.device)
-                a_1_I_L, b_1_L_O = self._factors_dense(Routing(member_1))
+                a_1_I_L, b_1_L_O = self._factors_dense(Routing(member_K=member_1))
                 factors = self._by_member[member] = a_1_I_L[0], b_1_L_O[0]
             y_S_O.addmm_(torch.mm(x_S_I, factors[0]), factors[1])
 
@@ -184,9 +130,9 @@ class Layer:
 
     def parts(self, y_K_S_O: Tensor, u_K_S_L: Tensor, b_K_O_R: Tensor) -> list[tuple[Tensor, Tensor, Tensor]]:
         """Outputs, lanes and B factors of each linear of the group, as views."""
-        rank, b_at, found = self.bank.rank, 0, []
+        rank, b_at, views = self.bank.rank, 0, []
         for index, (y_at, size) in enumerate(self.places):
-            found.append(
+            views.append(
                 (
                     y_K_S_O[..., y_at : y_at + size],
                     u_K_S_L[..., index * rank : (index + 1) * rank],
@@ -194,7 +140,7 @@ class Layer:
                 )
             )
             b_at += size
-        return found
+        return views
 
 
 class _Adapted(torch.autograd.Function):
@@ -251,8 +197,8 @@ def _bmm(left_K_S_X: Tensor, right_K_X_Y: Tensor) -> Tensor:
         return torch.bmm(left_K_S_X, right_K_X_Y)
     right_K_X_Y = right_K_X_Y.contiguous()
     pieces = left_K_S_X.split(_piece(right_K_X_Y[0].numel()) or left_K_S_X.shape[1], 1)
-    found = [torch.bmm(piece, right_K_X_Y) for piece in pieces]
-    return found[0] if len(found) == 1 else torch.cat(found, 1)
+    products = [torch.bmm(piece, right_K_X_Y) for piece in pieces]
+    return products[0] if len(products) == 1 else torch.cat(products, 1)
 
 
 def _product(left_K_X_S: Tensor, right_K_S_Y: Tensor, gradients: Gradients) -> Tensor:
@@ -264,14 +210,14 @@ def _product(left_K_X_S: Tensor, right_K_S_Y: Tensor, gradients: Gradients) -> T
         return torch.bmm(left_K_X_S, right_K_S_Y, out_dtype=exact)
     size = _piece(left_K_X_S.shape[1] * right_K_S_Y.shape[2]) or left_K_X_S.shape[2]
     pieces = zip(left_K_X_S.to(exact).split(size, 2), right_K_S_Y.to(exact).split(size, 1), strict=True)
-    found = [torch.bmm(left, right) for left, right in pieces]
-    for more in found[1:]:
-        found[0] += more
-    return found[0]
+    total, *products = [torch.bmm(left, right) for left, right in pieces]
+    for product in products:
+        total += product
+    return total
 
 
-def _piece(each: int) -> int | None:
-    """How many tokens a product on a CPU takes at once, where each is `each` multiplications; None is all of them. No
-    matter how many there are, so that the neighbours' lengths do not change how a member's are added up."""
-    size = ALONE // each // 16 * 16
+def _piece(multiplications: int) -> int | None:
+    """How many tokens a product on a CPU takes at once, given the multiplications of one; None is all of them. It does
+    not depend on how many there are, so that the neighbours' lengths do not change how a member's are added up."""
+    size = SINGLE_THREAD // multiplications // 16 * 16
     return size if size >= 32 else None

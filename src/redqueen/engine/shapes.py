@@ -101,10 +101,10 @@ def config(shape: str) -> PreTrainedConfig:
     """The configuration of a base of this shape."""
     if shape not in SHAPES:
         raise InputError(f"there is no shape {shape}", f"use {', '.join(SHAPES)}")
-    found = SHAPES[shape]()
+    made = SHAPES[shape]()
     # Any token may come: none of them ends a text.
-    found.bos_token_id = found.eos_token_id = found.pad_token_id = None
-    return found
+    made.bos_token_id = made.eos_token_id = made.pad_token_id = None
+    return made
 
 
 def outline(name: str) -> PreTrainedModel:

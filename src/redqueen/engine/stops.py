@@ -65,5 +65,5 @@ class StopMatcher:
 
 def cut(text: str, stops: tuple[str, ...]) -> str:
     """What stands before the first stop string."""
-    found = [at for stop in stops if (at := text.find(stop)) >= 0]
-    return text[: min(found)] if found else text
+    ends = [at for stop in stops if (at := text.find(stop)) >= 0]
+    return text[: min(ends)] if ends else text

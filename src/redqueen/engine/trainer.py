@@ -1,12 +1,10 @@
 """One optimiser step for every member that has trajectories, and the scores of given tokens.
 
-All members' sequences go through the base together, sorted by length into micro-batches; those of one member with the
-same prompt go as one row, in which the prompt stands once. The loss is a sum over tokens whose derivative is known in
-closed form once a token's log-probability is, so the head needs no graph of its own: logits exist for a slice of the
-tokens at a time, and are gone when the next slice comes.
+All members' sequences go through the base together. The loss is a sum over tokens whose derivative is known in closed
+form once a token's log-probability is, so the head needs no graph of its own: logits exist for a slice of the tokens at
+a time, and are gone when the next slice comes.
 """
 
-import sys
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
@@ -17,64 +15,19 @@ from torch import Tensor
 from torch.optim.adamw import adamw
 
 from redqueen.engine import ops
-from redqueen.engine.attention import Shared, Whole
 from redqueen.engine.bank import Bank
 from redqueen.engine.body import Body
-from redqueen.engine.lora import Gradients, Routing
+from redqueen.engine.memory import HEAD_BYTES, out_of_memory
+from redqueen.engine.messages import say
+from redqueen.engine.micro_batches import MicroBatch, Sequences, largest, micro_batches, to_tensor
 from redqueen.engine.protocol import MemberId, Recipe, Score, ScoreRequest, Trajectory, UpdateStats
+from redqueen.engine.routing import Gradients, Routing
 from redqueen.errors import InputError
 
 T = TypeVar("T")
-HEAD_BYTES = 1 << 30
-"""Logits that exist at the same time."""
-WORTH = 4
-"""A prompt is shared where one of this many tokens is saved by it, or more: attention takes longer with a mask."""
-KEYS = 8
-"""For completions that share a prompt, its keys and values are laid out once more. So many tokens' together take at
-most the memory of one token in all: fewer key heads than query heads need less, and a mask then needs some of that."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Row:
-    """What goes through the base as one sequence: a prompt, and the completions that go on from it."""
-
-    items: tuple[int, ...]
-    """The places of its sequences in the call."""
-    length: int
-    keys: int
-    """Tokens of all its sequences, the prompt with each, where they share it; 0 where there is but one."""
-
-    @property
-    def width(self) -> int:
-        return -(-self.length // 16) * 16
-
-    @property
-    def room(self) -> int:
-        """As many tokens as take its memory."""
-        return self.width + -(-self.keys // KEYS)
-
-
-@dataclass(slots=True)
-class _Batch:
-    """Rows of similar length, padded at their ends."""
-
-    items: list[int]
-    """The places of their sequences in the call."""
-    token_N: Tensor
-    attention: Whole
-    member_K: Tensor
-    """The bank's row of each."""
-    place_M: Tensor
-    """The tokens before each token whose probability matters."""
-    target_M: Tensor
-    item_M: np.ndarray
-    """The sequence (of this batch's) of each."""
-    temperature_M: Tensor
-    last_S: list[int]
-    """The last token of each sequence."""
-
-
-@dataclass(slots=True)
+@dataclass(slots=True, kw_only=True)
 class Trainer:
     body: Body
     bank: Bank
@@ -111,40 +64,35 @@ class Trainer:
     def score(self, requests: Sequence[ScoreRequest]) -> list[Score]:
         for request in requests:
             self._check(request)
-        found: list[Score | None] = [None] * len(requests)
+        scores: dict[int, Score] = {}
 
         def run() -> None:
-            for part in self._batches(requests):
-                routing = Routing(part.member_K)
-                hidden_N_H = self.body.hidden(part.token_N, routing, part.attention)
+            for part in self._micro_batches(requests):
+                hidden_N_H = self.body.hidden(part.token_N, Routing(member_K=part.member_K), part.attention)
                 logprob_M = torch.cat(
                     [
                         ops.head_forward(self.body.head(hidden_M_H), part.target_M[piece], part.temperature_M[piece])[0]
                         for piece, hidden_M_H in self._pieces(hidden_N_H, part.place_M)
                     ]
                 ).cpu()
-                sizes = np.bincount(part.item_M, minlength=len(part.items)).tolist()
-                for item, logprobs in zip(part.items, logprob_M.split(sizes), strict=True):
-                    found[item] = Score(tuple(logprobs.tolist()), self._last(requests[item], hidden_N_H, part, item))
+                split = logprob_M.split(part.counts)
+                for item, logprobs, last in zip(part.items, split, part.last, strict=True):
+                    hidden = hidden_N_H[last].float().cpu() if requests[item].hidden else None
+                    scores[item] = Score(tuple(logprobs.tolist()), hidden)
 
         with torch.no_grad():
             self._with_room(run, requests)
-        return [score for score in found if score is not None]
-
-    def _last(self, request: ScoreRequest, hidden_N_H: Tensor, part: _Batch, item: int) -> Tensor | None:
-        if not request.hidden:
-            return None
-        return hidden_N_H[part.last_S[part.items.index(item)]].float().cpu()
+        return [scores[at] for at in range(len(requests))]
 
     def _accumulate(self, batch: Sequence[Trajectory], recipe: Recipe, gradients: Gradients) -> Tensor:
         """Every member's gradient, and sums for its statistics."""
         gradients.sum_T_D.zero_()
         device, exact = gradients.sum_T_D.device, gradients.sum_T_D.dtype
         tally_5_T = torch.zeros(5, len(gradients.trained_T), dtype=exact, device=device)
-        for part in self._batches(batch):
+        for part in self._micro_batches(batch):
             sequences = [batch[item] for item in part.items]
-            sampled_M = _tensor(np.concatenate([np.asarray(s.logprobs) for s in sequences]), exact, device)
-            advantage_M = _tensor(np.concatenate([_advantages(s) for s in sequences]), exact, device)
+            sampled_M = to_tensor(np.concatenate([np.asarray(s.logprobs) for s in sequences]), exact, device)
+            advantage_M = to_tensor(np.concatenate([_advantages(s) for s in sequences]), exact, device)
             member_M = part.member_K[part.place_M // (len(part.token_N) // part.attention.batch)]
             of_M = (gradients.trained_T.unsqueeze(1) == member_M.unsqueeze(0)).int().argmax(0)
             routing = Routing.training(part.member_K, gradients)
@@ -200,12 +148,12 @@ class Trainer:
     def _stats(
         self, members: list[MemberId], batch: Sequence[Trajectory], tally_5_T: Tensor, norms: list[float]
     ) -> list[UpdateStats]:
-        found = []
+        stats = []
         for at, (member, tally) in enumerate(zip(members, tally_5_T.t().tolist(), strict=True)):
             mine = [t for t in batch if t.member == member]
             trained = sum(len(t.completion) for t in mine)
             loss, entropy, ratio, kl, ratio_max = tally
-            found.append(
+            stats.append(
                 UpdateStats(
                     sequences=len(mine),
                     tokens=sum(len(t.prompt) + len(t.completion) for t in mine),
@@ -219,66 +167,14 @@ class Trainer:
                     skipped=not np.isfinite(norms[at]),
                 )
             )
-        return found
+        return stats
 
-    def largest(self, items: Sequence[Trajectory] | Sequence[ScoreRequest]) -> tuple[int, int]:
-        """The batch of these that takes the most memory: its sequences, and how many tokens take as much."""
-        sizes = [(sum(len(row.items) for row in rows), len(rows) * rows[0].room) for rows in self._parts(items)]
-        return max(sizes, key=lambda size: size[1])
+    def largest(self, items: Sequences) -> tuple[int, int]:
+        """The micro-batch of these that takes the most memory: its sequences, and how many tokens take as much."""
+        return largest(items, self.micro_tokens)
 
-    def _batches(self, items: Sequence[Trajectory] | Sequence[ScoreRequest]) -> Iterator[_Batch]:
-        for rows in self._parts(items):
-            yield self._batch(items, rows)
-
-    def _parts(self, items: Sequence[Trajectory] | Sequence[ScoreRequest]) -> Iterator[list[_Row]]:
-        """Longest first: should memory not suffice, it shows at once. Who shares nothing has no part in the slower
-        attention of those who do."""
-        every = _rows(items, self.micro_tokens)
-        for shared in (True, False):
-            rows = [row for row in every if (len(row.items) > 1) == shared]
-            rows.sort(key=lambda row: (-row.room, -row.length, row.items))
-            at = 0
-            for count in _shares([row.room for row in rows], self.micro_tokens):
-                yield rows[at : at + count]
-                at += count
-
-    def _batch(self, items: Sequence[Trajectory] | Sequence[ScoreRequest], rows: list[_Row]) -> _Batch:
-        device = self.bank.device
-        chosen = [at for row in rows for at in row.items]
-        width = max(row.width for row in rows)
-        token_B_T = np.zeros((len(rows), width), np.int64)
-        position_B_T = np.tile(np.minimum(np.arange(width), self.body.positions - 1), (len(rows), 1))
-        place, last = [], []
-        for index, row in enumerate(rows):
-            prompt = items[row.items[0]].prompt
-            end = len(prompt)
-            token_B_T[index, :end] = prompt
-            for at in row.items:
-                start, end = end, end + len(items[at].completion)
-                token_B_T[index, start:end] = items[at].completion
-                position_B_T[index, start:end] = np.arange(len(prompt), len(prompt) + end - start)
-                before_C = np.arange(start - 1, end - 1)
-                before_C[0] = len(prompt) - 1
-                place.append(index * width + before_C)
-                last.append(index * width + end - 1)
-        count_S = np.array([len(items[at].completion) for at in chosen])
-        if len(chosen) > len(rows):
-            prompt_B = np.array([len(items[row.items[0]].prompt) for row in rows])
-            row_S = np.repeat(np.arange(len(rows)), [len(row.items) for row in rows])
-            attention = Shared.of(position_B_T, prompt_B, row_S, count_S, device)
-        else:
-            attention = Whole(len(rows), torch.from_numpy(position_B_T.reshape(-1)).to(device))
-        return _Batch(
-            chosen,
-            torch.from_numpy(token_B_T).to(device).flatten(),
-            attention,
-            torch.tensor([self.bank.row(items[row.items[0]].member) for row in rows], device=device),
-            torch.from_numpy(np.concatenate(place)).to(device),
-            torch.from_numpy(np.concatenate([np.asarray(items[at].completion, np.int64) for at in chosen])).to(device),
-            np.repeat(np.arange(len(chosen)), count_S),
-            _tensor(np.repeat([items[at].temperature for at in chosen], count_S), self.bank.masters_A_D.dtype, device),
-            last,
-        )
+    def _micro_batches(self, items: Sequences) -> Iterator[MicroBatch]:
+        return micro_batches(items, self.micro_tokens, self.bank, self.body.positions)
 
     def _pieces(self, hidden: Tensor, place_M: Tensor | None) -> list[tuple[slice, Tensor]]:
         """Slices of the tokens that matter, few enough at a time for their logits to fit."""
@@ -287,7 +183,7 @@ class Trainer:
         pieces = [slice(at, min(at + size, count)) for at in range(0, count, size)]
         return [(piece, hidden[piece] if place_M is None else hidden[place_M[piece]]) for piece in pieces]
 
-    def _with_room(self, work: Callable[[], T], items: Sequence[Trajectory] | Sequence[ScoreRequest]) -> T:
+    def _with_room(self, work: Callable[[], T], items: Sequences) -> T:
         """Do the work; when memory runs out, begin again with half as much at once."""
         while True:
             try:
@@ -296,12 +192,12 @@ class Trainer:
                 if not out_of_memory(error):
                     raise
                 if self.largest(items)[0] == 1:
-                    longest = max(_length(one) for one in items)
+                    longest = max(len(one.prompt) + len(one.completion) for one in items)
                     what = f"a sequence of {longest} tokens does not fit into memory"
                     raise InputError(what, "shorten it, or use fewer members or a lower rank") from None
             # Outside the handler: the exception holds on to the tensors that filled the memory.
             self.micro_tokens //= 2
-            print(f"redqueen: out of memory; going on with {self.micro_tokens} tokens at once", file=sys.stderr)
+            say(f"out of memory; going on with {self.micro_tokens} tokens at once")
             self.release()
             if self.bank.device.type == "cuda":
                 torch.cuda.empty_cache()
@@ -328,66 +224,8 @@ class Trainer:
                 )
 
 
-def _rows(items: Sequence[Trajectory] | Sequence[ScoreRequest], room: int) -> list[_Row]:
-    """Each member's sequences, those with the same prompt together as far as there is room."""
-    groups: dict[tuple[MemberId | None, tuple[int, ...]], list[int]] = {}
-    for at, one in enumerate(items):
-        groups.setdefault((one.member, tuple(one.prompt)), []).append(at)
-    found = []
-    for group in groups.values():
-        while group:
-            row = _Row((group[0],), _length(items[group[0]]), 0)
-            keys = row.length
-            for at in group[1:]:
-                keys += _length(items[at])
-                longer = _Row((*row.items, at), row.length + len(items[at].completion), keys)
-                if longer.room > room:
-                    break
-                row = longer
-            group = group[len(row.items) :]
-            if (row.keys - row.length) * WORTH >= row.keys:
-                found.append(row)
-            else:
-                found += [_Row((at,), _length(items[at]), 0) for at in row.items]
-    return found
-
-
-def _shares(widths: Sequence[int], room: int) -> list[int]:
-    """How many sequences (widest first) go into each batch: as few batches as have room, of about equal sizes, since
-    a small rest costs nearly as much time as a full one."""
-    counts = _cut(widths, room)
-    for even in range(-(-sum(widths) // max(1, len(counts))), room, 256):
-        closer = _cut(widths, even)
-        if len(closer) == len(counts):
-            return closer
-    return counts
-
-
-def _cut(widths: Sequence[int], room: int) -> list[int]:
-    counts, at = [], 0
-    while at < len(widths):
-        counts.append(min(max(1, room // widths[at]), len(widths) - at))
-        at += counts[-1]
-    return counts
-
-
-def _length(one: Trajectory | ScoreRequest) -> int:
-    return len(one.prompt) + len(one.completion)
-
-
 def _advantages(trajectory: Trajectory) -> np.ndarray:
     return np.broadcast_to(np.asarray(trajectory.advantages, np.float64), len(trajectory.completion))
-
-
-def _tensor(values: np.ndarray, dtype: torch.dtype, device: torch.device) -> Tensor:
-    return torch.from_numpy(np.ascontiguousarray(values, np.float64)).to(dtype).to(device)
-
-
-def out_of_memory(error: BaseException) -> bool:
-    if isinstance(error, torch.OutOfMemoryError):
-        return True
-    said = ("not enough memory", "can't allocate memory", "out of memory", "CUBLAS_STATUS_ALLOC_FAILED")
-    return isinstance(error, RuntimeError) and any(words in str(error) for words in said)
 
 
 def _check_recipe(recipe: Recipe) -> None:

@@ -1,11 +1,10 @@
-"""What both years of AIME have in common: answers are whole numbers from 0 to 999, and compared as such."""
+"""What both years of AIME have in common: answers are whole numbers from 0 to 999."""
 
 import re
 from collections.abc import Sequence
-from typing import ClassVar
 
 from redqueen.evals.extraction import numeral
-from redqueen.evals.maths import CONTEST_EXAMPLES, Maths, tight
+from redqueen.evals.maths import Maths, tight
 from redqueen.evals.protocol import Grade, Item, Row
 from redqueen.verifier import Verifier
 
@@ -16,12 +15,11 @@ class Aime(Maths):
     tokens = 2_048
     algebra = False
     graded = "whole numbers"
-    examples: ClassVar = CONTEST_EXAMPLES
 
     def gold(self, row: Row) -> str:
         value = whole_number(row["answer"])
         if value is None or not 0 <= value <= 999:
-            raise ValueError(f"the answer {row['answer']} is no whole number from 0 to 999")
+            raise ValueError(f"the answer {row['answer']} is not a whole number from 0 to 999")
         return str(value)
 
     async def grade(self, answers: Sequence[tuple[Item, str | None]], verifier: Verifier) -> list[Grade]:
@@ -30,11 +28,11 @@ class Aime(Maths):
             value = None if text is None else whole_number(text)
             right = value is not None and value == int(self.gold(item.row))
             why = "" if right else "no answer" if value is None else "wrong"
-            grades.append(Grade(right, None if value is None else str(value), why=why))
+            grades.append(Grade(correct=right, vote=None if value is None else str(value), why=why))
         return grades
 
 
 def whole_number(text: str) -> int | None:
-    """A whole number, also with zeros before it, degrees behind it, or as the value of what is said to equal it."""
+    """The whole number in a text such as `007`, `90^\\circ` or `x = 12`."""
     value = numeral(tight(_DEGREES.sub("", text.rpartition("=")[2].replace("\\$", ""))))
     return int(value) if value is not None and value == value.to_integral_value() and abs(value) < 10**6 else None

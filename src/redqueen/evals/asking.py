@@ -1,150 +1,198 @@
-"""Everybody answers the same tasks, in one mixed batch, graded while others still write.
+"""Everybody answers the same items, in one mixed batch, graded while others still write.
 
-Random numbers come from the benchmark, the task and the attempt's number alone: everybody shares them, so what differs
-between two is their weights.
+The one asker of exams, benchmarks and the evaluations during a race. A question brings its own random numbers, made of
+what is evaluated, the item and the attempt alone: all subjects share them, so what differs between two is their
+weights.
 """
 
 import asyncio
-import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 from redqueen.engine.base import Base
 from redqueen.engine.body import MAX_POSITIONS
 from redqueen.engine.flow import sample_and_check
 from redqueen.engine.protocol import Engine, MemberId, Sample, SampleRequest, Stop
 from redqueen.errors import InputError
-from redqueen.evals.answers import GREEDY, Answer
-from redqueen.evals.data import Loaded
-from redqueen.evals.protocol import Item, Prompt, Prompts
-from redqueen.keys import key
-from redqueen.verifier import Verifier
+from redqueen.evals.answers import GREEDY, Answer, AnswerId
+from redqueen.evals.data import LoadedBenchmark
+from redqueen.evals.protocol import Benchmark, Grade, Item, Prompt, Prompts, Reply
 from redqueen.verifier.zygotes import available_cores
 
 AT_ONCE = 2_048
-"""Tasks that are sampled together."""
+"""Items that are sampled together."""
 GRADED_AT_ONCE = 2 * available_cores()
 """Enough to keep the cores busy; with more, a program's later tests would wait behind everybody's first ones."""
 TOO_LONG = "the prompt is too long for the base"
 Encode = Callable[[Prompt, Prompts], tuple[int, ...]]
+Judge = Callable[[Sequence[Reply]], Awaitable[Sequence[Grade]]]
+Together = Literal["answer", "item", "batch"]
+"""What is judged in one go: each answer alone, all answers to an item, or all of a batch."""
 
 
-@dataclass(frozen=True, slots=True)
-class How:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sampling:
     """How everybody is asked."""
 
     prompts: Prompts
-    attempts: int
-    """Beside the greedy one."""
     temperature: float
-    max_tokens: int | None
-    """The longest answer; the benchmark's own when None."""
-    positions: int
-    """Tokens that the base can take, prompt and answer together."""
+    """Of all attempts but the greedy one."""
+    max_tokens: int
+    """The longest answer."""
+    positions: int | None
+    """Tokens that the base can take, prompt and answer together: an answer has what the prompt leaves of them. None
+    leaves it to the engine to refuse what is too long."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Question:
+    """One answer that is wanted."""
+
+    subject: str
+    member: MemberId | None
+    item: Item
+    attempt: int
+    """From 0 on; GREEDY for the one at temperature 0."""
+    key: int
+    """Where its random numbers come from."""
+
+    @property
+    def id(self) -> AnswerId:
+        """Of its answer."""
+        return self.subject, self.item.id, self.attempt
 
 
 @dataclass(frozen=True, slots=True)
 class Slices:
-    """Benchmarks that a race looks at now and then."""
+    """Benchmarks that are put to members during a race."""
 
-    loaded: tuple[Loaded, ...]
+    loaded: tuple[LoadedBenchmark, ...]
     encode: Encode
     prompts: Prompts
+
+
+def questions(
+    items: Iterable[Item],
+    subjects: Mapping[str, MemberId | None],
+    attempts: Sequence[int],
+    key_of: Callable[[Item, int], int],
+) -> list[Question]:
+    """Every attempt of every subject at every item. A subject, by any name, is a member of the engine, or None for the
+    bare base."""
+    return [
+        Question(subject=subject, member=member, item=item, attempt=attempt, key=key_of(item, attempt))
+        for item in items
+        for subject, member in subjects.items()
+        for attempt in attempts
+    ]
 
 
 async def ask(
     engine: Engine,
     encode: Encode,
-    verifier: Verifier,
-    loaded: Loaded,
-    examinees: Mapping[str, MemberId | None],
-    how: How,
-    known: Mapping[tuple[str, str, int], Answer],
+    benchmark: Benchmark,
+    asked: Sequence[Question],
+    sampling: Sampling,
+    *,
+    judge: Judge,
+    together: Together,
     keep: Callable[[Answer], None],
-) -> float:
-    """Ask for the answers that are not known yet, and hand each to `keep` as soon as it is graded; the seconds of that.
-    An examinee, by any name, is a member of the engine, or None for the bare base."""
-    start = time.perf_counter()
-    numbers = (GREEDY, *range(how.attempts))
-    for first in range(0, len(loaded.items), AT_ONCE):
-        wanted: list[tuple[str, Item, int]] = [
-            (who, item, number)
-            for item in loaded.items[first : first + AT_ONCE]
-            for who in examinees
-            for number in numbers
-            if (who, item.id, number) not in known
-        ]
-        await _ask(engine, encode, verifier, loaded, examinees, how, wanted, keep)
-    return time.perf_counter() - start
+) -> None:
+    """Put the questions, and hand each answer to `keep` as soon as it is judged."""
+    place = {id: number for number, id in enumerate(dict.fromkeys(question.item.id for question in asked))}
+    for first in range(0, len(place), AT_ONCE):
+        batch = [question for question in asked if first <= place[question.item.id] < first + AT_ONCE]
+        await _ask(engine, encode, benchmark, batch, sampling, judge=judge, together=together, keep=keep)
 
 
 async def _ask(
     engine: Engine,
     encode: Encode,
-    verifier: Verifier,
-    loaded: Loaded,
-    examinees: Mapping[str, MemberId | None],
-    how: How,
-    wanted: Sequence[tuple[str, Item, int]],
+    benchmark: Benchmark,
+    batch: Sequence[Question],
+    sampling: Sampling,
+    *,
+    judge: Judge,
+    together: Together,
     keep: Callable[[Answer], None],
 ) -> None:
-    benchmark = loaded.benchmark
-    prompts: dict[str, tuple[tuple[int, ...], Prompt]] = {}
-    asked: list[tuple[str, Item, int]] = []
+    prompts: dict[str, tuple[Prompt, tuple[int, ...]]] = {}
+    put: list[Question] = []
     requests: list[SampleRequest] = []
-    for who, item, number in wanted:
+    groups: dict[object, list[int]] = {}
+    for question in batch:
+        item = question.item
         if item.id not in prompts:
-            prompt = benchmark.prompt(item, how.prompts)
-            prompts[item.id] = encode(prompt, how.prompts), prompt
-        tokens, prompt = prompts[item.id]
-        room = min(how.max_tokens or benchmark.tokens, how.positions - len(tokens))
+            prompt = benchmark.prompt(item, sampling.prompts)
+            prompts[item.id] = prompt, encode(prompt, sampling.prompts)
+        prompt, tokens = prompts[item.id]
+        room = sampling.max_tokens
+        if sampling.positions is not None:
+            room = min(room, sampling.positions - len(tokens))
         if room < 1:
-            keep(Answer(who, item.id, number, "", 0, True, None, False, why=TOO_LONG))
+            keep(_answer(question, Reply(item, "", True), 0, Grade(correct=False, why=TOO_LONG)))
             continue
-        asked.append((who, item, number))
+        group = {"answer": question.id, "item": item.id, "batch": None}[together]
+        groups.setdefault(group, []).append(len(put))
+        put.append(question)
         requests.append(
             SampleRequest(
                 prompt=tokens,
-                member=examinees[who],
-                key=key("eval", benchmark.name, item.id, number),
+                member=question.member,
+                key=question.key,
                 max_tokens=room,
-                temperature=0.0 if number == GREEDY else how.temperature,
+                temperature=0.0 if question.attempt == GREEDY else sampling.temperature,
                 stop=prompt.stop,
             )
         )
     if not requests:
         return
-
+    places = list(groups.values())
     few = asyncio.Semaphore(GRADED_AT_ONCE)
 
-    async def check(place: int, samples: Sequence[Sample]) -> None:
-        [sample] = samples
-        who, item, number = asked[place]
-        found = benchmark.extract(item, sample.text, how.prompts)
+    async def check(number: int, samples: Sequence[Sample]) -> None:
+        own = [put[place] for place in places[number]]
+        replies = [
+            Reply(question.item, sample.text, sample.stop is Stop.LENGTH)
+            for question, sample in zip(own, samples, strict=True)
+        ]
         async with few:
-            [grade] = await benchmark.grade([(item, found)], verifier)
-        keep(
-            Answer(
-                who, item.id, number, sample.text, len(sample.tokens), sample.stop is Stop.LENGTH, found,
-                grade.correct, grade.vote, grade.parts, grade.why,
-            )
-        )  # fmt: skip
+            grades = await judge(replies)
+        for question, reply, sample, grade in zip(own, replies, samples, grades, strict=True):
+            keep(_answer(question, reply, len(sample.tokens), grade))
 
-    checked = await sample_and_check(engine, requests, [(place,) for place in range(len(requests))], check)
+    checked = await sample_and_check(engine, requests, places, check)
     await checked.results()
+
+
+def _answer(question: Question, reply: Reply, tokens: int, grade: Grade) -> Answer:
+    return Answer(
+        who=question.subject,
+        item=question.item.id,
+        attempt=question.attempt,
+        text=reply.text,
+        tokens=tokens,
+        cut=reply.cut,
+        answer=grade.answer,
+        correct=grade.correct,
+        vote=grade.vote,
+        parts=grade.parts,
+        why=grade.why,
+    )
 
 
 def encoder(base: Base, prompts: Prompts) -> Encode:
     """How prompts become the base's tokens; refuses a chat with a base that was not made for one."""
     if prompts is Prompts.CHAT and not getattr(base.tokenizer, "chat_template", None):
         raise InputError(f"the base {base.name} has no chat template", "ask with raw prompts")
+    return lambda prompt, how: encoded(base, prompt, how)
 
-    def encode(prompt: Prompt, how: Prompts) -> tuple[int, ...]:
-        if how is Prompts.RAW:
-            return base.encode(prompt.text)
-        return base.encode([{"role": "user", "content": prompt.text}], prefill=prompt.prefill)
 
-    return encode
+def encoded(base: Base, prompt: Prompt, prompts: Prompts) -> tuple[int, ...]:
+    if prompts is Prompts.RAW:
+        return base.encode(prompt.text)
+    return base.encode([*prompt.before, {"role": "user", "content": prompt.text}], prefill=prompt.prefill)
 
 
 def positions(base: Base) -> int:

@@ -1,6 +1,6 @@
-"""What a guest does with a program's function: modules of its own, in which no name of the program's stands.
+"""The modules that call a program's function in a guest. They share no names with the program.
 
-They are told nothing of what is expected: all that a program could change there is what it returns.
+They know nothing of the expected results: all that a program could change there is what it returns.
 """
 
 import marshal
@@ -12,21 +12,20 @@ from redqueen.verifier import Job, Limits, Outcome, Result, Verifier
 from redqueen.verifier.guest import literals
 
 LONGEST_SENT = 2_000
-"""Characters of an expected result; a longer one is kept as a digest."""
+"""Characters of an expected result; of a longer one a digest is kept."""
 
 CHUNK_TESTS, CHUNK_BYTES = 2_000, 200_000
-"""What a process gets at most; a single test that is more has one of its own."""
+"""The most that one process gets; a larger test has a process of its own."""
 _MODULE = "redqueen_calls"
 _NUMPY = re.compile(r"\b(?:numpy|scipy|pandas)\b")
-# What answers import for tests of their own, which nobody runs, and guests do not have.
+# Modules that answers import for tests of their own, which are never run. Guests do not have them.
 _STAND_INS = {
     "timeit": "from time import perf_counter as default_timer\n",
     "unittest": "class TestCase:\n    pass\n",
 }
 _LIMITS = {"memory_mb": 4096, "value_chars": 4_000_000, "stdout_bytes": 10_000_000}
 
-# Each hash is of a result and of the hash before it. Those of Python are fixed by the seed that all guests of one kind
-# share.
+# Each hash is of a result and of the hash before it. All guests of one kind share Python's hash seed.
 EVERY_HASH = """
 from marshal import loads
 
@@ -39,7 +38,7 @@ def chunk_of(function):
         return hashes
     return chunk
 """
-# Time is the process's own in user mode: what the machine does for others, or for its memory, is no part of it.
+# Time is the process's own in user mode, so that the load of the machine does not count.
 LAST_HASH = """
 from marshal import loads
 from os import times
@@ -58,8 +57,8 @@ def chunk_of(function):
         return count, whole, False
     return chunk
 """
-# What it returns, and after that how it ended where it did not go on. A result is copied at once, since a later call
-# may change it. Arrays and their like are copied as bytes, which those of numpy may even equal.
+# Gives the results, and how it ended where a call failed. A result is copied at once, since a later call may change
+# it. Arrays and the like are copied as bytes, which numpy's may even equal.
 _VALUES = """
 import sys
 from marshal import dumps, loads
@@ -101,7 +100,7 @@ def chunk_of(function):
     return chunk
 """
 _CHECKED, _UNCHECKED = (_VALUES.replace("CHECKED", word) for word in ("True", "False"))
-# Values that equal a plain one but are of a type of their own: counters, named tuples, numbers of numpy, fractions.
+# For values that equal a plain one but have a type of their own: counters, named tuples, numpy's numbers, fractions.
 _PLAIN = """
 def plain(value):
     if isinstance(value, dict):
@@ -146,7 +145,7 @@ def digest(text):
 
     return "long result " + sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
 """
-# A digest of the `repr`, which is fast; the few integers that have none are spelt.
+# A digest of the `repr`, which is fast; the few integers too long for one are spelt.
 _SHORT = """
 def shown(value):
     try:
@@ -159,20 +158,20 @@ VALUES = f"{_CHECKED}\ndef shown(value):\n    return value\n"
 SHORT_VALUES, SHORT_EXPECTED = (
     f"{_CHECKED}{_SPELT}{_SHORT}".replace("LONGEST", str(longest)) for longest in (4 * LONGEST_SENT, LONGEST_SENT)
 )
-"""More is sent of answers than of references: so a short expected result is never met by a digest."""
+"""More is sent of answers than of references, so a short expected result never meets a digest."""
 PLAIN_VALUES = f"{_UNCHECKED}{_PLAIN}\nshown = plain\n"
 NOT_NONE = f"{_CHECKED}\ndef shown(value):\n    return value if isinstance(value, bool) else value is not None\n"
 LOOSE_DIGESTS = f"{_CHECKED}{_PLAIN}{_SPELT}\ndef shown(value):\n    return digest(spelt(plain(value)))\n"
-"""Equal values have equal ones: 1, 1.0 and True, sets in any order."""
+"""Equal values have equal digests: 1, 1.0 and True, sets in any order."""
 
 
 def packed(inputs: Sequence[Sequence[Any]]) -> str:
-    """As the guest's call takes them."""
-    return repr(marshal.dumps([list(each) for each in inputs]))
+    """The inputs of several tests as the argument of a guest's call."""
+    return repr(marshal.dumps([list(arguments) for arguments in inputs]))
 
 
 def cut(sizes: Sequence[int], start: int) -> list[range]:
-    """The places of tests that go together, from the first place on."""
+    """Chunks of tests that share a process, from the test at `start` on."""
     chunks: list[range] = []
     size = 0
     for place in range(start, len(sizes)):
@@ -184,7 +183,7 @@ def cut(sizes: Sequence[int], start: int) -> list[range]:
 
 
 async def called(program: str, entry: str, module: str, arguments: str, verifier: Verifier, seconds: float) -> Outcome:
-    """What the chunk of one of these modules makes of the program's function."""
+    """Call the program's function in a guest through one of these modules."""
     modules = [(_MODULE, module), *((name, text) for name, text in _STAND_INS.items() if name in program)]
     job = Job.calls(
         f"{program}\n\nfrom {_MODULE} import chunk_of as redqueen_chunk\nredqueen_chunk = redqueen_chunk({entry})\n",
@@ -200,11 +199,11 @@ async def called(program: str, entry: str, module: str, arguments: str, verifier
 
 
 def read(result: Result, most: int) -> tuple[list[Any], str]:
-    """What a guest says of values: they, and how it ended if it did not go on."""
+    """The values in a guest's reply, and how it ended where a call failed."""
     if result.value is None:
         return [], result.verdict
-    found = literals.parse(result.value)
-    values, ending = found if isinstance(found, tuple) and len(found) == 2 else (found, "")
+    reply = literals.parse(result.value)
+    values, ending = reply if isinstance(reply, tuple) and len(reply) == 2 else (reply, "")
     if not isinstance(values, list) or not isinstance(ending, str) or len(values) > most or not (values or ending):
         return [], "bad reply"
     return values, ending

@@ -1,19 +1,17 @@
-"""Programs against the tests of a benchmark, as EvalPlus judges them, and in the verifier.
+"""Grading programs on the tests of a benchmark, as EvalPlus does, in the verifier.
 
-A program's function is called with every input; what it returns is compared here, outside the guest, with what the
-benchmark's own solution returned. As in EvalPlus, floats count as equal within 1e-6 or the task's own tolerance, the
-first failure ends it, and all tests of a program have 60 seconds of CPU time. A test may take four times what the
-reference takes for the longest of the task's tests, and at least a second; what a program does before its function is
-called counts with the first test of a process.
+A program's function is called with every input. Its results are compared here, outside the guest, with those of the
+benchmark's own solution. As in EvalPlus, floats are equal within 1e-6 or the task's own tolerance, the first failure
+ends it, and all tests of a program have 60 seconds of CPU time. A test may take four times as long as the reference
+takes for the task's longest test, and at least a second; loading the program counts with the first test of a process.
 
-Programs may keep something between calls, so the tests that are looked at together share a process. One that has been
-at work for a while begins no further test; the next one does all of them from the first on, with twice the time. So a
-grade is of what a single process returned, on a slow machine too, and a process that is out of time has met a test that
-takes too long.
+Programs may keep state between calls, so tests that are compared together share a process. A process begins no further
+test after a while; then a new one runs all of them again, with twice the time. So a grade is always about what a single
+process returned, on a slow machine too, and a process that is out of time has met a test that takes too long.
 
-Most right programs return exactly what the reference does, so a process first says only the hash of all that it
-returned; whoever differs there is looked at test by test. Results that are too long to send (some tests ask for a
-million numbers) are compared by digests that equal values share.
+Most right programs return exactly what the reference does, so a process first sends only a hash of all results; where
+that differs, tests are compared one by one. Results that are too long to send (some tests ask for a million numbers)
+are compared by digests that equal values share.
 """
 
 import hashlib
@@ -34,11 +32,11 @@ from redqueen.verifier.guest import literals
 LEAST_SECONDS = 1.0
 TIMES_THE_REFERENCE = 4.0
 TURN_SECONDS = 0.1
-"""After so long no further test is begun in a program's first process; each that starts over has twice as much."""
+"""How long a program's first process begins new tests; each that starts over has twice as much."""
 PROGRAM_SECONDS = 60.0
 REFERENCE_SECONDS = 120.0
 FEWER = (128, 1)
-"""Tests that are looked at together where all of them are too much for a process."""
+"""Tests in a process, where all of them at once are too much for one."""
 RTOL = 1e-07
 Value = Any
 Oracle = Callable[[Sequence[Value], Value, Value], bool | None]
@@ -48,26 +46,23 @@ _FLOATS = re.compile(r"\d\.\d|\de[+-]|inf|nan")
 _TOO_MUCH = (Status.MEMORY, Status.TOO_LONG)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Tests:
-    """What one task's programs are put to."""
-
     entry: str
     solution: str
     """The reference, as a whole program."""
     base: int
-    """How many of the tests, the first ones, are the base tests; at least one."""
+    """The first so many are the base tests; at least one."""
     split: bool
-    """Whether that is known, and the base tests are a verdict of their own."""
+    """Whether that number is known, so that the base tests have a verdict of their own."""
     inputs: Sequence[Sequence[Value]]
-    """The arguments of each call."""
     expected: Sequence[str]
-    """Canonical texts of what the reference returns, or of its digest."""
+    """Canonical texts of the reference's results or their digests."""
     seconds: Sequence[float]
     """What the reference takes for each."""
     hashes: Sequence[tuple[int, int, Sequence[int] | None]]
-    """The first place of tests that go together, the one after the last, and a hash for each of all that the reference
-    has returned by then; None where that has none. The first have all base tests."""
+    """For each chunk of tests its first and last place (exclusive) and the reference's running hashes, None where a
+    result has none. All base tests are in the first chunk."""
     atol: float
     not_none: bool = False
     """Only whether a result is None counts."""
@@ -75,7 +70,6 @@ class Tests:
 
     @cached_property
     def limit(self) -> float:
-        """Seconds that any of the tests may take."""
         return max(LEAST_SECONDS, TIMES_THE_REFERENCE * max(self.seconds))
 
     @cached_property
@@ -92,15 +86,15 @@ class Tests:
 
     @cached_property
     def tolerances(self) -> list[float]:
-        """For each test. As in EvalPlus an expected float sets it for good, among the base tests and among the rest."""
-        found: list[float] = []
+        """For each test. As in EvalPlus, an expected float sets it for all later ones, base tests and others apart."""
+        tolerances: list[float] = []
         for texts in (self.expected[: self.base], self.expected[self.base :]):
             atol = self.atol
             for text in texts:
                 if atol == 0 and _FLOATS.search(text) and _is_floats(literals.parse(text)):
                     atol = 1e-6
-                found.append(atol)
-        return found
+                tolerances.append(atol)
+        return tolerances
 
     def arguments(self, places: range) -> str:
         return calls.packed([self.inputs[place] for place in places])
@@ -108,7 +102,7 @@ class Tests:
 
 @dataclass(frozen=True, slots=True)
 class Chunk:
-    """Tests that go to one process."""
+    """Tests that share a process."""
 
     places: range
     arguments: str
@@ -116,28 +110,27 @@ class Chunk:
 
 
 async def judge(program: str, tests: Tests, verifier: Verifier) -> Grade:
-    """Whether the program passes the tests, and the base ones of them: what it makes of those is also what it votes
-    by."""
-    tried = _Tried(program, tests, verifier)
-    base_right, shown, why = True, list(tests.expected[: tests.base]), ""
+    """Whether the program passes all tests, and the base tests. It votes by its results on the base tests."""
+    candidate = _Candidate(program, tests, verifier)
+    base_right, results, why = True, list(tests.expected[: tests.base]), ""
     for chunk in tests.chunks:
-        done, result = await tried.agreed(chunk)
+        done, result = await candidate.agreed(chunk)
         if done == len(chunk.places):
             continue
         base = tests.base if chunk.places.start == 0 else 0
         if done < base:
-            shown, why = await tried.base()
+            results, why = await candidate.base()
             base_right = not why
         if not why and len(chunk.places) > base:
             stopped = result.status in (Status.EXCEPTION, Status.TIMEOUT)
-            why = result.verdict if stopped else await tried.fault(chunk.places[base:])
+            why = result.verdict if stopped else await candidate.fault(chunk.places[base:])
         if why:
             break
-    vote = hashlib.sha256(", ".join(shown).encode()).hexdigest()[:16] if shown else None
-    return Grade(not why, vote, {"base": base_right} if tests.split else {}, why)
+    vote = hashlib.sha256(", ".join(results).encode()).hexdigest()[:16] if results else None
+    return Grade(correct=not why, vote=vote, parts={"base": base_right} if tests.split else {}, why=why)
 
 
-class _Tried:
+class _Candidate:
     """A program on its way through the tests."""
 
     def __init__(self, program: str, tests: Tests, verifier: Verifier) -> None:
@@ -145,11 +138,10 @@ class _Tried:
         self._turn = TURN_SECONDS
         self._left = PROGRAM_SECONDS
         self._took = 0.0
-        """What the last process took. Only the one that gets through its tests counts against the minute."""
+        """What the last process took. Only one that gets through its tests counts against the 60 seconds."""
 
     async def agreed(self, chunk: Chunk) -> tuple[int, Result]:
-        """For how many of the first tests the program is known to return just what the reference does, as far as hashes
-        tell; and how the last process ended."""
+        """How many of the first tests have the reference's results by their hashes, and how the last process ended."""
         done, result, hashes = 0, Result(Status.NO_RESULT), chunk.hashes
         while hashes is not None:
             result = await self._run(calls.LAST_HASH, chunk.arguments)
@@ -169,19 +161,19 @@ class _Tried:
         return done, result
 
     async def base(self) -> tuple[list[str], str]:
-        """What the program makes of the base tests until it fails, in canonical texts with how it ended, however wrong
-        it is; and what is wrong with the first that is. Nothing where it returned nothing."""
+        """The results of the base tests until the program fails, right or wrong, in canonical texts followed by how it
+        ended; and what is wrong with the first that is."""
         values, ending = await self._base_values()
-        shown, why = [], ""
+        results, why = [], ""
         for place, value in enumerate(values):
             right = not why and await self._is_right(place, value)
             why = why or ("" if right else "wrong result")
-            kept = right and place in self._tests.long
-            shown.append(self._tests.expected[place] if kept else literals.encode(value, 10**9))
-        return [*shown, ending] if shown and ending else shown, why or ending
+            digest = right and place in self._tests.long
+            results.append(self._tests.expected[place] if digest else literals.encode(value, 10**9))
+        return [*results, ending] if results and ending else results, why or ending
 
     async def _base_values(self) -> tuple[list[Value], str]:
-        """All from one process, if it lives to tell. If not, each test alone says where it ends."""
+        """All from one process if it survives them, otherwise each test in its own."""
         places = range(self._tests.base)
         values, first = await self._values(places)
         while not first and len(values) < len(places):
@@ -198,8 +190,8 @@ class _Tried:
         return alone, "" if first in _TOO_MUCH else first
 
     async def fault(self, places: range, fewer: Sequence[int] = FEWER) -> str:
-        """What is wrong with the first of these tests that is wrong, or nothing. All go to one process; where that is
-        too much for it, fewer."""
+        """What is wrong with the first of these tests that fails, or "". All go to one process, or fewer where that is
+        too much for it."""
         seen = 0
         while True:
             values, ending = await self._values(places)
@@ -218,8 +210,7 @@ class _Tried:
             self._start_over()
 
     async def _values(self, places: range) -> tuple[list[Value], str]:
-        """What the program returns for these tests, as far as one process gets with them; and how it ended where the
-        next test fails."""
+        """The results of these tests, as far as one process gets; and how it ended where a test failed."""
         tests = self._tests
         arguments = tests.arguments(places)
         module = calls.NOT_NONE if tests.not_none else calls.SHORT_VALUES if tests.long else calls.VALUES
@@ -235,17 +226,17 @@ class _Tried:
         if place not in tests.long:
             return False
         arguments = f"{tests.arguments(range(place, place + 1))}, 0, {REFERENCE_SECONDS}"
-        mine, wanted = [
+        actual, expected = [
             await calls.called(program, tests.entry, calls.LOOSE_DIGESTS, arguments, self._verifier, seconds)
             for program, seconds in ((self._program, PROGRAM_SECONDS), (tests.solution, REFERENCE_SECONDS))
         ]
-        return mine.results == wanted.results and calls.read(mine.results[0], 1)[1] == ""
+        return actual.results == expected.results and calls.read(actual.results[0], 1)[1] == ""
 
     def _start_over(self) -> None:
         self._turn = 2 * max(self._turn, self._took)
 
     async def _run(self, module: str, arguments: str) -> Result:
-        """In one process, which is given a turn and the time of a test that it has begun by then."""
+        """In one process, which has a turn and the time of the test that it is at by then."""
         turn, limit = self._turn, self._tests.limit
         seconds = min(self._left, turn + limit)
         if seconds < 0.001:
@@ -259,11 +250,11 @@ class _Tried:
 
 @dataclass(frozen=True, slots=True)
 class Reference:
-    """What the benchmark's own solution makes of the tests."""
+    """The results of the benchmark's own solution, as in `Tests`."""
 
-    expected: list[str]
-    seconds: list[float]
-    hashes: list[tuple[int, int, list[int] | None]]
+    expected: Sequence[str]
+    seconds: Sequence[float]
+    hashes: Sequence[tuple[int, int, list[int] | None]]
 
 
 async def reference(
@@ -272,37 +263,38 @@ async def reference(
     expected: list[str] = []
     seconds: list[float] = []
     module = calls.NOT_NONE if not_none else calls.SHORT_EXPECTED
-    sizes = [len(marshal.dumps(list(each))) for each in inputs]
+    sizes = [len(marshal.dumps(list(arguments))) for arguments in inputs]
     for places in calls.cut(sizes, 0):
-        some = [inputs[place] for place in places]
-        values, took = await _refer(program, entry, some, module, verifier)
+        chunk = [inputs[place] for place in places]
+        values, took = await _refer(program, entry, chunk, module, verifier)
         if values is None:
-            values, took = await _refer(program, entry, some, calls.PLAIN_VALUES, verifier)
+            values, took = await _refer(program, entry, chunk, calls.PLAIN_VALUES, verifier)
         if values is None:
-            raise ValueError(f"the benchmark's own solution of {entry} returns what no test can be made of")
+            raise ValueError(f"the benchmark's own solution of {entry} returns values that cannot be compared")
         expected += [literals.encode(value, 10**9) for value in values]
-        times = [took / len(some)] * len(some)
+        times = [took / len(chunk)] * len(chunk)
         if took > LEAST_SECONDS / TIMES_THE_REFERENCE:
-            times = [(await _refer(program, entry, [one], module, verifier))[1] for one in some]
+            times = [(await _refer(program, entry, [arguments], module, verifier))[1] for arguments in chunk]
         seconds += times
     hashes: list[tuple[int, int, list[int] | None]] = []
     for places in calls.cut(sizes, base) or [range(len(inputs))]:
         places = range(0 if not hashes else places.start, places.stop)  # the base tests go with the first ones
-        some = [inputs[place] for place in places]
-        hashes.append((places.start, places.stop, (await _refer(program, entry, some, calls.EVERY_HASH, verifier))[0]))
+        chunk = [inputs[place] for place in places]
+        chunk_hashes, _ = await _refer(program, entry, chunk, calls.EVERY_HASH, verifier)
+        hashes.append((places.start, places.stop, chunk_hashes))
     return Reference(expected, seconds, hashes)
 
 
 async def _refer(
-    program: str, entry: str, some: Sequence[Sequence[Value]], module: str, verifier: Verifier
+    program: str, entry: str, inputs: Sequence[Sequence[Value]], module: str, verifier: Verifier
 ) -> tuple[list[Value] | None, float]:
-    """What the reference returns, None where it is no plain value or has no hash; and the seconds of it."""
-    shares = "" if module is calls.EVERY_HASH else f", {REFERENCE_SECONDS}, {REFERENCE_SECONDS}"
-    outcome = await calls.called(program, entry, module, calls.packed(some) + shares, verifier, REFERENCE_SECONDS)
-    values, ending = calls.read(outcome.results[0], len(some))
+    """The reference's results, None where they are not plain values or have no hash; and the seconds they took."""
+    times = "" if module is calls.EVERY_HASH else f", {REFERENCE_SECONDS}, {REFERENCE_SECONDS}"
+    outcome = await calls.called(program, entry, module, calls.packed(inputs) + times, verifier, REFERENCE_SECONDS)
+    values, ending = calls.read(outcome.results[0], len(inputs))
     if ending == Status.OPAQUE or (module is calls.EVERY_HASH and ending.startswith("exc:")):
         return None, 0.0
-    if ending or len(values) != len(some):
+    if ending or len(values) != len(inputs):
         raise ValueError(f"the benchmark's own solution of {entry} ends with {ending or 'too few results'}")
     return values, outcome.cpu_ms / 1000
 
@@ -310,16 +302,16 @@ async def _refer(
 def _passes(tests: Tests, place: int, value: Value) -> bool:
     expected = literals.parse(tests.expected[place])
     if tests.oracle is not None:
-        found = tests.oracle(tests.inputs[place], value, expected)
-        if found is not None:
-            return found
+        passes = tests.oracle(tests.inputs[place], value, expected)
+        if passes is not None:
+            return passes
     atol = tests.tolerances[place]
     return bool(value == expected) or (atol != 0 and _close(value, expected, atol))
 
 
 def _is_floats(value: Value) -> bool:
     if isinstance(value, (list, tuple)) and value:
-        return all(isinstance(each, float) for each in value)
+        return all(isinstance(element, float) for element in value)
     return isinstance(value, float)
 
 

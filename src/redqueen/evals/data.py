@@ -1,8 +1,7 @@
 """Where a benchmark's rows come from: a folder of the user's, the cache, or the model hub.
 
-A folder has NAME/test.jsonl.gz (or test.jsonl) for each benchmark. What the hub gives is turned into the same form and
-kept in the cache. Every file is named by its checksum in the results, and one that is not what our own figures were
-made with says so.
+A folder has NAME/test.jsonl.gz (or test.jsonl) for each benchmark. Rows from the hub are converted to the same form and
+cached. The results name every file by its checksum, with a note where it is not the file of our own figures.
 """
 
 import gzip
@@ -15,39 +14,41 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from redqueen.engine.pull import cache, one_line, say, writing
+from redqueen.engine.disk_cache import cache, writing
+from redqueen.engine.messages import one_line, say
 from redqueen.errors import InputError
-from redqueen.evals.protocol import Benchmark, Hub, Item, Row, SaysHow
+from redqueen.evals.protocol import Hub, Item, Published, Row, SaysHow
 from redqueen.runs.atomic import put_in_place
 
 FOLDER = "REDQUEEN_BENCH"
-"""The environment's name for a folder of benchmarks."""
+"""The environment variable that names a folder of benchmarks."""
 FILE = "test.jsonl.gz"
 _CONVERTED = "refs/convert/parquet"
-"""Where the hub keeps every data set in one format."""
+"""The revision in which the hub has every data set as parquet."""
 
 
-@dataclass(frozen=True, slots=True)
-class Loaded:
-    """A benchmark with its tasks."""
-
-    benchmark: Benchmark
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LoadedBenchmark:
+    benchmark: Published
     items: tuple[Item, ...]
     origin: str
     """The file."""
     sha256: str
     notes: tuple[str, ...]
     beside_sha256: str | None = None
-    """Of the further file; None where there is none."""
+    """Of the second file, where the benchmark has one."""
+
+    @property
+    def name(self) -> str:
+        return self.benchmark.name
 
     @property
     def graded(self) -> str:
-        """How, in a few words."""
         benchmark = self.benchmark
         return benchmark.graded_of(self.items) if isinstance(benchmark, SaysHow) else benchmark.graded
 
-    def first(self, count: int) -> "Loaded":
-        """A slice for a quick look: always the same tasks, from all over the benchmark."""
+    def first(self, count: int) -> "LoadedBenchmark":
+        """A slice for a quick look: always the same tasks, drawn from the whole benchmark."""
         if count >= len(self.items):
             return self
         by_hash = sorted(self.items, key=lambda item: hashlib.sha256(item.id.encode()).digest())
@@ -57,52 +58,50 @@ class Loaded:
         return replace(self, items=items, notes=(*self.notes, note))
 
 
-def find(benchmark: Benchmark, folder: Path | None = None, option: str = "--data") -> Loaded:
-    """The tasks of a benchmark, from this folder, or else from wherever they are; the folder is named by `option`."""
+def find(benchmark: Published, folder: Path | None = None, option: str = "--data") -> LoadedBenchmark:
+    """The tasks of a benchmark, from this folder, the environment's, the cache or the hub. `option` names the folder in
+    messages."""
     if folder is None and os.environ.get(FOLDER):
         folder = Path(os.environ[FOLDER])
-    if folder is not None:
+    if folder is None:
+        cached = cache() / "bench"
+        path = _file(cached / benchmark.name) or _pull(benchmark, cached, option)
+    else:
         path = _file(folder / benchmark.name)
         if path is None:
-            there = folder / benchmark.name
-            mend = f"put it there, name another folder with {option}, or leave {option} and {FOLDER} out for the hub's"
-            raise InputError(f"{there} has no {FILE}", mend)
-    else:
-        kept = cache() / "bench"
-        path = _file(kept / benchmark.name)
-        if path is None:
-            path = _pull(benchmark, kept, option)
+            mend = f"put it there, name another folder with {option}, or leave {option} and {FOLDER} out to download it"
+            raise InputError(f"{folder / benchmark.name} has no {FILE}", mend)
     rows = _read(path)
-    further = None if benchmark.beside is None else path.parent / benchmark.beside
-    if further is not None and not further.is_file():
-        further = None
-    beside = [] if further is None else _read(further)
+    second = None if benchmark.beside is None else path.parent / benchmark.beside
+    if second is not None and not second.is_file():
+        second = None
+    mend = "download it again, or name another folder"
     try:
-        items = benchmark.load(rows, beside)
+        items = benchmark.load(rows, [] if second is None else _read(second))
     except (KeyError, ValueError, TypeError, AttributeError) as error:
         why = f"it lacks {error}" if isinstance(error, KeyError) else one_line(error)
-        raise InputError(
-            f"{path} does not hold {benchmark.title}: {why}", "get it anew, or name another folder"
-        ) from None
+        raise InputError(f"{path} does not hold {benchmark.title}: {why}", mend) from None
     if len({item.id for item in items}) < len(items):
-        raise InputError(f"{path} names a task twice", "get it anew, or name another folder")
+        raise InputError(f"{path} names a task twice", mend)
     if not items:
-        raise InputError(f"{path} holds no tasks of {benchmark.title}", "get it anew, or name another folder")
-    digest = _sha256(path)
-    notes = _notes(benchmark, len(rows), digest)
-    return Loaded(benchmark, tuple(items), str(path), digest, notes, None if further is None else _sha256(further))
+        raise InputError(f"{path} holds no tasks of {benchmark.title}", mend)
+    digest, notes = _sha256(path), ()
+    if len(rows) not in (benchmark.rows, benchmark.hub.rows):
+        notes = (f"{benchmark.title}: {len(rows):,} rows, and the benchmark has {benchmark.rows:,}",)
+    elif not digest.startswith(benchmark.sha256):
+        notes = (f"{benchmark.title}: another file than that of our own figures (sha256 {digest[:16]})",)
+    return LoadedBenchmark(
+        benchmark=benchmark,
+        items=tuple(items),
+        origin=str(path),
+        sha256=digest,
+        notes=notes,
+        beside_sha256=None if second is None else _sha256(second),
+    )
 
 
 def _sha256(path: Path) -> str:
     return hashlib.sha256(path.read_bytes()).hexdigest()
-
-
-def _notes(benchmark: Benchmark, rows: int, digest: str) -> tuple[str, ...]:
-    if rows not in (benchmark.rows, benchmark.hub.rows):
-        return (f"{benchmark.title}: {rows:,} rows, and the benchmark has {benchmark.rows:,}",)
-    if not digest.startswith(benchmark.sha256):
-        return (f"{benchmark.title}: another file than our own figures are of (sha256 {digest[:16]})",)
-    return ()
 
 
 def _file(folder: Path) -> Path | None:
@@ -110,57 +109,49 @@ def _file(folder: Path) -> Path | None:
 
 
 def _read(path: Path) -> list[Row]:
-    """The rows of a .jsonl file, packed or not."""
     try:
         data = path.read_bytes()
         text = (gzip.decompress(data) if path.suffix == ".gz" else data).decode("utf-8")
         rows = [json.loads(line) for line in text.split("\n") if line.strip()]
     except OSError as error:
-        raise InputError(f"{path} cannot be read: {error.strerror or one_line(error)}", "get it anew") from None
+        raise InputError(f"{path} cannot be read: {error.strerror or one_line(error)}", "download it again") from None
     except (EOFError, zlib.error, UnicodeDecodeError, ValueError, RecursionError) as error:
-        raise InputError(f"{path} is no whole file of JSON lines: {one_line(error)}", "get it anew") from None
+        raise InputError(f"{path} is not a whole file of JSON lines: {one_line(error)}", "download it again") from None
     if not all(isinstance(row, dict) for row in rows):
-        raise InputError(f"{path} has a line that is no JSON object", "get it anew")
+        raise InputError(f"{path} has a line that is not a JSON object", "download it again")
     return rows
 
 
 # The hub
 
 
-def _pull(benchmark: Benchmark, kept: Path, option: str) -> Path:
-    """Fetch a benchmark from the hub into the cache."""
-    target = kept / benchmark.name / FILE
+def _pull(benchmark: Published, cached: Path, option: str) -> Path:
+    target = cached / benchmark.name / FILE
     say(f"downloading {benchmark.title} from the model hub ({benchmark.hub.repository})")
-    wanted = [(benchmark.hub, target)]
+    downloads = [(benchmark.hub, target)]
     if benchmark.hub_beside is not None and benchmark.beside is not None:
-        wanted.append((benchmark.hub_beside, Path(os.path.normpath(target.parent / benchmark.beside))))
-    with writing(kept):
-        for hub, path in reversed(wanted):  # the benchmark itself comes last: when it is there, all is
+        downloads.append((benchmark.hub_beside, Path(os.path.normpath(target.parent / benchmark.beside))))
+    mend = f"it may have changed: get the benchmark elsewhere and name its folder with {option}"
+    with writing(cached):
+        for hub, path in reversed(downloads):  # the benchmark itself comes last: when it is there, all is
             rows = _from_hub(hub, benchmark.title, option)
             if len(rows) != hub.rows:
-                raise InputError(
-                    f"{hub.repository} has {len(rows):,} rows on the hub, and {benchmark.title} has {hub.rows:,}",
-                    f"it may have changed: get the benchmark elsewhere and name its folder with {option}",
-                )
+                what = f"{hub.repository} has {len(rows):,} rows on the hub, and {benchmark.title} has {hub.rows:,}"
+                raise InputError(what, mend)
             try:
                 ours = [benchmark.from_hub(row, number) for number, row in enumerate(rows)]
             except (KeyError, ValueError, TypeError, IndexError) as error:
-                what = f"{hub.repository} has other fields on the hub than are known here ({one_line(error)})"
-                raise InputError(what, f"get the benchmark elsewhere and name its folder with {option}") from None
+                what = f"{hub.repository} has unexpected fields on the hub ({one_line(error)})"
+                raise InputError(what, mend) from None
             path.parent.mkdir(parents=True, exist_ok=True)
-            packed = gzip.compress("".join(json.dumps(row) + "\n" for row in ours).encode(), mtime=0)
             with put_in_place(path) as aside:
-                aside.write_bytes(packed)
+                aside.write_bytes(gzip.compress("".join(json.dumps(row) + "\n" for row in ours).encode(), mtime=0))
     return target
 
 
 def _from_hub(hub: Hub, title: str, option: str) -> list[dict[str, Any]]:
     from huggingface_hub import HfApi, hf_hub_download
 
-    mend = (
-        f"see that the hub can be reached, or put {FILE} into a folder and name it with {option} or {FOLDER} "
-        "(docs/evaluation.md has the layout)"
-    )
     try:
         # First this, which fails at once: a download would try for minutes.
         HfApi().dataset_info(hub.repository, timeout=5)
@@ -172,12 +163,15 @@ def _from_hub(hub: Hub, title: str, option: str) -> list[dict[str, Any]]:
         )
         paths = [Path(hf_hub_download(hub.repository, name, repo_type="dataset", revision=revision)) for name in names]
     except Exception as error:  # whichever its HTTP library raises
-        what = f"{title} is not here, and the model hub does not give it ({one_line(error)})"
-        raise InputError(what, mend) from None
-    return [row for path in paths for row in _rows_of(path)]
+        raise InputError(
+            f"{title} is not here, and cannot be downloaded from the model hub ({one_line(error)})",
+            f"check that the hub can be reached, or put {FILE} into a folder and name it with {option} or {FOLDER} "
+            "(docs/evaluation.md has the layout)",
+        ) from None
+    return [row for path in paths for row in _hub_rows(path)]
 
 
-def _rows_of(path: Path) -> Sequence[dict[str, Any]]:
+def _hub_rows(path: Path) -> Sequence[dict[str, Any]]:
     if path.suffix != ".parquet":
         return [dict(row) for row in _read(path)]
     try:

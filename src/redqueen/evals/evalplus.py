@@ -1,7 +1,7 @@
-"""What HumanEval+ and MBPP+ have in common: EvalPlus' scripts of tests, and programs cut down to what is asked for.
+"""What HumanEval+ and MBPP+ have in common: EvalPlus' test scripts, and programs reduced to the function asked for.
 
-A script holds its inputs as a literal list. It is read, never run: the expected results are what the benchmark's own
-solution returns in the verifier, kept in the cache by the content of the row.
+A script holds its inputs as a literal list. It is parsed, never run: the expected results are what the benchmark's own
+solution returns in the verifier, cached by the content of the row.
 """
 
 import ast
@@ -15,21 +15,21 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
 from typing import Any, ClassVar
 
-from redqueen.engine.pull import cache
+from redqueen.engine.disk_cache import cache
 from redqueen.evals.code import Oracle, Tests, judge, reference
 from redqueen.evals.extraction import fenced
-from redqueen.evals.protocol import Grade, Hub, Item, Row, Suite
+from redqueen.evals.protocol import Grade, Item, Published, Row, Suite
 from redqueen.runs.atomic import put_in_place
 from redqueen.verifier import Job, Limits, Status, Verifier
 from redqueen.verifier.guest import literals
 
 _FORM = 2
-"""Raise it when what is kept in the cache changes."""
+"""The version of the cache's format."""
 _UNSPLIT_BASE = 8
-"""Where nobody says which tests are the base ones."""
+"""How many base tests are assumed where it is not known."""
 _CONSTANTS = {"inf": math.inf, "nan": math.nan}
 _TIDY = Limits(cpu_s=5, memory_mb=512, value_chars=500_000)
-# Runs in a guest. What a model writes around its function (examples, assertions of its own) is no part of the answer.
+# Runs in a guest. What a model writes around its function (examples, assertions) is not part of the answer.
 _TIDIER = """
 import ast
 
@@ -73,14 +73,12 @@ def cut(kept, lines, entry):
 """
 
 
-class EvalPlus:
+class EvalPlus(Published):
     """A benchmark of functions to write, with EvalPlus' tests."""
 
     suite: Suite = "code"
     tokens = 768
     graded = "EvalPlus' base and plus tests"
-    beside: str | None = None
-    hub_beside: Hub | None = None
     oracles: ClassVar[Mapping[str, Oracle]] = {}
     """By the function that they are for."""
     not_none: ClassVar[frozenset[str]] = frozenset()
@@ -93,12 +91,12 @@ class EvalPlus:
         self._making: dict[tuple[str, ...], asyncio.Task[Tests]] = {}
 
     def load(self, rows: Sequence[Row], beside: Sequence[Row] = ()) -> list[Item]:
-        """EvalPlus' own file, where it is beside, says which tests are the base ones: scripts have no test twice."""
-        base = {row["task_id"]: len({json.dumps(each) for each in row["base_input"]}) for row in beside}
+        """EvalPlus' own file, where it is beside, says which tests are the base ones. Scripts have no duplicates."""
+        base = {row["task_id"]: len({json.dumps(inputs) for inputs in row["base_input"]}) for row in beside}
         for row in rows:
             for name in ("id", "prompt", "entry_point", "canonical_solution", "test"):
                 if not isinstance(row[name], str):
-                    raise ValueError(f"{name} is no text")
+                    raise ValueError(f"{name} is not a text")
         return [Item(row["id"], {**row, "base_tests": base[row["id"]]} if row["id"] in base else row) for row in rows]
 
     def solution(self, row: Row) -> str:
@@ -109,17 +107,17 @@ class EvalPlus:
         return list(await asyncio.gather(*(self._grade(item, text, verifier) for item, text in answers)))
 
     async def grade_program(self, item: Item, program: str, verifier: Verifier) -> Grade:
-        """A whole program as it is."""
+        """A whole program, without extracting the function."""
         return await judge(program, await self.tests(item, verifier), verifier)
 
     async def _grade(self, item: Item, text: str | None, verifier: Verifier) -> Grade:
         if text is None:
-            return Grade(False, parts={"base": False} if "base_tests" in item.row else {}, why="no answer")
+            return Grade(correct=False, parts={"base": False} if "base_tests" in item.row else {}, why="no answer")
         program = await tidy(text, item.row["entry_point"], verifier)
         return await self.grade_program(item, text if program is None else program, verifier)
 
     async def tests(self, item: Item, verifier: Verifier) -> Tests:
-        """Prepared once, for whoever asks first and all that wait with it."""
+        """The tests of a task, prepared once even if several callers wait for them."""
         key = _parts(item.row)
         if key not in self._ready:
             if key not in self._making:
@@ -132,44 +130,46 @@ class EvalPlus:
 
     async def _prepare(self, row: Row, verifier: Verifier) -> Tests:
         entry, base = row["entry_point"], row.get("base_tests", _UNSPLIT_BASE)
-        path = cache() / "bench" / "tests" / f"{_key(row)}.bin"
+        # How values are hashed and packed differs between versions of Python.
+        parts = [_FORM, platform.python_version_tuple()[:2], *_parts(row)]
+        digest = hashlib.sha256(json.dumps(parts).encode()).hexdigest()[:32]
+        path = cache() / "bench" / "tests" / f"{digest}.bin"
         if path.is_file():
-            kept = marshal.loads(path.read_bytes())
+            cached = marshal.loads(path.read_bytes())
         else:
             inputs, atol = read_script(row["test"])
-            left_out = self.extreme.get(entry)
-            inputs = [each for each in inputs if left_out is None or not left_out(*each)]
-            found = await reference(
+            extreme = self.extreme.get(entry)
+            inputs = [arguments for arguments in inputs if extreme is None or not extreme(*arguments)]
+            results = await reference(
                 self.solution(row), entry, inputs, base=base, not_none=entry in self.not_none, verifier=verifier
             )
-            kept = {"inputs": inputs, "atol": atol, **asdict(found)}
+            cached = {"inputs": inputs, "atol": atol, **asdict(results)}
             path.parent.mkdir(parents=True, exist_ok=True)
             with put_in_place(path) as aside:
-                aside.write_bytes(marshal.dumps(kept))
+                aside.write_bytes(marshal.dumps(cached))
         return Tests(
             entry=entry,
             solution=self.solution(row),
-            base=min(base, len(kept["inputs"])),
+            base=min(base, len(cached["inputs"])),
             split="base_tests" in row,
             not_none=entry in self.not_none,
             oracle=self.oracles.get(entry),
-            **kept,
+            **cached,
         )
 
 
 async def tidy(text: str, entry: str, verifier: Verifier) -> str | None:
-    """The function with what it needs, of a text that may hold more; None where it is not defined."""
-    arguments = f"{text!r}, {entry!r}"
-    [outcome] = await verifier.run([Job.calls(_TIDIER, [arguments], seeds=1, limits=_TIDY)])
+    """The function and what it needs, out of a text that may hold more; None where it is not defined."""
+    [outcome] = await verifier.run([Job.calls(_TIDIER, [f"{text!r}, {entry!r}"], seeds=1, limits=_TIDY)])
     result = outcome.results[0]
-    found = literals.parse(result.value) if result.status is Status.OK and result.value is not None else None
-    return found if isinstance(found, str) else None
+    program = literals.parse(result.value) if result.status is Status.OK and result.value is not None else None
+    return program if isinstance(program, str) else None
 
 
 def program_in(text: str) -> str | None:
-    """What stands between the fences, or the whole where there are none."""
-    found = fenced(text)
-    return found[-1] if found else text if text.strip() else None
+    """The last fenced block, or the whole text where there is none."""
+    blocks = fenced(text)
+    return blocks[-1] if blocks else text if text.strip() else None
 
 
 def read_script(script: str) -> tuple[list[list[Any]], float]:
@@ -178,7 +178,7 @@ def read_script(script: str) -> tuple[list[list[Any]], float]:
     atol = 0.0
     for node in ast.walk(ast.parse(script)):
         if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name) and node.targets[0].id == "inputs":
-            inputs = [list(each) for each in _literal(node.value)]
+            inputs = [list(arguments) for arguments in _literal(node.value)]
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "assertion":
             atol = float(_literal(node.args[-1]))
         if isinstance(node, ast.Compare) and isinstance(node.ops[0], ast.LtE) and "_poly" in ast.dump(node.left):
@@ -189,29 +189,23 @@ def read_script(script: str) -> tuple[list[list[Any]], float]:
 
 
 def _literal(node: ast.expr) -> Any:
-    """The value of a literal in which `inf` and `nan` may stand."""
+    """The value of a literal that may contain `inf` and `nan`."""
     if isinstance(node, ast.Name) and node.id in _CONSTANTS:
         return _CONSTANTS[node.id]
     if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
         return -_literal(node.operand)
     if isinstance(node, ast.List):
-        return [_literal(each) for each in node.elts]
+        return list(map(_literal, node.elts))
     if isinstance(node, ast.Tuple):
-        return tuple(_literal(each) for each in node.elts)
+        return tuple(map(_literal, node.elts))
     if isinstance(node, ast.Set):
-        return {_literal(each) for each in node.elts}
+        return set(map(_literal, node.elts))
     if isinstance(node, ast.Dict):
         return {_literal(k): _literal(v) for k, v in zip(node.keys, node.values, strict=True) if k is not None}
     return ast.literal_eval(node)
 
 
 def _parts(row: Row) -> tuple[str, ...]:
-    """All that the tests come from."""
+    """All that the tests of a row depend on."""
     names = ("prompt", "canonical_solution", "entry_point", "test")
     return (str(row.get("base_tests")), *(row[name] for name in names))
-
-
-def _key(row: Row) -> str:
-    """How values are hashed and packed differs between versions of Python."""
-    parts = [_FORM, platform.python_version_tuple()[:2], *_parts(row)]
-    return hashlib.sha256(json.dumps(parts).encode()).hexdigest()[:32]

@@ -1,11 +1,11 @@
-"""From what a model said to the answer in it. Plain searches, linear in the text: any text may come."""
+"""The answer in a model's reply. Searches are linear in the text, since any text may come."""
 
 import re
 from collections import deque
 from decimal import Context, Decimal
 
 MOST_CHARS = 100_000
-"""Of a text that is searched; of a longer one the end."""
+"""Of a longer text only the end is searched."""
 _FENCE = re.compile(r"^[ \t]*```.*$", re.MULTILINE)
 _BRACE = re.compile(r"(\\(?:boxed|fbox)[ \t]*)\{|\\.|[{}]", re.DOTALL)
 _PHRASE = re.compile(r"(?:final answer|answer)[ \t]*(?:is|:|=)[ \t]*:?[ \t]*", re.IGNORECASE)
@@ -17,45 +17,43 @@ _GROUPED = re.compile(r"(?<=\d)(?:\\,|\{,\}|,\\!)(?=\d{3}(?!\d))")
 _UNIT = re.compile(r"\\(?:text|mathrm|mbox)[ \t]*\{[^{}]*\}(?:\^\{?-?\d+\}?)?|(?<=[A-Za-z])\^\{?-?\d+\}?")
 _AROUND = re.compile(r"\s*(\\times|\\cdot|[\^{}*])\s*")
 EXACT = Context(prec=20_000)
-"""Room for all digits of any numeral that is read."""
+"""Precision for all digits of any numeral."""
 _LETTER = re.compile(r"\b([A-D])\b")
 _SAID_LETTER = re.compile(r"(?i:answer|option|choice)[^A-Za-z\n]{0,20}(?:is[^A-Za-z\n]{0,20})?\(?([A-D])\b")
 
 
 def fenced(text: str) -> list[str]:
-    """The texts between fence lines; the last may have no closing one."""
-    marks = list(_FENCE.finditer(text))
-    found = []
-    for number in range(0, len(marks), 2):
-        end = marks[number + 1].start() if number + 1 < len(marks) else len(text)
-        found.append(text[marks[number].end() + 1 : end].rstrip("\n"))
-    return found
+    """The fenced code blocks; the last may have no closing fence."""
+    fences = list(_FENCE.finditer(text))
+    blocks = []
+    for opening in range(0, len(fences), 2):
+        end = fences[opening + 1].start() if opening + 1 < len(fences) else len(text)
+        blocks.append(text[fences[opening].end() + 1 : end].rstrip("\n"))
+    return blocks
 
 
 def boxed(text: str) -> str | None:
-    """What stands in the last \\boxed{...} that is closed."""
+    """The content of the last \\boxed{...} that is closed."""
     text = text[-MOST_CHARS:]
     opened: list[int | None] = []
-    last, found = -1, None
+    last, content = -1, None
     for mark in _BRACE.finditer(text):
         if mark[0] == "}":
             start = opened.pop() if opened else None
             if start is not None and start > last:
-                last, found = start, text[start : mark.start()].strip()
+                last, content = start, text[start : mark.start()].strip()
         elif mark[1] or mark[0] == "{":
             opened.append(mark.end() if mark[1] else None)
-    return found
+    return content
 
 
 def final_answer(text: str) -> str | None:
-    """The last \\boxed{...}; failing that, what the last "answer is" is followed by on its line; failing that, the last
-    number."""
-    found = boxed(text)
-    if found:
-        return found
+    """The last \\boxed{...}, or else the rest of the line after the last "answer is", or else the last number."""
+    if box := boxed(text):
+        return box
     text = text[-MOST_CHARS:]
-    if (said := _last(_PHRASE, text)) is not None:
-        line = _EMPHASIS.sub(r"\1", text[said.end() :].partition("\n")[0]).strip(" \t*")
+    if (phrase := _last(_PHRASE, text)) is not None:
+        line = _EMPHASIS.sub(r"\1", text[phrase.end() :].partition("\n")[0]).strip(" \t*")
         formula = re.match(r"\$([^$]+)\$|\\\((.+?)\\\)", line)
         line = (formula[1] or formula[2]) if formula else re.sub(r"\.\s.*|\.$", "", line)
         if line := line.strip().strip("*").strip():
@@ -64,23 +62,23 @@ def final_answer(text: str) -> str | None:
 
 
 def last_number(text: str) -> str | None:
-    """The last number, without its thousands' commas and its currency."""
-    found = _last(_NUMBER, grouped(text[-MOST_CHARS:], ",").replace("\\$", "$"))
-    return found[0].replace(",", "").replace("$", "") if found else None
+    """The last number, without thousands separators and currency."""
+    match = _last(_NUMBER, grouped(text[-MOST_CHARS:], ",").replace("\\$", "$"))
+    return match[0].replace(",", "").replace("$", "") if match else None
 
 
 def number_in_box(box: str) -> str | None:
-    """The last number of a box, units and their powers aside."""
+    """The last number in a box, ignoring units and their powers."""
     return last_number(_UNIT.sub(" ", box)) or last_number(box)
 
 
 def grouped(text: str, mark: str = "") -> str:
-    """LaTeX's thousands with this between them."""
+    """The text with this thousands separator instead of LaTeX's."""
     return _GROUPED.sub(mark, text)
 
 
 def numeral(text: str) -> Decimal | None:
-    """The value of a plain numeral, also in scientific notation; None for anything else."""
+    """The value of a plain numeral, scientific notation included; None for anything else."""
     text = text.replace("\\$", "").strip().strip("$").strip()
     text = _AROUND.sub(r"\1", _THOUSANDS.sub("", text))
     match = _NUMERAL.fullmatch(text)
@@ -90,13 +88,10 @@ def numeral(text: str) -> Decimal | None:
 
 
 def letter(text: str) -> str | None:
-    """The letter of a choice: said to be the answer, or the first that stands alone."""
+    """The letter of a choice: in the last box, said to be the answer, or the first that stands alone."""
     text = text[-MOST_CHARS:]
-    in_box = boxed(text)
-    if in_box and (found := _LETTER.search(in_box)):
-        return found[1]
-    found = _last(_SAID_LETTER, text) or _LETTER.search(text)
-    return found[1] if found else None
+    match = _LETTER.search(boxed(text) or "") or _last(_SAID_LETTER, text) or _LETTER.search(text)
+    return match[1] if match else None
 
 
 def _last(pattern: re.Pattern[str], text: str) -> re.Match[str] | None:

@@ -1,7 +1,8 @@
 """What a benchmark is: rows to load, prompts to ask, texts to read, answers to grade."""
 
+from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Any, Literal, Protocol, runtime_checkable
 
@@ -27,6 +28,8 @@ class Prompt:
 
     text: str
     """The user's message, or the text to go on with."""
+    before: Sequence[Mapping[str, str]] = ()
+    """Messages of the chat that come before it."""
     prefill: str = ""
     """How the reply begins; in chat only."""
     stop: tuple[str, ...] = ()
@@ -42,8 +45,18 @@ class Item:
 
 
 @dataclass(frozen=True, slots=True)
+class Reply:
+    """A text that somebody gave to an item."""
+
+    item: Item
+    text: str
+    cut: bool
+    """It ended at the longest that was allowed."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Grade:
-    """What became of one answer."""
+    """What became of one reply."""
 
     correct: bool
     vote: str | None = None
@@ -52,9 +65,11 @@ class Grade:
     """Verdicts that are reported beside the main one."""
     why: str = ""
     """In a word, why it is wrong: the status of the program, `no answer`."""
+    answer: str | None = None
+    """What was read out of the reply; None where nothing could be."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Hub:
     """Where a model hub keeps a benchmark: a data set, one of its configurations, and a split."""
 
@@ -68,7 +83,18 @@ class Hub:
 
 
 class Benchmark(Protocol):
-    """One file in `benchmarks/`."""
+    """Items that can be put to a model, and how replies are judged."""
+
+    name: str
+    title: str
+
+    def prompt(self, item: Item, prompts: Prompts) -> Prompt: ...
+
+    async def judge(self, replies: Sequence[Reply], prompts: Prompts, verifier: Verifier) -> list[Grade]: ...
+
+
+class Published(ABC):
+    """A benchmark that everybody knows, one file in `benchmarks/`: an answer is read out of a reply, then graded."""
 
     name: str
     """Of its folder, and on the command line."""
@@ -79,30 +105,37 @@ class Benchmark(Protocol):
     sha256: str
     """The beginning of that of the file that our figures were made with."""
     hub: Hub
-    beside: str | None
+    beside: str | None = None
     """A further file that it uses, relative to its own folder, and where the hub has that."""
-    hub_beside: Hub | None
+    hub_beside: Hub | None = None
     tokens: int
     """The longest answer, unless told otherwise."""
     graded: str
     """How, in a few words that stand beside every score."""
 
+    @abstractmethod
     def from_hub(self, row: Row, number: int) -> dict[str, Any]:
         """A row of the hub's, as our files have it."""
-        ...
 
+    @abstractmethod
     def load(self, rows: Sequence[Row], beside: Sequence[Row] = ()) -> list[Item]:
         """The tasks; raises KeyError or ValueError for rows that are not this benchmark's. `beside` are the rows of the
         further file, none where it is not there."""
-        ...
 
+    @abstractmethod
     def prompt(self, item: Item, prompts: Prompts) -> Prompt: ...
 
+    @abstractmethod
     def extract(self, item: Item, text: str, prompts: Prompts) -> str | None:
         """The answer in what was said; None where there is none."""
-        ...
 
+    @abstractmethod
     async def grade(self, answers: Sequence[tuple[Item, str | None]], verifier: Verifier) -> list[Grade]: ...
+
+    async def judge(self, replies: Sequence[Reply], prompts: Prompts, verifier: Verifier) -> list[Grade]:
+        answers = [(reply.item, self.extract(reply.item, reply.text, prompts)) for reply in replies]
+        grades = await self.grade(answers, verifier)
+        return [replace(grade, answer=answer) for grade, (_, answer) in zip(grades, answers, strict=True)]
 
 
 @runtime_checkable

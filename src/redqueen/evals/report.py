@@ -1,7 +1,7 @@
-"""What an evaluation found, as a table and as plain values."""
+"""The report of an evaluation, as a table and as plain values."""
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from statistics import fmean
 from typing import TYPE_CHECKING, Any
 
@@ -10,30 +10,18 @@ import numpy as np
 from redqueen.analysis.resampling import DRAWS
 from redqueen.console import Columns, print_table, printable
 from redqueen.errors import InputError
-from redqueen.evals.data import Loaded
-from redqueen.evals.figures import Score, Sheet, Vector, majority, score
-from redqueen.exam.examinees import Examinees, Group
+from redqueen.evals.data import LoadedBenchmark
+from redqueen.evals.figures import Accuracy, Sheet, Vector, accuracy, majority, measures
+from redqueen.evals.subjects import BARE, Group, Subjects
 
 if TYPE_CHECKING:
     from rich.console import Console
 
 SPARE = ("tokens", "seconds", "weakest", "best*", "vote", "tasks", "95 %")
-"""What a narrow terminal does without, in this order."""
-Pick = Callable[[Sheet], Vector]
-"""A measure of a sheet, task by task."""
-BARE = ""
-"""The bare base among the examinees: no member has this name."""
+"""The columns that a narrow terminal drops, in this order."""
 
 
-@dataclass(frozen=True, slots=True)
-class One:
-    """One examinee on one measure."""
-
-    name: str
-    score: Score
-
-
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Line:
     """A group on one measure of a benchmark, beside the bare base."""
 
@@ -42,59 +30,56 @@ class Line:
     measure: str
     """"greedy", "avg@k", "pass@k", or a part such as "base"."""
     tasks: int
-    what: str | None
-    """As the user named it; None for the base alone."""
-    role: str | None
-    step: int | None
-    base: Score
-    members: tuple[One, ...]
-    mean: Score | None
-    """None for the base alone."""
-    vote: Score | None
-    """By majority, of the greedy answers of two members or more."""
+    base: Accuracy
+    what: str | None = None
+    """The group as the user named it; None for the base alone, which has nothing of what follows."""
+    role: str | None = None
+    step: int | None = None
+    members: Mapping[str, Accuracy] = field(default_factory=dict)
+    mean: Accuracy | None = None
+    vote: Accuracy | None = None
+    """Of the majority vote of the greedy answers, with two members or more."""
 
     @property
     def sampled(self) -> bool:
-        """Whether the temperature has a say in it."""
+        """Whether it depends on the temperature."""
         return "@" in self.measure
 
     @property
-    def weakest(self) -> One:
-        return min(self.members, key=lambda each: each.score.value)
+    def weakest(self) -> tuple[str, Accuracy]:
+        return min(self.members.items(), key=lambda member: member[1].value)
 
     @property
-    def best(self) -> One:
-        return max(self.members, key=lambda each: each.score.value)
+    def best(self) -> tuple[str, Accuracy]:
+        return max(self.members.items(), key=lambda member: member[1].value)
 
     def as_json(self) -> dict[str, Any]:
-        about = {"measure": self.measure, "what": self.what, "role": self.role, "step": self.step}
+        values: dict[str, Any] = {name: getattr(self, name) for name in ("measure", "what", "role", "step")}
+        values["base"] = self.base.as_json()
         if self.mean is None:
-            return about | {"base": self.base.as_json()}
-        return about | {
-            "base": self.base.as_json(),
+            return values
+        (weakest, lowest), (best, highest) = self.weakest, self.best
+        return values | {
             "mean": self.mean.as_json(),
-            "weakest": {"name": self.weakest.name, **self.weakest.score.as_json()},
-            "best": {"name": self.best.name, "selected_on_the_test_set": True, **self.best.score.as_json()},
+            "weakest": {"name": weakest, **lowest.as_json()},
+            "best": {"name": best, "selected_on_the_test_set": True, **highest.as_json()},
             "vote": None if self.vote is None else self.vote.as_json(),
-            "members": {each.name: each.score.as_json() for each in self.members},
+            "members": {name: member.as_json() for name, member in self.members.items()},
         }
 
 
-@dataclass(frozen=True, slots=True)
-class Measured:
-    """One benchmark."""
-
-    loaded: Loaded
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BenchmarkReport:
+    loaded: LoadedBenchmark
     sheets: Mapping[str, Sheet]
     lines: tuple[Line, ...]
     seconds: float
-    """Of the last call: what was known already took none."""
+    """Of the last call: answers that were known took none."""
     max_tokens: int
-    """The longest answer that was allowed."""
 
     @property
     def tokens(self) -> int:
-        return sum(each.tokens for each in self.sheets.values())
+        return sum(sheet.tokens for sheet in self.sheets.values())
 
     def as_json(self) -> dict[str, Any]:
         benchmark, loaded = self.loaded.benchmark, self.loaded
@@ -108,21 +93,22 @@ class Measured:
             "beside_sha256": loaded.beside_sha256,
             "max_tokens": self.max_tokens,
             "seconds": round(self.seconds, 3),
-            "tokens": {who or "base": each.tokens for who, each in self.sheets.items()},
-            "cut": {who or "base": each.cut for who, each in self.sheets.items()},
-            "unanswered": {who or "base": each.unanswered for who, each in self.sheets.items()},
+            **{
+                name: {subject or "base": getattr(sheet, name) for subject, sheet in self.sheets.items()}
+                for name in ("tokens", "cut", "unanswered")
+            },
             "scores": [line.as_json() for line in self.lines],
         }
 
 
 @dataclass(frozen=True, slots=True)
-class Report:
-    """What `redqueen eval` found."""
+class EvaluationReport:
+    """The report of `redqueen eval`."""
 
     base: str
     how: Mapping[str, Any]
-    """Prompts, attempts, k, temperature, what it was computed on, what gains are on."""
-    benchmarks: tuple[Measured, ...]
+    """Prompts, attempts, k, temperature, device and dtype, and what gains are against."""
+    benchmarks: tuple[BenchmarkReport, ...]
     notes: tuple[str, ...]
 
     def as_json(self) -> dict[str, Any]:
@@ -130,169 +116,138 @@ class Report:
             "base": self.base,
             **self.how,
             "draws": DRAWS,
-            "seconds": round(sum(each.seconds for each in self.benchmarks), 3),
-            "benchmarks": [each.as_json() for each in self.benchmarks],
+            "seconds": round(sum(report.seconds for report in self.benchmarks), 3),
+            "benchmarks": [report.as_json() for report in self.benchmarks],
             "notes": list(self.notes),
         }
 
     def render(self, console: "Console") -> None:
         from rich.text import Text
 
-        members = any(line.mean is not None for each in self.benchmarks for line in each.lines)
-        voted = any(line.vote is not None for each in self.benchmarks for line in each.lines)
-        names, figures = self._columns(members, voted)
+        names, figures = self._columns()
         left_out = print_table(console, names, figures, SPARE)
         if left_out:
             console.print(Text(f"no room here for {', '.join(left_out)}: results.json has all"), soft_wrap=True)
-        for text in (*self._below("vote" in figures, "95 %" in figures), *self.notes):
+        for text in (*self._below(voted="vote" in figures, interval="95 %" in figures), *self.notes):
             console.print(Text(printable(text)), soft_wrap=True)
 
-    def _columns(self, members: bool, voted: bool) -> tuple[Columns, Columns]:
-        """By their heads: names, and figures."""
+    def _columns(self) -> tuple[Columns, Columns]:
+        lines = [line for report in self.benchmarks for line in report.lines]
+        names = {f"%, {self.how['prompts']} prompts": [f"{line.title}, {line.measure}" for line in lines]}
+        if len({(line.what, line.role) for line in lines}) > 1:
+            names["of"] = [" ".join(filter(None, (line.what, _plural(line.role)))) for line in lines]
+        means, votes = any(line.mean for line in lines), any(line.vote for line in lines)
         heads = ["base ±se"]
-        if members:
-            heads += ["mean ±se", f"less {self.how['against'] or 'the base'}", "95 %"]
-        if voted:
-            heads += ["weakest", "best*", "vote"]
+        heads += ["mean ±se", f"less {self.how['against'] or 'the base'}", "95 %"] if means else []
+        heads += ["weakest", "best*", "vote"] if votes else []
         heads += ["tasks", "tokens", "seconds"]
-        lines = [(each, number == 0, line) for each in self.benchmarks for number, line in enumerate(each.lines)]
         rows = []
-        for each, first, line in lines:
-            cells = [_plus_minus(line.base)]
-            if members:
-                cells += _gained(line.mean)
-            if voted:
-                cells += _spread(line)
-            cells += [f"{line.tasks:,}", f"{each.tokens:,}", f"{each.seconds:,.1f}"] if first else ["", "", ""]
-            rows.append(cells)
-        names = {f"%, {self.how['prompts']} prompts": [f"{line.title}, {line.measure}" for *_, line in lines]}
-        if len({(line.what, line.role) for *_, line in lines}) > 1:
-            names["of"] = [" ".join(filter(None, (line.what, _plural(line.role)))) for *_, line in lines]
+        for report in self.benchmarks:
+            totals = [f"{len(report.loaded.items):,}", f"{report.tokens:,}", f"{report.seconds:,.1f}"]
+            for line in report.lines:
+                gain, spread = _gain(line.mean) if means else [], _spread(line) if votes else []
+                rows.append([_plus_minus(line.base), *gain, *spread, *totals])
+                totals = ["", "", ""]
         return names, {head: list(cells) for head, cells in zip(heads, zip(*rows, strict=True), strict=True)}
 
-    def _below(self, voted: bool, between: bool) -> list[str]:
+    def _below(self, *, voted: bool, interval: bool) -> list[str]:
         how = self.how
-        lines = [f"{each.loaded.benchmark.title}: {each.loaded.graded}" for each in self.benchmarks]
-        asked = f", {how['attempts']} attempts at temperature {how['temperature']:g}" if how["attempts"] else ""
-        lines.append(f"one greedy attempt{asked}; {how['dtype']} on {how['device']}; tokens are all that was sampled")
-        if between:
+        lines = [f"{report.loaded.benchmark.title}: {report.loaded.graded}" for report in self.benchmarks]
+        sampled = f", {how['attempts']} attempts at temperature {how['temperature']:g}" if how["attempts"] else ""
+        lines.append(f"one greedy attempt{sampled}; {how['dtype']} on {how['device']}; tokens are all that was sampled")
+        if interval:
             lines.append("95 %: by resampling tasks, the same ones for both sides; it says nothing of other runs")
         if voted:
             lines.append(
                 "* the best is selected on the test set itself and reads too high; vote: what most members answer "
                 "(code: return on the first tests)"
             )
-        for each in self.benchmarks:
-            cut = fmean(sheet.cut for sheet in each.sheets.values())
+        for report in self.benchmarks:
+            cut = fmean(sheet.cut for sheet in report.sheets.values())
             # Of a choice the letter alone counts, and what follows it does not matter.
-            if cut > 0.05 and each.loaded.benchmark.suite != "knowledge":
-                lines.append(
-                    f"{each.loaded.benchmark.title}: {100 * cut:.0f} % of the answers were cut at their longest; "
-                    "raise it with --max-tokens"
-                )
+            if cut > 0.05 and report.loaded.benchmark.suite != "knowledge":
+                title = report.loaded.benchmark.title
+                lines.append(f"{title}: {100 * cut:.0f} % of the answers were cut off; raise --max-tokens")
         return lines
 
 
-def measured(
-    loaded: Loaded,
+def benchmark_report(
+    loaded: LoadedBenchmark,
     sheets: Mapping[str, Sheet],
-    examinees: Examinees,
+    subjects: Subjects,
     against: str | None,
-    attempts: int,
     k: int,
     seconds: float,
     max_tokens: int,
-) -> Measured:
-    """A benchmark's answers in figures, line by line."""
+) -> BenchmarkReport:
+    measured = {name: measures(sheet, k) for name, sheet in sheets.items()}
     lines: list[Line] = []
-    for measure, pick in _measures(sheets[BARE], attempts, k):
-        groups: list[Group | None] = list(examinees.groups) or [None]
-        for group in groups:
-            lines.append(_line(loaded, measure, pick, sheets, examinees, group, against))
-    return Measured(loaded, sheets, tuple(lines), seconds, max_tokens)
+    for measure, base_N in measured[BARE].items():
+        line = Line(
+            benchmark=loaded.benchmark.name,
+            title=loaded.benchmark.title,
+            measure=measure,
+            tasks=len(loaded.items),
+            base=accuracy(base_N),
+        )
+        values_N = {name: of_subject[measure] for name, of_subject in measured.items()}
+        for group in subjects.groups:
+            other_N = base_N if against is None else _mean(values_N, rival(subjects, group, against))
+            vote = None
+            if measure == "greedy" and len(group.members) > 1:
+                vote = accuracy(majority([sheets[name] for name in group.members]), other_N)
+            lines.append(
+                replace(
+                    line,
+                    what=group.what,
+                    role=None if group.role is None else str(group.role),
+                    step=group.step,
+                    members={name: accuracy(values_N[name], other_N) for name in group.members},
+                    mean=accuracy(_mean(values_N, group), other_N),
+                    vote=vote,
+                )
+            )
+        if not subjects.groups:
+            lines.append(line)
+    return BenchmarkReport(loaded=loaded, sheets=sheets, lines=tuple(lines), seconds=seconds, max_tokens=max_tokens)
 
 
-def _measures(base: Sheet, attempts: int, k: int) -> list[tuple[str, Pick]]:
-    found: list[tuple[str, Pick]] = [("greedy", lambda each: each.greedy_N)]
-    for name in base.parts_N:
-        found.append((f"{name} tests alone", lambda each, name=name: each.parts_N[name]))
-    if attempts:
-        found.append((f"avg@{attempts}", lambda each: _there(each.sampled_N)))
-        if k > 1:
-            found.append((f"pass@{k}", lambda each: _there(each.passed_N)))
-    return found
-
-
-def _there(vector_N: Vector | None) -> Vector:
-    assert vector_N is not None
-    return vector_N
-
-
-def _line(
-    loaded: Loaded,
-    measure: str,
-    pick: Pick,
-    sheets: Mapping[str, Sheet],
-    examinees: Examinees,
-    group: Group | None,
-    against: str | None,
-) -> Line:
-    benchmark, base_N = loaded.benchmark, pick(sheets[BARE])
-    about = (benchmark.name, benchmark.title, measure, len(loaded.items))
-    if group is None:
-        return Line(*about, None, None, None, score(base_N), (), None, None)
-    other_N = base_N
-    if against is not None:
-        other_N = np.mean([pick(sheets[name]) for name in rival(examinees, group, against).members], axis=0)
-    members = tuple(One(name, score(pick(sheets[name]), other_N)) for name in group.members)
-    mean_N = np.mean([pick(sheets[name]) for name in group.members], axis=0)
-    vote = None
-    if measure == "greedy" and len(members) > 1:
-        vote = score(majority([sheets[name] for name in group.members]), other_N)
-    role = None if group.role is None else str(group.role)
-    return Line(*about, group.what, role, group.step, score(base_N), members, score(mean_N, other_N), vote)
-
-
-def rival(examinees: Examinees, group: Group, against: str) -> Group:
-    """Whom a group's gains are on: the same role of what is named."""
-    others = [each for each in examinees.groups if each.what == against]
-    for each in others:
-        if each.role == group.role:
-            return each
-    if not others:
-        raise InputError(f"{against} is not among what is evaluated", "name it there too, spelt the same")
-    there = " and ".join(_plural(each.role and str(each.role)) or "a single adapter" for each in others)
+def rival(subjects: Subjects, group: Group, against: str) -> Group:
+    """The group that gains are against: the same role of what is named."""
+    rivals = [other for other in subjects.groups if other.what == against]
+    for other in rivals:
+        if other.role == group.role:
+            return other
+    roles = " and ".join(f"{other.role}s" if other.role else "a single adapter" for other in rivals)
     mine = f"the {group.role}s of {group.what}" if group.role else f"the single adapter {group.what}"
     raise InputError(
-        f"{mine} cannot be set against {against}, which has {there}",
+        f"{mine} cannot be compared with {against}, which has {roles}",
         "evaluate the same role of both (--role), or leave --against out",
     )
+
+
+def _mean(values_N: Mapping[str, Vector], group: Group) -> Vector:
+    return np.mean([values_N[name] for name in group.members], axis=0)
 
 
 def _plural(role: str | None) -> str:
     return f"{role}s" if role else ""
 
 
-def _percent(value: float) -> str:
-    return f"{100 * value:.1f}"
+def _plus_minus(score: Accuracy) -> str:
+    return f"{100 * score.value:.1f}" + ("" if score.error is None else f" ±{100 * score.error:.1f}")
 
 
-def _plus_minus(found: Score) -> str:
-    return _percent(found.value) + ("" if found.error is None else f" ±{100 * found.error:.1f}")
-
-
-def _gained(found: Score | None) -> list[str]:
-    if found is None:
-        return ["", "", ""]
-    gain = found.gain
-    if gain is None:
-        return [_plus_minus(found), "", ""]
-    between = "" if gain.low is None or gain.high is None else f"[{100 * gain.low:+.1f}, {100 * gain.high:+.1f}]"
-    return [_plus_minus(found), f"{100 * gain.value:+.1f}", between]
+def _gain(score: Accuracy | None) -> Sequence[str]:
+    if score is None or score.gain is None:
+        return "", "", ""
+    value, low, high = score.gain.value, score.gain.low, score.gain.high
+    interval = "" if low is None or high is None else f"[{100 * low:+.1f}, {100 * high:+.1f}]"
+    return _plus_minus(score), f"{100 * value:+.1f}", interval
 
 
 def _spread(line: Line) -> Sequence[str]:
     if len(line.members) < 2:
-        return ["", "", ""]
-    ends = [f"{_percent(each.score.value)} {each.name}" for each in (line.weakest, line.best)]
-    return [*ends, "" if line.vote is None else _percent(line.vote.value)]
+        return "", "", ""
+    ends = [f"{100 * score.value:.1f} {name}" for name, score in (line.weakest, line.best)]
+    return *ends, "" if line.vote is None else f"{100 * line.vote.value:.1f}"

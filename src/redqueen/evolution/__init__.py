@@ -1,2 +1,2 @@
-"""Who is replaced and by whom: fitness says how good, selection who breeds, replacement who dies, lineage who came of
-whom. What a child's weights are is `variation`'s."""
+"""Who is replaced and by whom: fitness ranks, selection chooses parents, replacement who dies. `variation` makes the
+weights of children."""

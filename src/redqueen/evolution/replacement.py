@@ -1,7 +1,7 @@
 """Who dies and who takes the seat: the plan of an event, as data, before any weight changes.
 
-The published rules kill newborns: a child that returns to the prior has the lowest bound of all. So by default a
-member dies by the mean of its rating and only when it has been judged, and a child starts at its role's mean; the
+The published rules kill newborns: a child that starts at the prior has the lowest bound of all. So by default a
+member dies by the mean of its rating and only after enough matches, and a child starts at its role's mean. The
 published rules are `evolution.rule = "paper"`.
 """
 
@@ -23,36 +23,30 @@ from redqueen.settings.models import EvolutionConfig
 FRESH = "fresh"
 """The operator of an event that puts in a fresh member."""
 MIN_AGE = 1.5
-"""Intervals that a child lives before it can die: at its first event it has been judged for one, by few matches."""
+"""Intervals that a child lives before it can die: at its first event it has played few matches."""
 
 
 class Breeder(Protocol):
-    """What a plan must know of an operator."""
+    """What a plan must know of an operator: its name, and whether it takes one parent or two."""
 
     @property
     def name(self) -> str: ...
 
     @property
-    def parents(self) -> int:
-        """1 for a mutation, 2 for a crossover."""
-        ...
+    def parents(self) -> int: ...
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Event:
-    """One replacement."""
-
     step: int
     role: Role
     seat: str
     dead: MemberId
     child: Member
-    """With its rating and its birth."""
     operator: str
     parents: tuple[MemberId, ...]
-    """The better one first; none of a fresh member."""
+    """The better one first; a fresh member has none."""
     seed: int
-    """For what the operator draws."""
 
 
 def due(step: int, settings: EvolutionConfig) -> bool:
@@ -70,10 +64,8 @@ def plan(
     distances: Distances | None = None,
     collapsed: Collection[Role] = frozenset(),
 ) -> list[Event]:
-    """The replacements after this step, none where none is due.
-
-    Parents are survivors, and nobody dies twice, so the events may be carried out in any order.
-    """
+    """The replacements after this step, if any are due. Parents are survivors, so the events may be carried out in any
+    order."""
     if not due(step, settings):
         return []
     recent = board.since(step - settings.every + 1)
@@ -86,7 +78,6 @@ def plan(
 
 
 def apply(population: Population, events: Sequence[Event]) -> Population:
-    """The population after these events."""
     for event in events:
         population = population.replaced(event.dead, event.child, event.step)
     return population
@@ -103,24 +94,27 @@ def _plan_role(
     distances: Distances | None,
     collapsed: bool,
 ) -> list[Event]:
-    members = {each.id: each for each in population.of(role)}
+    members = {member.id: member for member in population.of(role)}
     if len(members) < 2:
         return []
     fitness = FITNESS[settings.fitness](population, role, recent)
     selection = SELECTION[settings.selection]
-    breeding = {id: each.breeding for id, each in fitness.items()}
-    survival = breeding if settings.rule == "paper" else {id: each.survival for id, each in fitness.items()}
+    breeding = {id: own.breeding for id, own in fitness.items()}
+    survival = breeding if settings.rule == "paper" else {id: own.survival for id, own in fitness.items()}
     doomed = _doomed(members, breeding, selection.adjust(survival, distances), step, settings)
     adjusted = selection.adjust(breeding, distances)
     survivors = {id: adjusted[id] for id in members if id not in doomed}
-    rating = _newborn(list(members.values()), settings)
+    # A child starts at the mean of the whole role, the dying included.
+    rating = Rating(statistics.fmean(member.rating.mu for member in members.values()), SIGMA)
+    if settings.rule == "paper":
+        rating = PRIOR
     events: list[Event] = []
     for index, dead in enumerate(doomed):
         rng = numbers(run_seed, step, "evolve", str(role), index)
         if collapsed and settings.inject and index == 0:
             operator, parents = FRESH, ()
         else:
-            usable = [each for each in operators if each.parents <= len(survivors)]
+            usable = [operator for operator in operators if operator.parents <= len(survivors)]
             if not usable:
                 raise ConfigError(
                     f"one {role} is left to breed from, and evolution.operators names no mutation",
@@ -131,9 +125,13 @@ def _plan_role(
             operator, parents = breeder.name, tuple(sorted(picked, key=lambda id: -breeding[id]))
         seat = members[dead].seat
         birth = Birth(step, None if operator == FRESH else operator, parents)
-        child = Member(population.next_id(seat), role, seat, rating, birth)
+        child = Member(id=population.next_id(seat), role=role, seat=seat, rating=rating, birth=birth)
         seed = key(run_seed, step, "evolve", str(role), index, "operator")
-        events.append(Event(step, role, seat, dead, child, operator, parents, seed))
+        events.append(
+            Event(
+                step=step, role=role, seat=seat, dead=dead, child=child, operator=operator, parents=parents, seed=seed
+            )
+        )
     return events
 
 
@@ -144,19 +142,11 @@ def _doomed(
     step: int,
     settings: EvolutionConfig,
 ) -> list[MemberId]:
-    """Who dies, the worst first: fewer than the share where elites and the young leave fewer."""
+    """Who dies, the worst first: the share, or fewer where too few are neither elite nor young."""
     spared = set(ranked(breeding)[: settings.elites])
     if settings.rule == "ours":
-        # Founders have all been judged from the start.
-        spared |= {
-            id for id, each in members.items() if each.birth.step > 0 and each.age(step) < MIN_AGE * settings.every
-        }
+        # Founders have played from the start.
+        children = [member for member in members.values() if member.birth.step > 0]
+        spared |= {child.id for child in children if child.age(step) < MIN_AGE * settings.every}
     count = max(1, math.floor(settings.share * len(members) + 1e-9))
     return [id for id in reversed(ranked(survival)) if id not in spared][:count]
-
-
-def _newborn(role: Sequence[Member], settings: EvolutionConfig) -> Rating:
-    """What is believed of a child before it has played. The mean is the whole role's, the dying included."""
-    if settings.rule == "paper":
-        return PRIOR
-    return Rating(statistics.fmean(each.rating.mu for each in role), SIGMA)

@@ -1,20 +1,18 @@
-"""The retention test: does a child come back to its parent's reward, and after how many updates?
+"""The retention test: does a child recover its parent's reward, and after how many updates?
 
-Children of one member by every operator, two controls (a copy of the parent, the mean of both parents) and a fresh
-adapter join the race together and train on the same tasks, while the parent plays along untrained: it is the level that
-they have to reach. An operator whose children are not back within twenty updates has cost more than it can give.
+Children of one member by every operator, two controls (a copy of the parent, the mean of both parents) and fresh
+adapters train on the same tasks. The parent plays along untrained and sets the level that they must reach. An operator
+whose children have not recovered after twenty updates costs more than it gives.
 """
 
 import math
 import statistics
-from collections.abc import Awaitable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
-import torch
-
+from redqueen.console import print_table
 from redqueen.engine.protocol import Engine, MemberId
-from redqueen.errors import InputError
 from redqueen.evolution.replacement import FRESH
 from redqueen.evolution.variation import OPERATORS, Operator, child
 from redqueen.keys import key, numbers
@@ -23,26 +21,16 @@ if TYPE_CHECKING:
     from rich.console import Console
 
 CONTROLS = ("copy_parent", "linear_0_5")
-UPDATES = 20
 WINDOW = 3
-"""Updates whose mean reward counts as a child's reward: single ones are noise."""
+"""Updates whose mean counts as a child's reward: single ones are noise."""
 _RESAMPLES = 2000
-
-
-class Practice(Protocol):
-    """One update of a race."""
-
-    def __call__(
-        self, members: Sequence[MemberId], frozen: Sequence[MemberId], update: int
-    ) -> Awaitable[Mapping[MemberId, float]]:
-        """All of them play the same tasks, all but the frozen are then trained once; the mean reward of each."""
-        ...
+Practice = Callable[[Sequence[MemberId], Sequence[MemberId], int], Awaitable[Mapping[MemberId, float]]]
+"""One update: these members play the same tasks, all but the frozen (second) are trained once; the mean reward of
+each."""
 
 
 @dataclass(frozen=True, slots=True)
 class Curve:
-    """One child on its way."""
-
     operator: str
     seed: int
     rewards: tuple[float, ...]
@@ -51,34 +39,32 @@ class Curve:
     """Updates until its reward was the parent's; None if it never was."""
 
 
-@dataclass(frozen=True, slots=True)
-class Row:
-    """An operator's children together."""
-
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RetentionRow:
     operator: str
     children: int
     back: float
-    """The share that came back."""
+    """The share that recovered."""
     updates: float
-    """The median of updates until then, a child that never was counting as infinitely many."""
+    """The median number of updates until then, infinite for a child that never did."""
     interval: tuple[float, float]
     """Of the median, 95 %, by resampling children."""
     first_reward: float
     last_reward: float
 
 
-@dataclass(frozen=True, slots=True)
-class Retention:
-    """What the test found."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RetentionReport:
+    """The report of `redqueen retention`."""
 
     parent: MemberId
     level: float
     """The parent's mean reward over the test."""
     within: float
-    """A reward that is this much below the level counts as the level: the parent's own standard error."""
+    """A reward this much below the level counts as recovered: the parent's own standard error."""
     updates: int
     curves: tuple[Curve, ...]
-    rows: tuple[Row, ...]
+    rows: tuple[RetentionRow, ...]
 
     def as_json(self) -> dict[str, Any]:
         answer = asdict(self)
@@ -88,19 +74,17 @@ class Retention:
         return answer
 
     def render(self, console: "Console") -> None:
-        from rich.table import Table
-
         back = f"a child is back at {self.level - self.within:.3f} or more, over {WINDOW} updates"
         console.print(f"{self.parent} has a reward of {self.level:.3f}; {back}; {self.updates} updates", soft_wrap=True)
-        table = Table("operator", "children", "back", "after", "95 %", "first reward", "last")
-        table.columns[0].no_wrap = table.columns[4].no_wrap = True
-        for row in self.rows:
-            low, high = (_count(end) for end in row.interval) if row.children > 1 else ("", "")
-            rewards = f"{row.first_reward:.3f}", f"{row.last_reward:.3f}"
-            table.add_row(
-                row.operator, str(row.children), f"{row.back:.0%}", _count(row.updates), f"{low}-{high}", *rewards
-            )
-        console.print(table)
+        columns = {
+            "children": [str(row.children) for row in self.rows],
+            "back": [f"{row.back:.0%}" for row in self.rows],
+            "after": [_count(row.updates) for row in self.rows],
+            "95 %": ["-".join(map(_count, row.interval)) if row.children > 1 else "" for row in self.rows],
+            "first reward": [f"{row.first_reward:.3f}" for row in self.rows],
+            "last": [f"{row.last_reward:.3f}" for row in self.rows],
+        }
+        print_table(console, {"operator": [row.operator for row in self.rows]}, columns)
 
 
 async def measure(
@@ -110,54 +94,53 @@ async def measure(
     operators: Sequence[Operator],
     practice: Practice,
     *,
-    seeds: int = 3,
-    updates: int = UPDATES,
+    seeds: int,
+    updates: int,
     run_seed: int = 0,
-    device: torch.device | None = None,
-) -> Retention:
-    """Make the children, let them train, and see who comes back. The engine is left as it was found.
+) -> RetentionReport:
+    """Make the children, train them, and see who recovers. The engine is left as it was.
 
     `mate` is the second parent of crossovers, a member of the same role; without one they are left out.
     """
-    if seeds < 1 or updates < WINDOW:
-        raise InputError(f"{seeds} children and {updates} updates test nothing", f"use 1 and {WINDOW}, or more")
-    tested = {each.name: each for each in (*operators, *(OPERATORS[name] for name in CONTROLS))}
-    if mate is None:
-        tested = {name: each for name, each in tested.items() if each.parents == 1}
-    made: dict[MemberId, tuple[str, int]] = {}
+    tested = {operator.name: operator for operator in (*operators, *(OPERATORS[name] for name in CONTROLS))}
+    children: dict[MemberId, tuple[str, int]] = {}
     try:
         for seed in range(seeds):
             for name, operator in tested.items():
+                if operator.parents == 2 and mate is None:
+                    continue
+                parents = [parent] if operator.parents == 1 or mate is None else [parent, mate]
+                states = [engine.read(member, optimiser=operator.moments) for member in parents]
                 id = f"{parent}~{name}~{seed}"
-                pair = [parent] if operator.parents == 1 or mate is None else [parent, mate]
-                states = [engine.read(each, optimiser=operator.moments) for each in pair]
-                drawn = key(run_seed, "retention", parent, name, seed)
-                engine.write(id, child(operator, states, seed=drawn, device=device))
-                made[id] = name, seed
+                engine.write(id, child(operator, states, seed=key(run_seed, "retention", parent, name, seed)))
+                children[id] = name, seed
             id = f"{parent}~{FRESH}~{seed}"
             engine.write(id, engine.fresh())
-            made[id] = FRESH, seed
-        played = [await practice([parent, *made], [parent], update) for update in range(updates)]
+            children[id] = FRESH, seed
+        rewards = [await practice([parent, *children], [parent], update) for update in range(updates)]
     finally:
-        for id in made:
+        for id in children:
             engine.remove(id)
-    return _report(parent, made, played)
+    return _report(parent, children, rewards)
 
 
 def _report(
-    parent: MemberId, made: Mapping[MemberId, tuple[str, int]], played: Sequence[Mapping[MemberId, float]]
-) -> Retention:
-    own = [rewards[parent] for rewards in played]
+    parent: MemberId, children: Mapping[MemberId, tuple[str, int]], rewards: Sequence[Mapping[MemberId, float]]
+) -> RetentionReport:
+    """`children` has the operator and the seed of each, `rewards` everybody's reward in each update."""
+    own = [of_update[parent] for of_update in rewards]
     level = statistics.fmean(own)
-    # The reward of a child is a mean of WINDOW updates, so that is what the parent's spread is taken of.
+    # The reward of a child is a mean of WINDOW updates, so the parent's spread is that of such a mean.
     within = statistics.stdev(own) / math.sqrt(WINDOW)
     curves = []
-    for id, (name, seed) in made.items():
-        rewards = tuple(each[id] for each in played)
-        curves.append(Curve(name, seed, rewards, back_after(rewards, level - within)))
+    for id, (name, seed) in children.items():
+        of_child = tuple(of_update[id] for of_update in rewards)
+        curves.append(Curve(name, seed, of_child, back_after(of_child, level - within)))
     names = dict.fromkeys(curve.operator for curve in curves)
     rows = tuple(_row(name, [curve for curve in curves if curve.operator == name]) for name in names)
-    return Retention(parent, level, within, len(played), tuple(curves), rows)
+    return RetentionReport(
+        parent=parent, level=level, within=within, updates=len(rewards), curves=tuple(curves), rows=rows
+    )
 
 
 def back_after(rewards: Sequence[float], level: float) -> int | None:
@@ -168,24 +151,20 @@ def back_after(rewards: Sequence[float], level: float) -> int | None:
     return None
 
 
-def _row(name: str, curves: Sequence[Curve]) -> Row:
+def _row(name: str, curves: Sequence[Curve]) -> RetentionRow:
     counts = [math.inf if curve.back_after is None else float(curve.back_after) for curve in curves]
     rng = numbers("retention", name)
-    medians = sorted(_median(rng.choices(counts, k=len(counts))) for _ in range(_RESAMPLES))
-    return Row(
-        name,
-        len(curves),
-        sum(map(math.isfinite, counts)) / len(counts),
-        _median(counts),
-        (medians[round(0.025 * _RESAMPLES)], medians[round(0.975 * _RESAMPLES) - 1]),
-        statistics.fmean(statistics.fmean(curve.rewards[:WINDOW]) for curve in curves),
-        statistics.fmean(statistics.fmean(curve.rewards[-WINDOW:]) for curve in curves),
+    # The lower of two middle ones: half of the children recovered by then.
+    medians = sorted(statistics.median_low(rng.choices(counts, k=len(counts))) for _ in range(_RESAMPLES))
+    return RetentionRow(
+        operator=name,
+        children=len(curves),
+        back=sum(map(math.isfinite, counts)) / len(counts),
+        updates=statistics.median_low(counts),
+        interval=(medians[round(0.025 * _RESAMPLES)], medians[round(0.975 * _RESAMPLES) - 1]),
+        first_reward=statistics.fmean(statistics.fmean(curve.rewards[:WINDOW]) for curve in curves),
+        last_reward=statistics.fmean(statistics.fmean(curve.rewards[-WINDOW:]) for curve in curves),
     )
-
-
-def _median(counts: Sequence[float]) -> float:
-    """The lower of the middle ones: half of them came back by then."""
-    return statistics.median_low(counts)
 
 
 def _count(updates: float) -> str:

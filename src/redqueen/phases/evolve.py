@@ -19,13 +19,14 @@ from redqueen.phases.race import Race
 from redqueen.phases.state import State
 from redqueen.population.board import Board
 from redqueen.population.members import Population
+from redqueen.runs.metrics import DESCRIPTORS_BITS
 from redqueen.tasks.protocol import Task
 
 RECENT = 64
 """Tasks of a teacher by which its variety is judged."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Evolved:
     """The population after a step's events, if there were any."""
 
@@ -42,16 +43,16 @@ def evolve(race: Race, state: State, step: int, population: Population, board: B
     settings = race.settings
     happens = due(step, settings.evolution)
     if settings.population.single or not (happens or step % settings.run.measure_every == 0):
-        return Evolved(population, state.watch, (), (), None)
+        return Evolved(population=population, watch=state.watch, events=(), alarms=(), diversity=None)
     cosine_N_N = weight_cosines([race.engine.read(member.id) for member in population.members], race.device)
     recent = {teacher.id: _recent(state, teacher.id) for teacher in population.teachers}
     diversity = take(step, population, cosine_N_N, recent)
     watch, alarms = state.watch.see(diversity)
     if entropy(seed.descriptor for seed in state.archive.seeds) < DESCRIPTORS_FLOOR:
         # Seeds of one type ask for tasks of one type.
-        alarms = [alarm for alarm in alarms if alarm.measure != "descriptors_bits"]
+        alarms = [alarm for alarm in alarms if alarm.measure != DESCRIPTORS_BITS.name]
     if not happens:
-        return Evolved(population, watch, (), tuple(alarms), diversity)
+        return Evolved(population=population, watch=watch, events=(), alarms=tuple(alarms), diversity=diversity)
     events = [
         event
         for event in plan(
@@ -67,7 +68,13 @@ def evolve(race: Race, state: State, step: int, population: Population, board: B
         if settings.rl.frozen != f"{event.role}s"
     ]
     breed(race.engine, events, race.operators, race.device)
-    return Evolved(apply(population, events), watch, tuple(events), tuple(alarms), diversity)
+    return Evolved(
+        population=apply(population, events),
+        watch=watch,
+        events=tuple(events),
+        alarms=tuple(alarms),
+        diversity=diversity,
+    )
 
 
 def _recent(state: State, teacher: MemberId) -> Sequence[Task]:

@@ -117,7 +117,8 @@ def _verdict_record(verdict: Verdict) -> Any:
 def _verdict(record: Any) -> Verdict:
     grade, reason, status, detail, *runs = record  # entries of older versions have none
     known = None if reason is None else Reason(reason)
-    return Verdict(Grade(grade), known, status and Status(status), detail, *map(tuple, runs))
+    status = status and Status(status)
+    return Verdict(grade=Grade(grade), reason=known, status=status, detail=detail, runs=tuple(*runs))
 
 
 _TASKS = _Form(_to_record, _from_record)

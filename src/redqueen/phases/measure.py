@@ -8,13 +8,13 @@ from redqueen.analysis.account import Counted
 from redqueen.analysis.complexity import Complexity, of_task
 from redqueen.analysis.coverage import Coverage, cell
 from redqueen.analysis.semantics import behaviours, embeddings, semantic_distance
-from redqueen.phases.judge import Scored
 from redqueen.phases.race import Race
 from redqueen.phases.state import State
+from redqueen.rl.rollout import Rollout
 from redqueen.tasks.protocol import Task
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Measured:
     """Of all tasks of a step."""
 
@@ -33,31 +33,35 @@ class Measured:
 
 
 async def measure(
-    race: Race,
-    state: State,
-    step: int,
-    scored: Sequence[Scored],
-    behaving: asyncio.Task["Behaved"],
+    race: Race, state: State, step: int, rollouts: Sequence[Rollout], behaving: asyncio.Task["Behaved"]
 ) -> Measured:
     """`behaving` is what `behave` was begun with."""
     figures, shown, runs = await behaving
     race.journal.flush(step)
-    tasks = _tasks(scored)
+    tasks = _tasks(rollouts)
     cells, new_cells = state.cells.add(map(cell, tasks.values(), figures.values()))
     seen, _ = state.behaviours.add(each for each in shown if each is not None)
     distance = None
     if step % race.settings.run.measure_every == 0 and len(tasks) > 1:
         distance = semantic_distance(await embeddings(race.engine, _texts(race, list(tasks.values()))))
-    return Measured(figures, dict(zip(tasks, shown, strict=True)), cells, len(new_cells), seen, distance, runs)
+    return Measured(
+        complexity=figures,
+        behaviours=dict(zip(tasks, shown, strict=True)),
+        cells=cells,
+        new_cells=len(new_cells),
+        seen=seen,
+        semantic_distance=distance,
+        verifier_runs=runs,
+    )
 
 
 Behaved = tuple[dict[int, Complexity | None], list[str | None], int]
 """How complex each task is, by place; what its program does on fixed inputs; and the verifier's runs for that."""
 
 
-async def behave(race: Race, scored: Sequence[Scored]) -> Behaved:
+async def behave(race: Race, rollouts: Sequence[Rollout]) -> Behaved:
     """What is known of tasks without the engine."""
-    by_place = _tasks(scored)
+    by_place = _tasks(rollouts)
     tasks = list(by_place.values())
 
     async def find(_: Sequence[str]) -> tuple[list[str | None], int]:
@@ -69,9 +73,9 @@ async def behave(race: Race, scored: Sequence[Scored]) -> Behaved:
     return {place: of_task(task) for place, task in by_place.items()}, shown, runs
 
 
-def _tasks(scored: Sequence[Scored]) -> dict[int, Task]:
+def _tasks(rollouts: Sequence[Rollout]) -> dict[int, Task]:
     """By place."""
-    return {each.posed.proposal.place: each.entry.task for each in scored if each.entry is not None}
+    return {rollout.place: rollout.became for rollout in rollouts if isinstance(rollout.became, Task)}
 
 
 def _texts(race: Race, tasks: Sequence[Task]) -> list[tuple[int, ...]]:

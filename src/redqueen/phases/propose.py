@@ -6,105 +6,75 @@ the same before, is settled at the end, in the order of the places.
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import replace
 from random import Random
 from typing import Any
 
 from redqueen.analysis.account import Counted
-from redqueen.engine.flow import Checked, sample_and_check
-from redqueen.engine.protocol import Sample, SampleRequest, Stop
+from redqueen.engine.protocol import MemberId, Sample, SampleRequest, Stop
 from redqueen.errors import ConfigError
-from redqueen.phases.race import Posed, Proposal, Race
+from redqueen.phases.journal import Judged
+from redqueen.phases.race import Race
+from redqueen.phases.sampling import Pending, sample_groups, settle
 from redqueen.phases.state import State
 from redqueen.population.matchmaking import Match
-from redqueen.tasks.guards import set_aside
-from redqueen.tasks.protocol import Draft, Kind, Reason, Rejection, Task
+from redqueen.population.members import Role
+from redqueen.rl.rollout import Proposal, Rollout
+from redqueen.tasks.archive import Archive
+from redqueen.tasks.protocol import Draft, Kind, Prompt, Reason, Rejection, Task
 
 REFERENCES = 16
 """Earlier tasks that a prompt may draw from."""
 
 
-@dataclass(frozen=True, slots=True)
-class Question:
-    """One prompt to a teacher."""
-
-    match: int
-    teacher: str
-    kind: str
-    prompt: tuple[int, ...]
-    context: Mapping[str, str]
-
-
-@dataclass(frozen=True, slots=True)
-class Proposals:
-    """A step's proposals; their programs may still be running."""
-
-    proposals: tuple[Proposal, ...]
-    checked: Checked[tuple[list[Task | Rejection], int]]
-    groups: tuple[tuple[int, ...], ...]
-
-
-async def propose(race: Race, state: State, step: int, matches: Sequence[Match]) -> Proposals:
+async def propose(race: Race, state: State, step: int, matches: Sequence[Match]) -> Pending[Task | Rejection]:
     """Sample all proposals of the step in one batch."""
-    questions = [
-        question
-        for number, match in enumerate(matches)
-        for question in _questions(race, state, step, number, match.teacher)
-    ]
     settings = race.settings
-    count = settings.tasks.proposals
+    size = settings.tasks.proposals
+    prompts = [
+        (match, kind, prompt) for match in range(len(matches)) for kind, prompt in _prompts(race, state, step, match)
+    ]
     requests = [
         SampleRequest(
-            prompt=question.prompt,
-            member=race.adapter(question.teacher),
-            key=race.key(step, "propose", question.match, number, sibling),
+            prompt=race.tokens(prompt),
+            member=race.adapter(matches[match].teacher),
+            key=race.key(step, "propose", match, group, number),
             max_tokens=settings.tasks.proposal_tokens,
             temperature=settings.rl.temperature,
         )
-        for number, question in enumerate(questions)
-        for sibling in range(count)
+        for group, (match, _, prompt) in enumerate(prompts)
+        for number in range(size)
     ]
-    groups = [tuple(range(number * count, (number + 1) * count)) for number in range(len(questions))]
 
-    async def check(number: int, samples: Sequence[Sample]) -> tuple[list[Task | Rejection], int]:
-        return await _check(race, questions[number], samples)
+    async def check(group: int, samples: Sequence[Sample]) -> Judged[Proposal]:
+        match, kind, prompt = prompts[group]
+        results, runs = await _check(race, race.kinds[kind], prompt.context, samples)
+        return [
+            Rollout(
+                role=Role.TEACHER,
+                member=matches[match].teacher,
+                kind=kind,
+                match=match,
+                place=group * size + number,
+                group=group,
+                number=number,
+                request=requests[group * size + number],
+                sample=sample,
+                became=became,
+            )
+            for number, (sample, became) in enumerate(zip(samples, results, strict=True))
+        ], runs
 
-    checked = await sample_and_check(race.engine, requests, groups, check)
-    proposals = tuple(
-        Proposal(
-            place,
-            question.match,
-            question.teacher,
-            question.kind,
-            place // count,
-            question.prompt,
-            checked.samples[place],
-        )
-        for place in range(len(requests))
-        for question in [questions[place // count]]
-    )
-    return Proposals(proposals, checked, tuple(groups))
+    return await sample_groups(race, requests, size, check)
 
 
-async def verify(race: Race, state: State, step: int, proposals: Proposals) -> tuple[list[Posed], dict[str, int]]:
-    """Tasks and rejections in the order of the places, and the verifier's runs for each teacher."""
-    results = await proposals.checked.results()
-    race.journal.flush(step)
-    became: dict[int, Task | Rejection] = {}
-    runs: dict[str, int] = {}
-    for places, (tasks, count) in zip(proposals.groups, results, strict=True):
-        became |= dict(zip(places, tasks, strict=True))
-        teacher = proposals.proposals[places[0]].teacher
-        runs[teacher] = runs.get(teacher, 0) + count
-    screened = await race.guards.screen(
-        [became[each.place] for each in proposals.proposals], state.archive, race.verifier
-    )
-    oversight, seed = race.settings.oversight.every, race.settings.run.seed
-    posed = [
-        Posed(proposal, task, isinstance(task, Task) and set_aside(oversight, seed, step, proposal.place))
-        for proposal, task in zip(proposals.proposals, screened, strict=True)
-    ]
-    return posed, runs
+async def verify(
+    race: Race, state: State, step: int, proposing: Pending[Task | Rejection]
+) -> tuple[list[Proposal], dict[MemberId, int]]:
+    """The proposals with what they became, in the order of the places, and the verifier's runs for each teacher."""
+    proposals, runs = await settle(race, step, proposing)
+    screened = await race.guards.screen([each.became for each in proposals], state.archive, race.verifier)
+    return [replace(each, became=became) for each, became in zip(proposals, screened, strict=True)], runs
 
 
 def _readable(race: Race, task: Task | Rejection) -> Task | Rejection:
@@ -116,10 +86,11 @@ def _readable(race: Race, task: Task | Rejection) -> Task | Rejection:
     return task
 
 
-def _questions(race: Race, state: State, step: int, match: int, teacher: str) -> list[Question]:
+def _prompts(race: Race, state: State, step: int, match: int) -> list[tuple[str, Prompt]]:
+    """What the match's teacher is asked, and for which kinds."""
     kinds = _mixed(race, race.numbers(step, "kinds", match))
     return [
-        Question(match, teacher, kind, *_prompt(race, state, kind, race.numbers(step, "references", match, number)))
+        (kind, proposal_prompt(race, state.archive, kind, race.numbers(step, "references", match, number)))
         for number, kind in enumerate(kinds)
     ]
 
@@ -137,18 +108,18 @@ def _mixed(race: Race, rng: Random) -> list[str]:
     return [kind for kind, count in counts.items() for _ in range(count)]
 
 
-def _prompt(race: Race, state: State, kind: str, rng: Random) -> tuple[tuple[int, ...], Mapping[str, str]]:
-    """What the teacher is asked; with fewer references where they leave no room for an answer."""
-    references = state.archive.references(race.kinds[kind], REFERENCES, rng)
+def proposal_prompt(race: Race, archive: Archive, kind: str, rng: Random) -> Prompt:
+    """What a teacher is asked; with fewer references where they leave no room for an answer."""
+    references = archive.references(race.kinds[kind], REFERENCES, rng)
     room = race.positions - race.settings.tasks.proposal_tokens
     while True:
         prompt = race.kinds[kind].propose_prompt(references, Random(rng.getrandbits(64)))
-        tokens = race.tokens(prompt)
-        if len(tokens) <= room:
-            return tokens, prompt.context
+        length = len(race.tokens(prompt))
+        if length <= room:
+            return prompt
         if not references:
             raise ConfigError(
-                f"a prompt of {len(tokens)} tokens and tasks.proposal_tokens = "
+                f"a prompt of {length} tokens and tasks.proposal_tokens = "
                 f"{race.settings.tasks.proposal_tokens} do not fit the base's {race.positions}",
                 'lower tasks.proposal_tokens, or set tasks.form to "short"',
             )
@@ -156,12 +127,13 @@ def _prompt(race: Race, state: State, kind: str, rng: Random) -> tuple[tuple[int
         references = [task for task in references if task is not longest]
 
 
-async def _check(race: Race, question: Question, samples: Sequence[Sample]) -> tuple[list[Task | Rejection], int]:
+async def _check(
+    race: Race, kind: Kind[Any, Any], context: Mapping[str, str], samples: Sequence[Sample]
+) -> Judged[Task | Rejection]:
     """What the proposals to one prompt became, and the verifier's runs for it."""
-    kind = race.kinds[question.kind]
-    read = [_read(kind, sample, question.context) for sample in samples]
+    read = [_read(kind, sample, context) for sample in samples]
 
-    async def validate(drafts: Sequence[Draft]) -> tuple[list[Task | Rejection], int]:
+    async def validate(drafts: Sequence[Draft]) -> Judged[Task | Rejection]:
         counted = Counted(race.verifier)
         return await kind.validate(drafts, counted), counted.runs
 

@@ -1,4 +1,4 @@
-"""What a race is run with, and the data of one step."""
+"""What a race is run with."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -8,7 +8,7 @@ from typing import Any
 
 import torch
 
-from redqueen.engine.protocol import Engine, MemberId, Sample
+from redqueen.engine.protocol import Engine, MemberId
 from redqueen.evals.asking import Slices
 from redqueen.evolution.variation import Operator
 from redqueen.keys import Part, key, numbers
@@ -16,14 +16,14 @@ from redqueen.phases.journal import Journal
 from redqueen.population.members import SOLO, Role
 from redqueen.settings import Config
 from redqueen.tasks.guards import Guards
-from redqueen.tasks.protocol import Kind, Prompt, Rejection, Task, Verdict
+from redqueen.tasks.protocol import Kind, Prompt
 from redqueen.verifier import Verifier
 
 KNOWN = 1024
 """Encoded prompts that are kept: those of one step, with room."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Race:
     """What does not change from step to step."""
 
@@ -45,7 +45,7 @@ class Race:
     device: torch.device
     """Where the algebra of weights is done: children are made there, and members compared."""
     slices: Slices | None = None
-    """Of benchmarks, where the settings want them looked at."""
+    """Of benchmarks, that members are evaluated on."""
 
     def adapter(self, member: MemberId) -> MemberId:
         """Whose weights a member has."""
@@ -76,42 +76,3 @@ class Race:
         """How often each kind is asked for."""
         weights = self.settings.tasks.mix or [1.0] * len(self.kinds)
         return {kind: weight / sum(weights) for kind, weight in zip(self.kinds, weights, strict=True)}
-
-
-@dataclass(frozen=True, slots=True)
-class Proposal:
-    """One text of a teacher."""
-
-    place: int
-    """Among all of the step."""
-    match: int
-    teacher: MemberId
-    kind: str
-    group: int
-    """Proposals to one prompt share it."""
-    prompt: tuple[int, ...]
-    sample: Sample
-
-
-@dataclass(frozen=True, slots=True)
-class Posed:
-    """What became of a proposal."""
-
-    proposal: Proposal
-    task: Task | Rejection
-    aside: bool = False
-    """A person should look at it."""
-
-
-@dataclass(frozen=True, slots=True)
-class Try:
-    """One attempt of a student."""
-
-    place: int
-    """Of the proposal that the task was."""
-    student: MemberId
-    number: int
-    """Among the student's attempts on this task."""
-    prompt: tuple[int, ...]
-    sample: Sample
-    verdict: Verdict

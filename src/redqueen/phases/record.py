@@ -1,34 +1,33 @@
 """What a step leaves: rows for the records, and a summary for whoever watches."""
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import fmean
+from typing import TypeVar
 
 from redqueen.analysis.account import Usage
 from redqueen.analysis.complexity import Complexity
 from redqueen.engine.protocol import MemberId
+from redqueen.phases.drift import Drift
+from redqueen.phases.evaluate import Accuracies
 from redqueen.phases.evolve import Evolved
-from redqueen.phases.judge import Scored
-from redqueen.phases.learn import NOTHING_TO_LEARN, Learned, Lesson, entropy, sound
-from redqueen.phases.look import Looked
+from redqueen.phases.learn import NOTHING_TO_LEARN, Learned, entropy, sound
 from redqueen.phases.measure import Measured
-from redqueen.phases.race import Race, Try
+from redqueen.phases.race import Race
 from redqueen.phases.state import State
 from redqueen.phases.view import HardTask, MemberLine, StepSummary
 from redqueen.population.board import Meeting
 from redqueen.population.members import Population, Role
-from redqueen.rl.rewards import student_reward
-from redqueen.runs.rows import AlarmRow, AttemptRow, EventRow, Metric, RejectionRow, StepRecord, TaskRow
-from redqueen.tasks.protocol import Reason, Rejection
-
-LOOKED = "benchmark"
-"""The metric of right answers to a slice of a benchmark, whose name stands in the place of the kind."""
-RACE = "race"
-"""The subject of figures that are nobody's own."""
+from redqueen.rl.rollout import Rollout
+from redqueen.runs import metrics
+from redqueen.runs.metrics import RACE, Metric
+from redqueen.runs.rows import AlarmRow, AttemptRow, EventRow, MetricRow, RejectionRow, StepRecord, TaskRow
+from redqueen.tasks.guards import set_aside
+from redqueen.tasks.protocol import Reason, Rejection, Verdict
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Happened:
     """One step, as its phases leave it."""
 
@@ -36,15 +35,15 @@ class Happened:
     population: Population
     """With the ratings after the step, before evolution."""
     meetings: Sequence[Meeting]
-    scored: Sequence[Scored]
-    tries: Sequence[Try]
-    lessons: Sequence[Lesson]
+    rollouts: Sequence[Rollout]
     learned: Learned
     evolved: Evolved
     verifier_runs: Mapping[str, int]
     """By member; those of the race are nobody's: measures."""
     measured: Measured
-    looked: Looked
+    drift: Drift | None
+    """Measured every so many steps."""
+    evaluated: Accuracies
 
 
 def rows(race: Race, happened: Happened, seconds: Mapping[str, float]) -> StepRecord:
@@ -53,9 +52,9 @@ def rows(race: Race, happened: Happened, seconds: Mapping[str, float]) -> StepRe
     return StepRecord(
         step=step,
         matches=happened.meetings,
-        tasks=_task_rows(step, happened.scored, happened.measured.complexity, happened.measured.behaviours),
-        rejections=_rejection_rows(step, happened.scored),
-        attempts=_attempt_rows(step, happened.tries),
+        tasks=_task_rows(race, step, happened.rollouts, happened.measured),
+        rejections=_rejection_rows(step, happened.rollouts),
+        attempts=_attempt_rows(step, happened.rollouts),
         events=_event_rows(happened.evolved),
         alarms=_alarm_rows(step, happened.learned, happened.evolved),
         metrics=_metrics(race, happened),
@@ -63,22 +62,20 @@ def rows(race: Race, happened: Happened, seconds: Mapping[str, float]) -> StepRe
     )
 
 
-def _task_rows(
-    step: int, scored: Sequence[Scored], figures: Mapping[int, Complexity | None], behaviours: Mapping[int, str | None]
-) -> list[TaskRow]:
-    """`figures` and `behaviours` by place."""
+def _task_rows(race: Race, step: int, rollouts: Sequence[Rollout], measured: Measured) -> list[TaskRow]:
+    oversight, seed = race.settings.oversight.every, race.settings.run.seed
     rows: list[TaskRow] = []
-    for each in scored:
-        proposal, entry = each.posed.proposal, each.entry
+    for proposal in rollouts:
+        entry = proposal.entry
         if entry is None:
             continue
-        measured = figures[proposal.place] or Complexity(0, 0, 0, 0)
+        figures = measured.complexity[proposal.place] or Complexity(0, 0, 0, 0)
         rows.append(
             TaskRow(
                 step=step,
                 place=proposal.place,
                 match=proposal.match,
-                teacher=proposal.teacher,
+                teacher=proposal.member,
                 kind=proposal.kind,
                 group_=proposal.group,
                 id=entry.task.id,
@@ -88,71 +85,92 @@ def _task_rows(
                 text=proposal.sample.text,
                 solved=entry.solved,
                 attempts=entry.attempts,
-                reward=each.reward,
-                depth=measured.depth,
-                cyclomatic=measured.cyclomatic,
-                lines=measured.lines,
-                variables=measured.variables,
+                reward=proposal.reward,
+                depth=figures.depth,
+                cyclomatic=figures.cyclomatic,
+                lines=figures.lines,
+                variables=figures.variables,
                 answer_chars=entry.task.answer_chars,
-                behaviour=behaviours.get(proposal.place),
+                behaviour=measured.behaviours.get(proposal.place),
                 trivial=entry.trivial,
-                oversight=each.posed.aside,
+                oversight=set_aside(oversight, seed, step, proposal.place),
             )
         )
     return rows
 
 
-def _rejection_rows(step: int, scored: Sequence[Scored]) -> list[RejectionRow]:
-    rows: list[RejectionRow] = []
-    for each in scored:
-        proposal, rejection = each.posed.proposal, each.posed.task
-        if isinstance(rejection, Rejection):
-            rows.append(
-                RejectionRow(
-                    step, proposal.place, proposal.match, proposal.teacher, proposal.kind, proposal.group,
-                    str(rejection.reason), rejection.detail, proposal.sample.text, each.reward,
-                    rejection.program or None, rejection.runs if rejection.program else None,
-                )
-            )  # fmt: skip
-    return rows
+def _rejection_rows(step: int, rollouts: Sequence[Rollout]) -> list[RejectionRow]:
+    return [
+        RejectionRow(
+            step=step,
+            place=proposal.place,
+            match=proposal.match,
+            teacher=proposal.member,
+            kind=proposal.kind,
+            group_=proposal.group,
+            reason=str(rejection.reason),
+            detail=rejection.detail,
+            text=proposal.sample.text,
+            reward=proposal.reward,
+            program=rejection.program or None,
+            runs=rejection.runs if rejection.program else None,
+        )
+        for proposal in rollouts
+        if isinstance(rejection := proposal.became, Rejection)
+    ]
 
 
-def _attempt_rows(step: int, tries: Sequence[Try]) -> list[AttemptRow]:
+def _attempt_rows(step: int, rollouts: Sequence[Rollout]) -> list[AttemptRow]:
     return [
         AttemptRow(
-            step, each.place, each.student, each.number, each.sample.text, str(each.verdict.grade),
-            None if each.verdict.reason is None else str(each.verdict.reason),
-            None if each.verdict.status is None else str(each.verdict.status),
-            each.verdict.detail, student_reward(each.verdict.grade), len(each.sample.tokens),
+            step=step,
+            place=attempt.place,
+            student=attempt.member,
+            number=attempt.number,
+            text=attempt.sample.text,
+            grade=str(verdict.grade),
+            reason=None if verdict.reason is None else str(verdict.reason),
+            status=None if verdict.status is None else str(verdict.status),
+            detail=verdict.detail,
+            reward=attempt.reward,
+            tokens=len(attempt.sample.tokens),
         )
-        for each in tries
-    ]  # fmt: skip
+        for attempt in rollouts
+        if isinstance(verdict := attempt.became, Verdict)
+    ]
 
 
 def _event_rows(evolved: Evolved) -> list[EventRow]:
     return [
         EventRow(
-            event.step, str(event.role), event.seat, event.dead, event.child.id, event.child.birth.operator,
-            event.parents, str(event.seed),
+            step=event.step,
+            role=str(event.role),
+            seat=event.seat,
+            dead=event.dead,
+            child=event.child.id,
+            operator=event.child.birth.operator,
+            parents=event.parents,
+            seed=str(event.seed),
         )
         for event in evolved.events
-    ]  # fmt: skip
+    ]
 
 
 def _alarm_rows(step: int, learned: Learned, evolved: Evolved) -> list[AlarmRow]:
     said = [(skip.member, skip.measure, skip.value, skip.floor, skip.says) for skip in learned.skips]
     said += [(alarm.subject, alarm.measure, alarm.value, alarm.floor, alarm.says) for alarm in evolved.alarms]
-    return [AlarmRow(step, number, *each) for number, each in enumerate(said)]
+    return [
+        AlarmRow(step=step, number=number, subject=subject, measure=measure, value=value, floor=floor, says=says)
+        for number, (subject, measure, value, floor, says) in enumerate(said)
+    ]
 
 
 def _usage(happened: Happened, race: Race) -> dict[MemberId, Usage]:
     """By adapter: what it sampled, void attempts included, was trained on, and had the verifier do."""
     sampled: dict[MemberId, int] = defaultdict(int)
     verified: dict[MemberId, int] = defaultdict(int)
-    for proposal in (each.posed.proposal for each in happened.scored):
-        sampled[race.adapter(proposal.teacher)] += len(proposal.sample.tokens)
-    for attempt in happened.tries:
-        sampled[race.adapter(attempt.student)] += len(attempt.sample.tokens)
+    for rollout in happened.rollouts:
+        sampled[race.adapter(rollout.member)] += len(rollout.sample.tokens)
     for member, count in happened.verifier_runs.items():
         if member != RACE:
             verified[race.adapter(member)] += count
@@ -162,122 +180,107 @@ def _usage(happened: Happened, race: Race) -> dict[MemberId, Usage]:
     return {id: Usage(sampled[id], trained.get(id, 0), verified[id]) for id in ids}
 
 
-def _metrics(race: Race, happened: Happened) -> list[Metric]:
+def _metrics(race: Race, happened: Happened) -> list[MetricRow]:
     """Every figure of the step: of the race, of both roles, of each member, where it applies by kind."""
-    population, lessons, scored = happened.population, happened.lessons, happened.scored
-    learned, meetings, figures = happened.learned, happened.meetings, happened.measured.complexity
-    used = _usage(happened, race)
-    named = _Figures(happened.step)
-    for subject, own in _subjects(population, lessons):
+    population, rollouts = happened.population, [each for each in happened.rollouts if each.counts]
+    proposals = [each for each in rollouts if each.role is Role.TEACHER]
+    measured, learned = happened.measured, happened.learned
+    diversity, used = happened.evolved.diversity, _usage(happened, race)
+    figures: dict[tuple[str, str, str], MetricRow] = {}
+
+    def add(metric: Metric, subject: str, value: float, kind: str = "") -> None:
+        figures[subject, kind, metric.name] = MetricRow(
+            step=happened.step, subject=subject, kind=kind, name=metric.name, value=float(value)
+        )
+
+    for subject, own in _subjects(population, rollouts):
         for kind, some in _by_kind(own):
-            named.add(subject, kind, "reward", fmean(lesson.reward for lesson in some))
-            named.add(subject, kind, "valid", sound(some))
-            named.add(subject, kind, "length", fmean(len(lesson.sample.tokens) for lesson in some))
-            named.add(subject, kind, "entropy", entropy(some))
-    for subject, own in _played(population, meetings):
-        for kind in ("", *dict.fromkeys(each.kind for each in own)):
-            some = [each for each in own if kind in ("", each.kind)]
-            attempts = sum(each.attempts for each in some)
+            add(metrics.REWARD, subject, fmean(rollout.reward for rollout in some), kind)
+            add(metrics.VALID, subject, sound(some), kind)
+            add(metrics.LENGTH, subject, fmean(len(rollout.sample.tokens) for rollout in some), kind)
+            add(metrics.ENTROPY, subject, entropy(some), kind)
+    for subject, played in _played(population, happened.meetings):
+        for kind, some in _by_kind(played):
+            attempts = sum(meeting.attempts for meeting in some)
             if attempts:
-                named.add(subject, kind, "solve_rate", sum(each.solved for each in some) / attempts)
-    for member in population.members:
-        if not race.settings.population.single:
-            named.add(member.id, "", "mu", member.rating.mu)
-            named.add(member.id, "", "sigma", member.rating.sigma)
-    for adapter, one in used.items():
-        named.usage(adapter, one)
-    named.usage(RACE, sum(used.values(), Usage(verifier_runs=happened.verifier_runs.get(RACE, 0))))
+                add(metrics.SOLVE_RATE, subject, sum(meeting.solved for meeting in some) / attempts, kind)
+    if not race.settings.population.single:
+        for member in population.members:
+            add(metrics.MU, member.id, member.rating.mu)
+            add(metrics.SIGMA, member.id, member.rating.sigma)
+    total = sum(used.values(), Usage(verifier_runs=happened.verifier_runs.get(RACE, 0)))
+    for subject, usage in {**used, RACE: total}.items():
+        for metric in metrics.COMPUTE:
+            add(metric, subject, getattr(usage, metric.name))
     for adapter, stats in learned.stats.items():
-        for name in ("grad_norm", "kl", "ratio_mean", "ratio_max", "loss"):
-            named.add(adapter, "", name, getattr(stats, name))
-        named.add(adapter, "", "updated", float(not stats.skipped))
+        for metric in metrics.UPDATE:
+            add(metric, adapter, getattr(stats, metric.name))
+        add(metrics.UPDATED, adapter, not stats.skipped)
     for skip in learned.skips:
-        named.add(skip.member, "", "updated", 0.0)
-    named.add(RACE, "", "lr", learned.lr)
-    duplicates = sum(
-        isinstance(each.posed.task, Rejection) and each.posed.task.reason is Reason.DUPLICATE for each in scored
-    )
-    named.add(RACE, "", "duplicates", duplicates / len(scored))
-    named.complexity(RACE, scored, figures)
-    for teacher in population.teachers:
-        named.complexity(teacher.id, [each for each in scored if each.posed.proposal.teacher == teacher.id], figures)
-    named.add(RACE, "", "coverage", len(happened.measured.cells))
-    named.add(RACE, "", "new_cells", happened.measured.new_cells)
-    named.add(RACE, "", "behaviours", len(happened.measured.seen))
-    if happened.measured.semantic_distance is not None:
-        named.add(RACE, "", "semantic_distance", happened.measured.semantic_distance)
-    for (subject, benchmark), right in happened.looked.items():
-        named.add(subject, benchmark, LOOKED, right)
-    diversity = happened.evolved.diversity
+        add(metrics.UPDATED, skip.member, 0)
+    add(metrics.LR, RACE, learned.lr)
+    rejections = [proposal.became for proposal in proposals if isinstance(proposal.became, Rejection)]
+    duplicates = sum(rejection.reason is Reason.DUPLICATE for rejection in rejections)
+    add(metrics.DUPLICATES, RACE, duplicates / len(proposals))
+    for subject, own in _with_programs(population, proposals, measured.complexity):
+        for kind, some in _by_kind(own):
+            for metric in metrics.COMPLEXITY:
+                values = (getattr(measured.complexity[proposal.place], metric.name) for proposal in some)
+                add(metric, subject, fmean(values), kind)
+    add(metrics.COVERAGE, RACE, len(measured.cells))
+    add(metrics.NEW_CELLS, RACE, measured.new_cells)
+    add(metrics.BEHAVIOURS, RACE, len(measured.seen))
+    if measured.semantic_distance is not None:
+        add(metrics.SEMANTIC_DISTANCE, RACE, measured.semantic_distance)
+    for (subject, benchmark), right in happened.evaluated.items():
+        add(metrics.BENCHMARK, subject, right, benchmark)
+    if happened.drift is not None:
+        for adapter, distance in happened.drift.from_base.items():
+            add(metrics.DRIFT, adapter, distance)
+        for role, distance in happened.drift.within_role.items():
+            add(metrics.FUNCTION_DISTANCE, str(role), distance)
     if diversity is not None:
         for role, spread in diversity.roles.items():
-            named.add(str(role), "", "effective_size", spread.effective_size)
-            named.add(str(role), "", "weight_distance", spread.weight_distance)
+            add(metrics.EFFECTIVE_SIZE, str(role), spread.effective_size)
+            add(metrics.WEIGHT_DISTANCE, str(role), spread.weight_distance)
         for teacher, variety in diversity.teachers.items():
-            named.add(teacher, "", "kinds_bits", variety.kinds_bits)
-            named.add(teacher, "", "descriptors_bits", variety.descriptors_bits)
-    return named.rows
+            add(metrics.KINDS_BITS, teacher, variety.kinds_bits)
+            add(metrics.DESCRIPTORS_BITS, teacher, variety.descriptors_bits)
+    return list(figures.values())
 
 
-class _Figures:
-    """Metrics of one step as they come."""
-
-    def __init__(self, step: int) -> None:
-        self._step = step
-        self._rows: dict[tuple[str, str, str], Metric] = {}
-
-    @property
-    def rows(self) -> list[Metric]:
-        return list(self._rows.values())
-
-    def add(self, subject: str, kind: str, name: str, value: float) -> None:
-        self._rows[subject, kind, name] = Metric(self._step, subject, kind, name, float(value))
-
-    def usage(self, subject: str, used: Usage) -> None:
-        self.add(subject, "", "sampled_tokens", used.sampled_tokens)
-        self.add(subject, "", "trained_tokens", used.trained_tokens)
-        self.add(subject, "", "verifier_runs", used.verifier_runs)
-
-    def complexity(self, subject: str, scored: Sequence[Scored], figures: Mapping[int, Complexity | None]) -> None:
-        kinds = dict.fromkeys(each.posed.proposal.kind for each in scored)
-        for kind in ("", *kinds):
-            own = [
-                measured
-                for each in scored
-                if kind in ("", each.posed.proposal.kind)
-                and (measured := figures.get(each.posed.proposal.place)) is not None
-            ]
-            if own:
-                for name in ("depth", "cyclomatic", "lines", "variables"):
-                    self.add(subject, kind, name, fmean(getattr(each, name) for each in own))
+OfKind = TypeVar("OfKind", Rollout, Meeting)
 
 
-def _subjects(population: Population, lessons: Sequence[Lesson]) -> Iterator[tuple[str, list[Lesson]]]:
+def _by_kind(items: Sequence[OfKind]) -> Iterator[tuple[str, Sequence[OfKind]]]:
+    """All of them, then those of each kind; nothing where there are none."""
+    if items:
+        yield "", items
+    for kind in dict.fromkeys(item.kind for item in items):
+        yield kind, [item for item in items if item.kind == kind]
+
+
+def _subjects(population: Population, rollouts: Sequence[Rollout]) -> Iterator[tuple[str, list[Rollout]]]:
     for role in Role:
-        yield str(role), [lesson for lesson in lessons if lesson.role is role]
+        yield str(role), [rollout for rollout in rollouts if rollout.role is role]
     for member in population.members:
-        yield member.id, [lesson for lesson in lessons if lesson.member == member.id]
+        yield member.id, [rollout for rollout in rollouts if rollout.member == member.id]
 
 
-def _by_kind(lessons: Sequence[Lesson]) -> Iterator[tuple[str, list[Lesson]]]:
-    if lessons:
-        yield "", list(lessons)
-    for kind in dict.fromkeys(lesson.kind for lesson in lessons):
-        yield kind, [lesson for lesson in lessons if lesson.kind == kind]
-
-
-def _played(population: Population, meetings: Sequence[Meeting]) -> Iterable[tuple[str, list[Meeting]]]:
-    yield RACE, list(meetings)
+def _played(population: Population, meetings: Sequence[Meeting]) -> Iterator[tuple[str, Sequence[Meeting]]]:
+    yield RACE, meetings
     for member in population.members:
         yield member.id, [each for each in meetings if member.id in (each.teacher, each.student)]
 
 
-def soundness(race: Race, lessons: Sequence[Lesson]) -> dict[MemberId, float]:
-    """By adapter, the share of its texts that came to anything."""
-    own: dict[MemberId, list[Lesson]] = defaultdict(list)
-    for lesson in lessons:
-        own[race.adapter(lesson.member)].append(lesson)
-    return {adapter: sound(some) for adapter, some in own.items()}
+def _with_programs(
+    population: Population, proposals: Sequence[Rollout], complexity: Mapping[int, Complexity | None]
+) -> Iterator[tuple[str, list[Rollout]]]:
+    """Proposals that became tasks with a program."""
+    own = [proposal for proposal in proposals if complexity.get(proposal.place) is not None]
+    yield RACE, own
+    for teacher in population.teachers:
+        yield teacher.id, [proposal for proposal in own if proposal.member == teacher.id]
 
 
 def tracked(rows: StepRecord, seconds: Mapping[str, float]) -> dict[str, float]:
@@ -288,41 +291,25 @@ def tracked(rows: StepRecord, seconds: Mapping[str, float]) -> dict[str, float]:
 
 def summary(race: Race, state: State, rows: StepRecord, seconds: Mapping[str, float]) -> StepSummary:
     """The step for the terminal."""
-    figures = {(each.subject, each.kind, each.name): each.value for each in rows.metrics}
-    living = {member.id for member in state.population.members}
-    gone = [grave.member for grave in state.population.graves if grave.step == rows.step]
-    played = [member for member in (*state.population.members, *gone) if member.birth.step < rows.step]
     hard = next((row for row in reversed(_by_difficulty(rows.tasks)) if row.solved < row.attempts), None)
     return StepSummary(
         step=rows.step,
         steps=race.settings.run.steps,
         seconds=sum(seconds.values()),
         phases=dict(seconds),
-        sampled_tokens=int(figures[RACE, "", "sampled_tokens"]),
-        trained_tokens=int(figures[RACE, "", "trained_tokens"]),
+        sampled_tokens=int(rows.figures()[metrics.SAMPLED_TOKENS]),
         members=[
-            MemberLine(
-                id=member.id,
-                role=str(member.role),
-                mu=figures.get((member.id, "", "mu")),
-                sigma=figures.get((member.id, "", "sigma")),
-                reward=figures.get((member.id, "", "reward")),
-                valid=figures.get((member.id, "", "valid")),
-                solve_rate=figures.get((member.id, "", "solve_rate")),
-                entropy=figures.get((member.id, "", "entropy")),
-                born=member.birth.step,
-            )
-            for member in played
-            if member.id in living
+            MemberLine(id=member.id, role=str(member.role), born=member.birth.step, figures=rows.figures(member.id))
+            for member in state.population.members
+            if member.birth.step < rows.step
         ],
-        solve_rates={kind: figures.get((RACE, kind, "solve_rate")) for kind in race.kinds},
-        valid=figures.get(("teacher", "", "valid")),
+        solve_rates={kind: rows.figures(kind=kind).get(metrics.SOLVE_RATE) for kind in race.kinds},
         proposals=len(rows.tasks) + len(rows.rejections),
         tasks=len(rows.tasks),
         hard_task=None if hard is None else _hard(hard),
         # That there was nothing to learn is in the records; it happens whenever everybody agrees.
         alarms=[alarm.says for alarm in rows.alarms if alarm.measure != NOTHING_TO_LEARN],
-        events=[*map(_event, rows.events), *_looked(rows)],
+        events=[*map(_event, rows.events), *_evaluated(rows)],
     )
 
 
@@ -348,12 +335,12 @@ def _hard(row: TaskRow) -> HardTask:
     )
 
 
-def _looked(rows: StepRecord) -> list[str]:
-    """What students answered of benchmarks, if somebody looked."""
+def _evaluated(rows: StepRecord) -> list[str]:
+    """What students answered of benchmarks, if they were evaluated."""
     return [
         f"students answer {100 * each.value:.1f} % of the slice of {each.kind}"
         for each in rows.metrics
-        if each.name == LOOKED and each.subject == str(Role.STUDENT)
+        if each.name == metrics.BENCHMARK.name and each.subject == Role.STUDENT
     ]
 
 

@@ -30,7 +30,7 @@ class Health:
         return replace(self, best_valid={**self.best_valid, **best})
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class State:
     """After `step` steps."""
 
@@ -45,7 +45,7 @@ class State:
     """Of what programs do, all that was ever seen."""
     health: Health = Health()
     base_on: frozenset[str] = frozenset()
-    """The benchmarks that the bare base was looked at on."""
+    """The benchmarks that the bare base was evaluated on."""
 
     def as_record(self) -> dict[str, Any]:
         """Plain values that JSON keeps as they are: what the records do not have."""
@@ -73,4 +73,14 @@ def restored(
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         what = f"a checkpoint's state cannot be read: {type(error).__name__} {error}"
         raise RunError(what, "remove that checkpoint to go on from an older one") from None
-    return State(step, population, seen, board, archive, cells, behaviours, health, base_on)
+    return State(
+        step=step,
+        population=population,
+        watch=seen,
+        board=board,
+        archive=archive,
+        cells=cells,
+        behaviours=behaviours,
+        health=health,
+        base_on=base_on,
+    )

@@ -4,6 +4,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
+from redqueen.runs.metrics import Metric
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MemberLine:
@@ -11,17 +13,10 @@ class MemberLine:
 
     id: str
     role: str
-    mu: float | None
-    """None for one that is not rated."""
-    sigma: float | None
-    reward: float | None
-    """The mean of the step; None, as below, where there was nothing to measure."""
-    valid: float | None
-    solve_rate: float | None
-    """A student's own, a teacher's of its tasks."""
-    entropy: float | None
     born: int
     """The step."""
+    figures: Mapping[Metric, float]
+    """Of this step; without what there was nothing to measure of."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,11 +41,9 @@ class StepSummary:
     phases: Mapping[str, float]
     """Seconds of each, in their order."""
     sampled_tokens: int
-    trained_tokens: int
     members: Sequence[MemberLine]
     solve_rates: Mapping[str, float | None]
     """By kind."""
-    valid: float | None
     proposals: int
     tasks: int
     hard_task: HardTask | None

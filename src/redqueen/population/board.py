@@ -1,53 +1,51 @@
-"""What has been played: one meeting for every kind of every match, and tallies over them.
+"""What has been played: one meeting for every kind of every match.
 
-A board is a value, like the population. It counts tasks and attempts, not rates, so that tallies over any set of
-meetings add up.
+A board is a value, like the population. It counts tasks and attempts, not rates, so that any set of meetings adds up.
 """
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, fields
+from collections.abc import Iterable
+from dataclasses import dataclass, fields
 from functools import cached_property
-from typing import Any
 
 from redqueen.population.members import MemberId
-from redqueen.population.ratings import Result
+from redqueen.population.ratings import MatchResult
+
+Pair = tuple[MemberId, MemberId]
+"""Teacher and student."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Meeting:
     """One kind's part in a match."""
 
     step: int
     match: int
-    """Its place among the step's matches; what a teacher plays with several students at once is as many matches."""
+    """Its place among the step's matches; a teacher with a panel of several students plays a match with each."""
     teacher: MemberId
     student: MemberId
     kind: str
     tasks: int
-    """The valid ones."""
+    """Valid tasks."""
     unsolved: int
-    """Tasks that nobody of the panel solved."""
+    """Tasks that nobody in the panel solved."""
     attempts: int
     unsolved_attempts: int
-    """Those spent on unsolved tasks."""
     solved: int
     """Attempts that succeeded."""
     foretold: float
-    """The solve rate that the ratings before the step expect."""
-    result: Result
+    """The solve rate that the ratings before the step predict."""
+    result: MatchResult
     """Who won by this kind alone."""
-    match_result: Result
-    """Who won the match, over all its kinds: what the ratings have seen."""
+    match_result: MatchResult
+    """Who won the match over all its kinds, which is what ratings are updated by."""
     teacher_reward: float | None = None
-    """The mean over the teacher's proposals, invalid ones included; None without any."""
     student_reward: float | None = None
-    """The mean over the student's attempts; None without any."""
 
 
-@dataclass(frozen=True, slots=True)
-class Tally:
-    """Sums over meetings."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PairTally:
+    """Sums over the meetings of a pair."""
 
     matches: int = 0
     student_wins: int = 0
@@ -64,14 +62,9 @@ class Tally:
         """Over all valid tasks; None without an attempt."""
         return self.solved / self.attempts if self.attempts else None
 
-    @property
-    def possible_rate(self) -> float | None:
-        """Over the tasks that somebody solved; None without any."""
-        attempts = self.attempts - self.unsolved_attempts
-        return self.solved / attempts if attempts else None
-
-    def __add__(self, other: "Tally") -> "Tally":
-        return Tally(*(getattr(self, field.name) + getattr(other, field.name) for field in fields(Tally)))
+    def __add__(self, other: "PairTally") -> "PairTally":
+        sums = {field.name: getattr(self, field.name) + getattr(other, field.name) for field in fields(PairTally)}
+        return PairTally(**sums)
 
 
 @dataclass(frozen=True)
@@ -84,70 +77,25 @@ class Board:
         return Board((*self.meetings, *meetings))
 
     def since(self, step: int) -> "Board":
-        """The meetings of this step and of those after it."""
         return Board(tuple(meeting for meeting in self.meetings if meeting.step >= step))
 
-    def pairs(self) -> dict[tuple[MemberId, MemberId], Tally]:
-        """By (teacher, student); a match counts once, however many kinds it has."""
-        tallies: dict[tuple[MemberId, MemberId], Tally] = {}
-        seen: set[tuple[int, int]] = set()
+    def possible_rates(self) -> dict[Pair, float | None]:
+        """The solve rate of each pair over the tasks that somebody solved; None without any."""
+        solved: Counter[Pair] = Counter()
+        attempts: Counter[Pair] = Counter()
         for meeting in self.meetings:
-            match = meeting.step, meeting.match
-            tally = _tally(meeting, None if match in seen else meeting.match_result)
-            seen.add(match)
             pair = meeting.teacher, meeting.student
-            tallies[pair] = tallies.get(pair, Tally()) + tally
-        return tallies
-
-    def kinds(self) -> dict[tuple[MemberId, MemberId, str], Tally]:
-        """By (teacher, student, kind); here wins are those by the kind alone."""
-        tallies: dict[tuple[MemberId, MemberId, str], Tally] = {}
-        for meeting in self.meetings:
-            place = meeting.teacher, meeting.student, meeting.kind
-            tallies[place] = tallies.get(place, Tally()) + _tally(meeting, meeting.result)
-        return tallies
+            solved[pair] += meeting.solved
+            attempts[pair] += meeting.attempts - meeting.unsolved_attempts
+        return {pair: solved[pair] / count if count else None for pair, count in attempts.items()}
 
     def met(self, teacher: MemberId, student: MemberId) -> int:
         """How many matches these two have played."""
-        return self._met.get((teacher, student), 0)
+        return self._matches[teacher, student]
 
     @cached_property
-    def _met(self) -> dict[tuple[MemberId, MemberId], int]:
-        matches = {(meeting.step, meeting.match): (meeting.teacher, meeting.student) for meeting in self.meetings}
-        return Counter(matches.values())
-
-    def matrix(self, teachers: Sequence[MemberId], students: Sequence[MemberId]) -> list[list[Tally]]:
-        """A row for each teacher, a column for each student."""
-        pairs = self.pairs()
-        return [[pairs.get((teacher, student), Tally()) for student in students] for teacher in teachers]
-
-    def as_record(self) -> list[dict[str, Any]]:
-        """Plain values that JSON keeps as they are."""
-        return [
-            asdict(meeting) | {"result": str(meeting.result), "match_result": str(meeting.match_result)}
-            for meeting in self.meetings
-        ]
-
-
-def restore(record: Sequence[Mapping[str, Any]]) -> Board:
-    """The board that `Board.as_record` wrote down."""
-    return Board(
-        tuple(
-            Meeting(**{**each, "result": Result(each["result"]), "match_result": Result(each["match_result"])})
-            for each in record
+    def _matches(self) -> Counter[Pair]:
+        # A match has a meeting for each kind.
+        return Counter(
+            {(meeting.step, meeting.match): (meeting.teacher, meeting.student) for meeting in self.meetings}.values()
         )
-    )
-
-
-def _tally(meeting: Meeting, result: Result | None) -> Tally:
-    return Tally(
-        int(result is not None),
-        int(result is Result.STUDENT),
-        int(result is Result.DRAW),
-        int(result is Result.TEACHER),
-        meeting.tasks,
-        meeting.unsolved,
-        meeting.attempts,
-        meeting.unsolved_attempts,
-        meeting.solved,
-    )

@@ -1,101 +1,54 @@
-"""Who came of whom: ancestors, how much of each founder is left, and the family tree as text or for Graphviz.
+"""Who descends from whom: generations, and the family tree as text or for Graphviz.
 
 A fresh member counts as a founder: it has no parents either.
 """
 
-import math
 from collections.abc import Mapping, Sequence
 
-from redqueen.errors import InputError
 from redqueen.population.members import Member, MemberId, Population, Role
 
 
 def everybody(population: Population) -> dict[MemberId, Member]:
     """The dead and the living, in the order of their births; those born together by seat."""
-    dead = [grave.member for grave in population.graves]
-    return {each.id: each for each in sorted([*dead, *population.members], key=_order)}
+    members = [*(grave.member for grave in population.graves), *population.members]
+    members.sort(key=lambda member: (member.birth.step, member.role is Role.STUDENT, member.seat_number))
+    return {member.id: member for member in members}
 
 
 def generations(parents: Mapping[MemberId, Sequence[MemberId]]) -> dict[MemberId, int]:
-    """How many births lie between each member and its furthest founder. Parents stand before their children."""
-    found: dict[MemberId, int] = {}
+    """The generation of each member, 0 for founders. Parents must come before their children."""
+    generation: dict[MemberId, int] = {}
     for id, own in parents.items():
-        found[id] = 1 + max((found[parent] for parent in own), default=-1)
-    return found
-
-
-def ancestors(population: Population, id: MemberId) -> list[MemberId]:
-    """Everybody that a member comes from, the nearest generation first and each one once."""
-    members = everybody(population)
-    if id not in members:
-        raise InputError(
-            f"there never was a member {id!r}", f"the living are {', '.join(each.id for each in population.members)}"
-        )
-    found: dict[MemberId, None] = {}
-    generation = list(members[id].birth.parents)
-    while generation:
-        new = [each for each in dict.fromkeys(generation) if each not in found]
-        found.update(dict.fromkeys(new))
-        generation = [parent for each in new for parent in members[each].birth.parents]
-    return list(found)
-
-
-def founder_shares(population: Population, role: Role) -> dict[MemberId, float]:
-    """What each founder or fresh member is expected to have given to the living of a role; together 1.
-
-    A child has an equal part of each of its parents, whatever the operator took from them.
-    """
-    members = everybody(population)
-    shares: dict[MemberId, dict[MemberId, float]] = {}
-    for id, member in members.items():
-        parents = member.birth.parents
-        if not parents:
-            shares[id] = {id: 1.0}
-            continue
-        shares[id] = {}
-        for parent in parents:
-            for founder, share in shares[parent].items():
-                shares[id][founder] = shares[id].get(founder, 0.0) + share / len(parents)
-    living = population.of(role)
-    total: dict[MemberId, float] = {}
-    for member in living:
-        for founder, share in shares[member.id].items():
-            total[founder] = total.get(founder, 0.0) + share / len(living)
-    return total
-
-
-def effective_founders(shares: Mapping[MemberId, float]) -> float:
-    """How many founders of equal shares would be as diverse: 1 when all come of one."""
-    return 1 / math.fsum(share**2 for share in shares.values())
+        generation[id] = 1 + max((generation[parent] for parent in own), default=-1)
+    return generation
 
 
 def draw(population: Population) -> str:
-    """The family tree for a terminal: every member below its better parent, `+` the dead."""
-    members = everybody(population)
-    living = {each.id for each in population.members}
+    """The family tree for a terminal: every member below its better parent, the dead marked with `+`."""
+    living = {member.id for member in population.members}
     children: dict[MemberId | None, list[Member]] = {}
-    for member in members.values():
+    for member in everybody(population).values():
         children.setdefault(next(iter(member.birth.parents), None), []).append(member)
     lines: list[str] = []
-    # What is to be drawn next comes last: a member, what stands before it, and before what is below it.
-    left = [(founder, "", "") for founder in reversed(children[None])]
-    while left:
-        member, lead, below = left.pop()
-        born = member.birth
-        origin = f"  {born.operator or 'fresh'}, step {born.step}" if born.step else ""
-        other = f" with {', '.join(born.parents[1:])}" if len(born.parents) > 1 else ""
+    # A stack of members, each with the prefix of its own line and that of the lines below it.
+    stack = [(founder, "", "") for founder in reversed(children[None])]
+    while stack:
+        member, prefix, below = stack.pop()
+        birth = member.birth
+        origin = f"  {birth.operator or 'fresh'}, step {birth.step}" if birth.step else ""
+        mate = f" with {', '.join(birth.parents[1:])}" if len(birth.parents) > 1 else ""
         mark = "" if member.id in living else " +"
-        lines.append(f"{lead}{member.id}{mark}{origin}{other}")
+        lines.append(f"{prefix}{member.id}{mark}{origin}{mate}")
         offspring = children.get(member.id, [])
         for child in reversed(offspring):
             last = child is offspring[-1]
-            left.append((child, below + ("└─ " if last else "├─ "), below + ("   " if last else "│  ")))
+            stack.append((child, below + ("└─ " if last else "├─ "), below + ("   " if last else "│  ")))
     return "\n".join(lines)
 
 
 def dot(population: Population) -> str:
     """The family tree in Graphviz' language: both parents of a crossover, the dead dashed."""
-    living = {each.id for each in population.members}
+    living = {member.id for member in population.members}
     lines = ["digraph lineage {", "  rankdir=LR;"]
     for id, member in everybody(population).items():
         shape = "box" if member.role is Role.TEACHER else "ellipse"
@@ -103,7 +56,3 @@ def dot(population: Population) -> str:
         label = (member.birth.operator or "").replace("\\", "\\\\").replace('"', '\\"')
         lines += [f'  "{parent}" -> "{id}" [label="{label}"];' for parent in member.birth.parents]
     return "\n".join([*lines, "}"])
-
-
-def _order(member: Member) -> tuple[int, bool, int]:
-    return member.birth.step, member.role is Role.STUDENT, int(member.seat[1:])

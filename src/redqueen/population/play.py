@@ -12,8 +12,6 @@ from redqueen.population.results import Rule, TaskScore, judge
 
 @dataclass(frozen=True, slots=True)
 class KindOutcome:
-    """What came of one kind in a match."""
-
     scores: tuple[TaskScore, ...] = ()
     """One for each valid task."""
     teacher_reward: float | None = None
@@ -23,22 +21,22 @@ class KindOutcome:
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
-    """What came of one teacher's tasks with one student."""
+class MatchOutcome:
+    """The outcome of one teacher's tasks with one student."""
 
     teacher: MemberId
     student: MemberId
     kinds: Mapping[str, KindOutcome]
-    """Every kind that the teacher was asked for, also those of which no proposal was valid."""
+    """Every kind that the teacher was asked for, including those without a valid proposal."""
 
 
 def play(
-    population: Population, step: int, outcomes: Sequence[Outcome], rule: Rule
+    population: Population, step: int, outcomes: Sequence[MatchOutcome], rule: Rule
 ) -> tuple[Population, list[Meeting]]:
-    """The population with its ratings after a step, and what to write on the board.
+    """The population with its ratings after a step, and the meetings for the board.
 
-    All outcomes are judged by the ratings before the step, since that is what the matches were made by; the ratings
-    then change in the order of the outcomes.
+    All outcomes are judged by the ratings before the step, by which the matches were made. The ratings then change in
+    the order of the outcomes.
     """
     before = {member.id: member.rating for member in population.members}
     after = dict(before)

@@ -1,8 +1,7 @@
-"""How good a member is believed to be: TrueSkill for one teacher against one student, in closed form.
+"""Ratings: TrueSkill for one teacher against one student, in closed form.
 
-A rating is a normal belief about a skill that both roles share: a student above a teacher solves more than half of
-its tasks. The corrections are written with Mills ratios, which neither underflow nor cancel however far apart two
-ratings lie.
+Both roles share one scale: a student rated above a teacher solves more than half of its tasks. The corrections are
+written with Mills ratios, which neither underflow nor cancel however far apart two ratings are.
 """
 
 import math
@@ -13,11 +12,11 @@ from statistics import NormalDist
 MU = 25.0
 SIGMA = MU / 3
 BETA = SIGMA / 2
-"""How much a performance varies around the skill."""
+"""The standard deviation of a performance around the skill."""
 TAU = SIGMA / 100
-"""What is added to a belief's uncertainty before every match: members change while they play."""
+"""Added to the uncertainty before every match, since members change while they play."""
 DRAW = 0.1
-"""How often equals are expected to draw."""
+"""The probability of a draw between equals."""
 
 _MARGIN = NormalDist().inv_cdf((DRAW + 1) / 2) * math.sqrt(2) * BETA
 _TAIL = 6.0
@@ -25,7 +24,7 @@ _TAIL = 6.0
 _TERMS = 40
 
 
-class Result(StrEnum):
+class MatchResult(StrEnum):
     """Who won a match."""
 
     STUDENT = "student"
@@ -42,7 +41,7 @@ class Rating:
 
     @property
     def lower(self) -> float:
-        """What the skill very likely exceeds."""
+        """The lower bound: the skill is very probably above it."""
         return self.mu - 3 * self.sigma
 
 
@@ -50,18 +49,17 @@ PRIOR = Rating(MU, SIGMA)
 
 
 def expected(student: Rating, teacher: Rating) -> float:
-    """How likely the student is to beat the teacher, which is also the solve rate that the ratings foretell."""
+    """The probability that the student beats the teacher, which is also the solve rate that the ratings foretell."""
     return _phi((student.mu - teacher.mu) / _spread(student, teacher))
 
 
-def rate(student: Rating, teacher: Rating, result: Result) -> tuple[Rating, Rating]:
-    """Both ratings after a match."""
+def rate(student: Rating, teacher: Rating, result: MatchResult) -> tuple[Rating, Rating]:
     student, teacher = _aged(student), _aged(teacher)
     spread = _spread(student, teacher)
     # From here on the first of the two is the winner; in a draw it does not matter.
-    sign = -1.0 if result is Result.TEACHER else 1.0
+    sign = -1.0 if result is MatchResult.TEACHER else 1.0
     lead = sign * (student.mu - teacher.mu) / spread
-    v, w = _drawn(lead, _MARGIN / spread) if result is Result.DRAW else _won(lead - _MARGIN / spread)
+    v, w = _drawn(lead, _MARGIN / spread) if result is MatchResult.DRAW else _won(lead - _MARGIN / spread)
     return _moved(student, sign * v, w, spread), _moved(teacher, -sign * v, w, spread)
 
 
@@ -79,7 +77,7 @@ def _moved(rating: Rating, v: float, w: float, spread: float) -> Rating:
 
 
 def _won(x: float) -> tuple[float, float]:
-    """The mean's and the variance's correction after a win by more than the margin; x is the lead beyond it."""
+    """The corrections of mean and variance after a win; x is the lead beyond the draw margin."""
     if -x >= _TAIL:
         beyond = _beyond(-x)
         v = -x + beyond
@@ -89,24 +87,24 @@ def _won(x: float) -> tuple[float, float]:
 
 
 def _drawn(lead: float, margin: float) -> tuple[float, float]:
-    """The same after a draw: a difference within the margin, on both sides of zero."""
+    """The same after a draw."""
     far = abs(lead)
-    near, other = far - margin, far + margin
+    near_end, far_end = far - margin, far + margin
     # Both ends of the interval in units of the density at the nearer one.
     ratio = math.exp(-2 * margin * far)
-    mass = _mills(near) - ratio * _mills(other)
+    mass = _mills(near_end) - ratio * _mills(far_end)
     v = (1 - ratio) / mass
-    w = v * v + (other * ratio - near) / mass
+    w = v * v + (far_end * ratio - near_end) / mass
     return -math.copysign(v, lead), min(max(w, 0.0), 1.0)
 
 
 def _mills(z: float) -> float:
-    """What lies beyond z of a standard normal, in units of its density at z."""
+    """The upper tail of a standard normal at z, in units of its density there."""
     return 1 / (z + _beyond(z)) if z >= _TAIL else _phi(-z) / _density(z)
 
 
 def _beyond(z: float) -> float:
-    """How far the mean of a standard normal beyond z > 0 lies from z: Laplace's continued fraction."""
+    """The mean of a standard normal beyond z > 0, less z: Laplace's continued fraction."""
     value = z
     for term in range(_TERMS, 1, -1):
         value = z + term / value

@@ -8,7 +8,7 @@ def penalised(
 ) -> tuple[float, ...]:
     """A row's advantages token by token: advantage - beta * scale * (log p - log p_base).
 
-    `advantage` and `scale` are those of `batch.Weighted`, so the KL term is divided by what the policy's term is
+    `advantage` and `scale` are those of the rollout, so the KL term is divided by what the policy's term is
     divided by, and `beta` means the same whatever the batch's size. Both log-probabilities are of the sampled tokens,
     at the sampling temperature.
 

@@ -2,3 +2,8 @@
 
 RUN/config.toml   RUN/lock   RUN/records.sqlite   RUN/checkpoints/step-000120/
 """
+
+CONFIG = "config.toml"
+REPORT = "report.md"
+"""In the folder of every run that came to its end."""
+CHECKPOINTS = "checkpoints"

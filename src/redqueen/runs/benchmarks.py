@@ -13,7 +13,7 @@ TEMPERATURE = 0.6
 """Of sampled attempts, unless told otherwise."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Result:
     """The mean of a role, or of a single adapter, on one measure of a benchmark."""
 

@@ -44,9 +44,9 @@ class Loaded:
     """What a checkpoint holds."""
 
     step: int
-    state: dict[str, Any]
+    state: Mapping[str, Any]
     """The loop's own, as plain values."""
-    members: dict[MemberId, MemberState]
+    members: Mapping[MemberId, MemberState]
     """In the order in which they were saved."""
 
 

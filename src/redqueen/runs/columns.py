@@ -11,7 +11,7 @@ from types import NoneType, UnionType
 from typing import Any, get_args, get_origin, get_type_hints
 
 from redqueen.population.board import Meeting
-from redqueen.runs.rows import AlarmRow, AttemptRow, EventRow, EvidenceRow, Metric, RejectionRow, TaskRow, Timing
+from redqueen.runs.rows import AlarmRow, AttemptRow, EventRow, EvidenceRow, MetricRow, RejectionRow, TaskRow, Timing
 
 TABLES: dict[type, str] = {
     Meeting: "matches",
@@ -21,7 +21,7 @@ TABLES: dict[type, str] = {
     AttemptRow: "attempts",
     EventRow: "events",
     AlarmRow: "alarms",
-    Metric: "metrics",
+    MetricRow: "metrics",
     Timing: "timings",
 }
 BESIDE = {RejectionRow: EvidenceRow}
@@ -131,4 +131,4 @@ def decoder(hint: Any) -> Callable[[Any], Any]:
     return lambda value: _json(value, dict)
 
 
-HINTS = {row: tuple(get_type_hints(row).values()) for row in TABLES}
+HINTS = {row: get_type_hints(row) for row in TABLES}

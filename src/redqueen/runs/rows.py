@@ -10,9 +10,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from redqueen.population.board import Meeting
+from redqueen.runs.metrics import METRICS, RACE, Metric
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class TaskRow:
     """A proposal that became a task."""
 
@@ -53,7 +54,7 @@ class TaskRow:
         return self.solved / self.attempts if self.attempts else None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class RejectionRow:
     """A proposal that did not become a task."""
 
@@ -95,7 +96,7 @@ class EvidenceRow:
     runs: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class AttemptRow:
     """A student's attempt at a task, and its verdict."""
 
@@ -116,7 +117,7 @@ class AttemptRow:
     tokens: int
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class EventRow:
     """One replacement by evolution."""
 
@@ -132,7 +133,7 @@ class EventRow:
     """Where the operator's random numbers came from: 64 bits, more than an INTEGER column holds."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class AlarmRow:
     """Something that a person should know of."""
 
@@ -146,8 +147,8 @@ class AlarmRow:
     says: str
 
 
-@dataclass(frozen=True, slots=True)
-class Metric:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MetricRow:
     """One figure of one step."""
 
     step: int
@@ -156,6 +157,7 @@ class Metric:
     kind: str
     """Empty: all kinds together."""
     name: str
+    """Of a `Metric`."""
     value: float
     """May be infinite or no number at all, as the norm of a broken gradient is."""
 
@@ -169,7 +171,7 @@ class Timing:
     seconds: float
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class StepRecord:
     """Everything that a step leaves in the records."""
 
@@ -181,6 +183,10 @@ class StepRecord:
     attempts: Sequence[AttemptRow] = ()
     events: Sequence[EventRow] = ()
     alarms: Sequence[AlarmRow] = ()
-    metrics: Sequence[Metric] = ()
+    metrics: Sequence[MetricRow] = ()
     timings: Mapping[str, float] = field(default_factory=dict)
     """Seconds by phase."""
+
+    def figures(self, subject: str = RACE, kind: str = "") -> dict[Metric, float]:
+        """All of one subject."""
+        return {METRICS[row.name]: row.value for row in self.metrics if (row.subject, row.kind) == (subject, kind)}

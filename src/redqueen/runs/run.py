@@ -20,16 +20,13 @@ from typing import Any, Self
 
 from redqueen.engine.protocol import MemberId, MemberState
 from redqueen.errors import Fault, RunError
-from redqueen.runs import checkpoints
+from redqueen.runs import CHECKPOINTS, CONFIG, REPORT, checkpoints
 from redqueen.runs.atomic import clear_leftovers, flush_entry, leftover, put_in_place, write_text
 from redqueen.runs.checkpoints import Loaded
-from redqueen.runs.store import RECORDS, Store
+from redqueen.runs.records_file import RECORDS
+from redqueen.runs.store import Store
 from redqueen.settings.toml import value_text
 
-CONFIG = "config.toml"
-REPORT = "report.md"
-"""In the folder of every run that came to its end."""
-CHECKPOINTS = "checkpoints"
 LOCK = "lock"
 _HOLDER = re.compile(rb"[0-9]*\n?")
 """What a lock holds: the number of the process that has the run, or had it last."""
@@ -37,7 +34,7 @@ FORKED_FROM = "forked_from"
 """The fact that a fork has."""
 
 
-@dataclass
+@dataclass(kw_only=True)
 class Run:
     """A run's directory, opened by `Run.open`. Close it, or use it in a `with` statement."""
 
@@ -82,7 +79,17 @@ class Run:
             os.close(lock)
             raise
         known = set() if loaded is None else {loaded.step}
-        return cls(folder, store, loaded, notes, last, every, lock, known, loaded.step if loaded else None)
+        return cls(
+            folder=folder,
+            store=store,
+            loaded=loaded,
+            notes=notes,
+            last=last,
+            every=every,
+            _lock=lock,
+            _known=known,
+            _saved=loaded.step if loaded else None,
+        )
 
     def save(
         self,

@@ -2,6 +2,18 @@
 
 from redqueen.settings.fields import Affects
 from redqueen.settings.models import Config, Section
-from redqueen.settings.reading import Overrides, affecting, dump, flat, keys, load, presets
+from redqueen.settings.reading import Overrides, affecting, dump, flat, keys, load, override, presets
 
-__all__ = ["Affects", "Config", "Overrides", "Section", "affecting", "dump", "flat", "keys", "load", "presets"]
+__all__ = [
+    "Affects",
+    "Config",
+    "Overrides",
+    "Section",
+    "affecting",
+    "dump",
+    "flat",
+    "keys",
+    "load",
+    "override",
+    "presets",
+]

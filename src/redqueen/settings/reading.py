@@ -34,7 +34,15 @@ def load(source: str | None = None, overrides: Overrides = ()) -> Config:
 
     An override is a dotted key and its value as text: `("verifier.minimum", "full")`.
     """
-    data = {} if source is None else _read(source)
+    return _overridden({} if source is None else _read(source), overrides, source)
+
+
+def override(config: Config, overrides: Overrides) -> Config:
+    """The settings with `overrides` on top."""
+    return _overridden(config.model_dump(), overrides, None)
+
+
+def _overridden(data: dict[str, Any], overrides: Overrides, source: str | None) -> Config:
     pairs = overrides.items() if isinstance(overrides, Mapping) else overrides
     overridden = {_override(data, key, text) for key, text in pairs}
     try:

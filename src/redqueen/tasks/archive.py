@@ -10,7 +10,7 @@ from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from itertools import accumulate
+from itertools import accumulate, chain
 from random import Random
 from typing import Any, Generic, Self
 
@@ -41,7 +41,7 @@ class Trivial(StrEnum):
     """Nobody solved it, nor any recent task of its type."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Entry:
     """A task, and how it fared in its step."""
 
@@ -63,10 +63,8 @@ class Entry:
 
 
 class Archive:
-    """Seeds, the newest entries in the order of their (step, place), and the keys of all that there ever were.
-
-    It changes with `add`, once a step: the keys are too many to be copied every time.
-    """
+    """Seeds, the newest entries in the order of their (step, place), and the keys of all that there ever were. It is a
+    value: a step gives another one."""
 
     def __init__(self, seeds: Iterable[Task] = ()) -> None:
         self.seeds = tuple(seeds)
@@ -74,7 +72,7 @@ class Archive:
         self._entries: deque[Entry] = deque(maxlen=CAPACITY)
         self._keys: set[tuple[str, str]] = set()
         self._pools: dict[type[Task], _Pool[Any]] = {}
-        """What `references` draws from, by type of task, until the next `add`."""
+        """What `references` draws from, by type of task, once it has."""
 
     @classmethod
     def restored(cls, seeds: Iterable[Task], entries: Iterable[Entry], keys: Iterable[tuple[str, str]]) -> Self:
@@ -97,12 +95,14 @@ class Archive:
         """The step of the newest entry."""
         return self._entries[-1].step if self._entries else 0
 
-    def add(self, entries: Iterable[Entry]) -> None:
-        """Take in a step's entries, in the order of their places."""
-        for entry in entries:
-            self._entries.append(entry)
-            self._keys.add((entry.task.kind, entry.task.near_key))
-        self._pools.clear()
+    def add(self, entries: Iterable[Entry]) -> "Archive":
+        """The archive with a step's entries too, in the order of their places."""
+        new = list(entries)
+        archive = Archive(self.seeds)
+        archive._entries.extend(chain(self._entries, new))
+        # A union of sets hashes nothing anew: half a million keys take a few hundredths of a second.
+        archive._keys = self._keys | {(entry.task.kind, entry.task.near_key) for entry in new}
+        return archive
 
     def seen(self, task: Task) -> bool:
         """Whether a task of this kind, or a seed, was the same in all that matters."""

@@ -13,7 +13,7 @@ from redqueen.tasks.protocol import Attempt, Rejection, Task, Verdict
 from redqueen.verifier import Verifier
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Row:
     """One example: what it is, what should become of it, what became of it."""
 
@@ -101,10 +101,26 @@ async def _attempt(name: str, tasks: Mapping[str, Task | Rejection], verifier: V
 def _proposal_row(example: ExampleProposal, became: Task | Rejection) -> Row:
     expected = f"rejected: {example.reason}" if example.reason else "task"
     if isinstance(became, Rejection):
-        return Row(example.name, example.kind, example.what, expected, f"rejected: {became.reason}", became.detail)
-    return Row(example.name, example.kind, example.what, expected, "task", became.id[:12])
+        return Row(
+            name=example.name,
+            kind=example.kind,
+            what=example.what,
+            expected=expected,
+            got=f"rejected: {became.reason}",
+            detail=became.detail,
+        )
+    return Row(
+        name=example.name, kind=example.kind, what=example.what, expected=expected, got="task", detail=became.id[:12]
+    )
 
 
 def _attempt_row(example: ExampleAttempt, kind: str, verdict: Verdict) -> Row:
     detail = verdict.reason or (verdict.status if not verdict.correct else None) or ""
-    return Row(f"{example.proposal}, attempt", kind, example.what, example.grade, verdict.grade, detail)
+    return Row(
+        name=f"{example.proposal}, attempt",
+        kind=kind,
+        what=example.what,
+        expected=example.grade,
+        got=verdict.grade,
+        detail=detail,
+    )

@@ -237,7 +237,7 @@ class Grade(StrEnum):
     """The task's own truth failed beside the attempt: the task is no task, and the attempt counts for nobody."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Verdict:
     """What became of an attempt."""
 
@@ -313,8 +313,8 @@ def count_rejections(results: Iterable[object]) -> Counter[Reason]:
 
 def malformed(rejection: Rejection, status: Status | None = None) -> Verdict:
     """The verdict on an answer that is off its contract."""
-    return Verdict(Grade.MALFORMED, rejection.reason, status, rejection.detail)
+    return Verdict(grade=Grade.MALFORMED, reason=rejection.reason, status=status, detail=rejection.detail)
 
 
-VOID_ATTEMPT = Verdict(Grade.VOID, Reason.NONDETERMINISTIC, detail="the task's own truth fails now")
+VOID_ATTEMPT = Verdict(grade=Grade.VOID, reason=Reason.NONDETERMINISTIC, detail="the task's own truth fails now")
 CUT_ATTEMPT = malformed(Rejection(Reason.CUT, "stopped at the length limit"))

@@ -8,10 +8,15 @@ from collections.abc import Callable
 from typing import Any
 
 from redqueen.errors import InputError
-from redqueen.population.matchmaking import matches_of_step, panel_of
+from redqueen.population.matchmaking import count_matches
 from redqueen.settings import Config
 
 Settings = dict[str, dict[str, Any]]
+
+POPULATION = "population"
+"""The arm that changes nothing."""
+STUDIED = (POPULATION, "1t1s", "single", "single-wide", "no-evolution", "random-matching", "frozen-teachers")
+"""The arms of a study when nobody names any."""
 
 
 def _single(settings: Settings) -> None:
@@ -21,14 +26,14 @@ def _single(settings: Settings) -> None:
 
 
 def _single_wide(settings: Settings) -> None:
-    matches, panel = _matches(settings), _panel(settings)
+    matches, panel = _matches_and_panel(settings)
     _single(settings)
     settings["tasks"]["prompts"] *= matches
     settings["tasks"]["attempts"] *= panel
 
 
 def _single_long(settings: Settings) -> None:
-    matches, panel = _matches(settings), _panel(settings)
+    matches, panel = _matches_and_panel(settings)
     _single(settings)
     settings["run"]["steps"] *= matches
     settings["tasks"]["attempts"] *= panel
@@ -61,20 +66,16 @@ ARMS: dict[str, Callable[[Settings], None]] = {
 
 
 def apply(settings: Config, arm: str | None) -> Config:
-    """The settings of an arm; without one, as they are."""
-    if arm is None:
+    """The settings of an arm; without one, or for the population, as they are."""
+    if arm is None or arm == POPULATION:
         return settings
     if arm not in ARMS:
-        raise InputError(f"there is no arm {arm}", f"the arms are {', '.join(ARMS)}")
+        raise InputError(f"there is no arm {arm}", f"the arms are {', '.join([POPULATION, *ARMS])}")
     changed = settings.model_dump()
     ARMS[arm](changed)
     return Config.model_validate(changed)
 
 
-def _panel(settings: Settings) -> int:
-    return panel_of(settings["population"]["students"], settings["match"]["maker"], settings["match"]["panel"])
-
-
-def _matches(settings: Settings) -> int:
+def _matches_and_panel(settings: Settings) -> tuple[int, int]:
     population, match = settings["population"], settings["match"]
-    return matches_of_step(population["teachers"], population["students"], match["maker"], match["panel"])
+    return count_matches(population["teachers"], population["students"], match["maker"], match["panel"])

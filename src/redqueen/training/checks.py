@@ -4,7 +4,7 @@ from random import Random
 
 from redqueen.errors import ConfigError
 from redqueen.population.board import Board
-from redqueen.population.matchmaking import matches_of_step, schedule
+from redqueen.population.matchmaking import count_matches, schedule
 from redqueen.population.members import founders
 from redqueen.rl.advantages import ESTIMATORS
 from redqueen.rl.batch import MIN_ROWS
@@ -62,7 +62,7 @@ def _check_learning(settings: Config) -> None:
             f'tasks.{alone[0]} = 1 leaves rl.estimator = "{settings.rl.estimator}" nothing to compare',
             'use 2 or more, or "reinforce++"',
         )
-    matches = matches_of_step(
+    matches, _ = count_matches(
         settings.population.teachers, settings.population.students, settings.match.maker, settings.match.panel
     )
     texts = settings.tasks.prompts * settings.tasks.proposals * (matches // settings.population.teachers)

@@ -1,10 +1,6 @@
-"""What this machine offers and what it lacks: data first, then two ways to show it.
+"""What this machine offers and what it lacks. Nothing is changed, and nothing that is missing is an error: it is
+reported with the command that mends it."""
 
-Nothing here changes anything, and nothing that is missing is an error: every lack comes with the command that
-mends it.
-"""
-
-import importlib.util
 import os
 import platform
 import shutil
@@ -18,33 +14,32 @@ from rich.console import Console
 from rich.text import Text
 
 from redqueen import __version__
+from redqueen.console import size_text
+from redqueen.engine.messages import one_line
 from redqueen.errors import InputError
 from redqueen.resources import place
 from redqueen.settings.models import EngineConfig, VerifierConfig
 from redqueen.verifier import Examination, Tier, examine
+from redqueen.verifier.zygotes import available_cores
 
 GIB = 1 << 30
 ROW_TOKENS = 2048
-"""A long completion with its prompt, to give the cache in rows."""
+"""A long completion with its prompt, the unit of the cache's size."""
 FIT_MEMBERS, FIT_RANKS = (1, 8, 64), (8, 16, 64)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Machine:
-    """The computer, as far as a run depends on it."""
-
     system: str
     arch: str
     cores: int
-    """Those that this process may use."""
+    """That this process may use."""
     memory_gib: float
     python: str
 
 
 @dataclass(frozen=True, slots=True)
 class Device:
-    """Where models would run."""
-
     kind: str
     """`cuda`, `mps`, `cpu`, or `none` without a torch that works."""
     torch: str | None
@@ -54,7 +49,7 @@ class Device:
 
 @dataclass(frozen=True, slots=True)
 class Missing:
-    """Something that is not there, what that means, and the command that mends it."""
+    """Something that is missing, what that means, and the command that mends it."""
 
     what: str
     why: str
@@ -63,7 +58,7 @@ class Missing:
 
 @dataclass(frozen=True, slots=True)
 class Fit:
-    """Whether so many members of such a rank can be trained."""
+    """What fits with so many members of this rank."""
 
     members: int
     rank: int
@@ -71,27 +66,26 @@ class Fit:
     """Tokens of an update that go through the base at once; 0 where it does not fit."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class BaseCheckup:
-    """What a base with its members comes to on this machine's device; bytes unless a name says otherwise."""
+    """What a base with its members needs on this machine's device, in bytes unless a name says otherwise."""
 
     name: str
     path: str
     """`llama`, the fast one, or `general`."""
     why: str | None
-    """Why it is not the fast one."""
+    """Why it is not the fast path."""
     parameters: int
     device: str
     dtype: str
     memory: int
-    """What is free on the device."""
+    """Free memory of the device."""
     members: int
     rank: int
     base_bytes: int
     members_bytes: int
     """Weights, optimiser states and gradients of all members."""
     micro_tokens: int
-    """Tokens of an update that go through the base at once; 0 where it does not fit."""
     checkpointing: bool
     update_peak: int
     """Predicted, without a cache beside it."""
@@ -101,36 +95,33 @@ class BaseCheckup:
     fits: tuple[Fit, ...]
 
     def rows(self) -> list[tuple[str, str]]:
-        """For people: a name and a text for each line."""
         path = "path llama, the fast one" if self.why is None else f"path general ({self.why})"
+        trained = f"{_count(self.members)} of rank {self.rank} in training"
         lines = [
             ("base", f"{self.name}: {self.parameters / 1e6:,.1f} million parameters, {path}"),
-            ("", f"on {self.device} in {self.dtype}, {_size(self.memory)} of memory free"),
-            ("", f"the base takes {_size(self.base_bytes)}, {self._members()} {_size(self.members_bytes)}"),
+            ("", f"on {self.device} in {self.dtype}, {size_text(self.memory)} of memory free"),
+            ("", f"the base takes {size_text(self.base_bytes)}, {trained} {size_text(self.members_bytes)}"),
         ]
         if self.micro_tokens:
             kept = "the blocks' inputs kept" if self.checkpointing else "all activations kept"
             rows = f"{self.cache_rows:,} rows of {ROW_TOKENS:,}"
             lines += [
-                ("", f"an update: {self.micro_tokens:,} tokens at once, {kept}, at most {_size(self.update_peak)}"),
+                ("", f"an update: {self.micro_tokens:,} tokens at once, {kept}, at most {size_text(self.update_peak)}"),
                 ("", f"the cache: {self.cache_tokens:,} tokens, {rows}"),
             ]
         else:
             lines.append(("", "this does not fit: use fewer members, a lower rank or a smaller base"))
         lines.append(("what fits", f"{'tokens at once':<16}" + "".join(f"{f'rank {rank}':>16}" for rank in FIT_RANKS)))
         for members in FIT_MEMBERS:
-            found = [fit for fit in self.fits if fit.members == members]
-            cells = [f"{fit.micro_tokens:,}" if fit.micro_tokens else "does not fit" for fit in found]
+            fits = [fit.micro_tokens for fit in self.fits if fit.members == members]
+            cells = [f"{tokens:,}" if tokens else "does not fit" for tokens in fits]
             lines.append(("", f"{_count(members):<16}" + "".join(f"{cell:>16}" for cell in cells)))
         return lines
 
-    def _members(self) -> str:
-        return f"{_count(self.members)} of rank {self.rank} in training"
 
-
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Checkup:
-    """All that `redqueen doctor` knows."""
+    """The report of `redqueen doctor`."""
 
     redqueen: str
     machine: Machine
@@ -138,18 +129,18 @@ class Checkup:
     isolation: Examination
     missing: tuple[Missing, ...]
     base: BaseCheckup | None = None
-    """Of the base that was asked about."""
 
     def as_json(self) -> dict[str, Any]:
         return asdict(self)
 
     def render(self, console: Console) -> None:
-        machine = self.machine
+        machine, device = self.machine, self.device
         size = f"{machine.cores} {'core' if machine.cores == 1 else 'cores'}, {machine.memory_gib:.1f} GiB of memory"
+        torch = f"{'; '.join(device.accelerators) or device.kind} (torch {device.torch})"
         rows = [
             ("redqueen", f"{self.redqueen}, Python {machine.python}"),
             ("machine", f"{machine.system} on {machine.arch}, {size}"),
-            ("device", _device_line(self.device)),
+            ("device", "none: torch cannot be imported" if device.torch is None else torch),
             ("isolation", str(self.isolation.tier)),
             *(("", f"not {refusal.tier}: {refusal.why}") for refusal in self.isolation.refusals),
             *(self.base.rows() if self.base is not None else ()),
@@ -163,21 +154,31 @@ class Checkup:
 
 
 def check(settings: VerifierConfig, base: BaseCheckup | None = None) -> Checkup:
-    """Look at this machine; the settings say which isolation would be refused."""
+    """Check this machine; the settings say which isolation would be refused."""
     isolation = examine()
+    weaker = "programs run under a weaker isolation"
+    if isolation.tier.strength < Tier(settings.minimum).strength:
+        weaker = "programs run unprotected" if settings.run_unprotected else "programs are refused"
+    missing = [Missing(f"isolation tier {refusal.tier}", weaker, refusal.mend) for refusal in isolation.refusals]
     device, device_missing = _device()
-    missing = (*_isolation_missing(isolation, settings), *device_missing, *_tool_missing())
-    return Checkup(__version__, _machine(), device, isolation, missing, base)
+    missing += device_missing
+    if sys.platform == "linux" and shutil.which("bwrap") is None:
+        why = "benchmarks/bench_verifier.py leaves it out of its comparison; nothing else needs it"
+        missing.append(Missing("bubblewrap", why, "apt install bubblewrap"))
+    machine = _machine()
+    return Checkup(
+        redqueen=__version__, machine=machine, device=device, isolation=isolation, missing=tuple(missing), base=base
+    )
 
 
 def check_base(name: str, members: int, settings: EngineConfig) -> BaseCheckup:
     """What would fit if this base were loaded now. Only its configuration is read."""
     try:
         from redqueen.engine import memory, shapes
-        from redqueen.engine.body import adaptable, llama_family
+        from redqueen.engine.adaptable import adaptable, llama_family
     except (ImportError, OSError) as error:
         raise InputError(
-            f"no base can run here ({_first_line(error)})", "`redqueen doctor` says what is missing"
+            f"no base can run here ({one_line(error)})", "`redqueen doctor` says what is missing"
         ) from None
     device, dtype = place(settings)
     model = shapes.outline(name)
@@ -212,26 +213,30 @@ def check_base(name: str, members: int, settings: EngineConfig) -> BaseCheckup:
 
 
 def _machine() -> Machine:
-    affinity = getattr(os, "sched_getaffinity", None)
-    cores = len(affinity(0)) if affinity else os.cpu_count() or 1
     memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     system = f"{platform.system()} {platform.release()}"
-    return Machine(system, platform.machine(), cores, round(memory / GIB, 1), platform.python_version())
+    return Machine(
+        system=system,
+        arch=platform.machine(),
+        cores=available_cores(),
+        memory_gib=round(memory / GIB, 1),
+        python=platform.python_version(),
+    )
 
 
 def _device() -> tuple[Device, list[Missing]]:
     try:
         import torch
     except (ImportError, OSError) as error:  # OSError: a shared library that torch needs is missing
-        item = Missing("torch", f"it cannot be imported ({_first_line(error)}): no model can run", "pip install torch")
+        item = Missing("torch", f"it cannot be imported ({one_line(error)}): no model can run", "pip install torch")
         return Device("none", None), [item]
     with warnings.catch_warnings():
-        # Whatever torch would warn about here is said below, with what to do about it.
+        # What torch would warn about here is reported below, with how to mend it.
         warnings.simplefilter("ignore")
         cuda = torch.cuda.is_available()
     if cuda:
-        found = [torch.cuda.get_device_properties(i) for i in range(torch.cuda.device_count())]
-        names = tuple(f"{gpu.name}, {gpu.total_memory / GIB:.0f} GiB" for gpu in found)
+        gpus = [torch.cuda.get_device_properties(i) for i in range(torch.cuda.device_count())]
+        names = tuple(f"{gpu.name}, {gpu.total_memory / GIB:.0f} GiB" for gpu in gpus)
         return Device("cuda", torch.__version__, names), []
     if torch.backends.mps.is_available():
         return Device("mps", torch.__version__), []
@@ -244,45 +249,10 @@ def _device() -> tuple[Device, list[Missing]]:
     return device, [Missing("CUDA", why, f"update the NVIDIA driver to one for CUDA {torch.version.cuda}")]
 
 
-def _isolation_missing(isolation: Examination, settings: VerifierConfig) -> list[Missing]:
-    missing = []
-    for refusal in isolation.refusals:
-        why = "programs run under a weaker isolation"
-        if isolation.tier.strength < Tier(settings.minimum).strength:
-            why = "programs run unprotected" if settings.run_unprotected else "programs are refused"
-        missing.append(Missing(f"isolation tier {refusal.tier}", why, refusal.mend))
-    return missing
-
-
-def _tool_missing() -> list[Missing]:
-    missing = []
-    if importlib.util.find_spec("numpy") is None:
-        missing.append(Missing("numpy", "programs that import it cannot be judged", "pip install numpy"))
-    if sys.platform == "linux" and shutil.which("bwrap") is None:
-        why = "`redqueen bench verifier` leaves bubblewrap out of its comparison; nothing else needs it"
-        missing.append(Missing("bubblewrap", why, "apt install bubblewrap"))
-    return missing
-
-
-def _device_line(device: Device) -> str:
-    if device.torch is None:
-        return "none: torch cannot be imported"
-    where = "; ".join(device.accelerators) or device.kind
-    return f"{where} (torch {device.torch})"
-
-
 def _count(members: int) -> str:
     return f"{members} {'member' if members == 1 else 'members'}"
-
-
-def _size(count: int) -> str:
-    return f"{count / GIB:,.2f} GiB" if count >= GIB else f"{count / (1 << 20):,.1f} MiB"
 
 
 def _line(console: Console, *parts: str | tuple[str, str]) -> None:
     # Text, not markup: a device's name or a kernel's message may hold brackets.
     console.print(Text.assemble(*parts), soft_wrap=True)
-
-
-def _first_line(error: BaseException) -> str:
-    return (str(error).splitlines() or [type(error).__name__])[0]

@@ -1,4 +1,4 @@
-"""What a step will cost: one is tried on the engine as it will run, and nothing of it is kept."""
+"""What a step costs: one is tried on the engine as it will run, and nothing is kept."""
 
 import asyncio
 import math
@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 from redqueen.console import span_text
 from redqueen.engine.memory import GIB
-from redqueen.errors import Fault
-from redqueen.loop import Clock, one_step
+from redqueen.loop import one_step
+from redqueen.phases.clock import Clock
 from redqueen.phases.view import Quiet
+from redqueen.runs.metrics import SAMPLED_TOKENS, TRAINED_TOKENS
 from redqueen.runs.rows import StepRecord
 from redqueen.settings import Config
 from redqueen.training.setup import Opened, Start, open_races
@@ -19,19 +20,17 @@ if TYPE_CHECKING:
     from rich.console import Console
 
 
-@dataclass(frozen=True, slots=True)
-class Plan:
-    """What was measured, and what follows from it."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlanReport:
+    """The report of `redqueen train --plan`: the figures of the step that was tried, and of steps in general."""
 
     facts: Mapping[str, str]
     members: int
     prompts: int
     proposals: int
-    """Of a step."""
     attempts: int
     """Of a step, if every proposal becomes a task."""
     tried_tasks: int
-    """Valid tasks of the step that was tried; its other figures go with them."""
     tried_attempts: int
     sampled_tokens: int
     most_sampled_tokens: int
@@ -41,7 +40,7 @@ class Plan:
     """By phase."""
     steps: int
     memory_gib: Mapping[str, float]
-    """What the engine holds, as planned."""
+    """What the engine plans to hold."""
 
     def as_json(self) -> dict[str, Any]:
         return asdict(self) | {"step_seconds": self.step_seconds, "run_seconds": self.step_seconds * self.steps}
@@ -51,43 +50,39 @@ class Plan:
         return math.fsum(self.seconds.values())
 
     def render(self, console: "Console") -> None:
-        say = lambda line: console.print(line, markup=False, highlight=False, soft_wrap=True)  # noqa: E731
-        say(", ".join(f"{name} {value}" for name, value in self.facts.items()))
-        say(
-            f"a step: {self.members} members, {self.prompts} prompts, {self.proposals} proposals, "
-            f"{self.attempts} attempts if all proposals are valid"
-        )
-        say(
-            f"one was tried: {self.tried_tasks} tasks, {self.tried_attempts} attempts, {self.sampled_tokens:,} tokens "
-            f"sampled (at most {self.most_sampled_tokens:,}), {self.trained_tokens:,} trained"
-        )
         phases = ", ".join(f"{phase} {seconds:.2f}" for phase, seconds in self.seconds.items())
-        say(f"seconds: {self.step_seconds:.2f} ({phases})")
-        say("memory, planned: " + ", ".join(f"{name} {size:.2f} GiB" for name, size in self.memory_gib.items()))
-        say(f"{self.steps} such steps take {span_text(self.step_seconds * self.steps)}; texts change as members learn")
+        for line in (
+            ", ".join(f"{name} {value}" for name, value in self.facts.items()),
+            f"a step: {self.members} members, {self.prompts} prompts, {self.proposals} proposals, "
+            f"{self.attempts} attempts if all proposals are valid",
+            f"one was tried: {self.tried_tasks} tasks, {self.tried_attempts} attempts, {self.sampled_tokens:,} tokens "
+            f"sampled (at most {self.most_sampled_tokens:,}), {self.trained_tokens:,} trained",
+            f"seconds: {self.step_seconds:.2f} ({phases})",
+            "memory, planned: " + ", ".join(f"{name} {size:.2f} GiB" for name, size in self.memory_gib.items()),
+            f"{self.steps} such steps take {span_text(self.step_seconds * self.steps)}; texts change as members learn",
+        ):
+            console.print(line, markup=False, highlight=False, soft_wrap=True)
 
 
-def plan(settings: Config) -> Plan:
-    """Try one step, on CUDA a second one after it: the first has kernels to compile and graphs to capture."""
+def plan(settings: Config) -> PlanReport:
+    """Try one step; on CUDA the second one counts, since the first compiles kernels and captures graphs."""
     start = Start.new(settings)
     with open_races([start]) as stage:
         facts = stage.facts
-        rows, seconds = asyncio.run(_tried(stage.only, 2 if stage.engine.device.type == "cuda" else 1))
-        held = stage.engine.plan
+        rows, seconds = asyncio.run(_try_steps(stage.only, 2 if stage.engine.device.type == "cuda" else 1))
+        planned = stage.engine.plan
         memory = {
-            "base": held.weights / GIB,
-            "members": (held.resident() - held.weights) / GIB,
-            "with an update": held.update_peak(held.micro_tokens) / GIB,
+            "base": planned.weights / GIB,
+            "members": (planned.resident() - planned.weights) / GIB,
+            "with an update": planned.update_peak(planned.micro_tokens) / GIB,
         }
     tasks = settings.tasks
     matches = len({row.match for row in (*rows.tasks, *rows.rejections)})
     proposals = len(rows.tasks) + len(rows.rejections)
-    figures = {each.name: each.value for each in rows.metrics if (each.subject, each.kind) == ("race", "")}
-    if proposals == 0:
-        raise Fault("a step without proposals was tried")
-    sittings = len({(row.place, row.student) for row in rows.attempts}) / max(1, len(rows.tasks))
-    attempts = round(proposals * (sittings or 1) * tasks.attempts)
-    return Plan(
+    figures = rows.figures()
+    students = len({(row.place, row.student) for row in rows.attempts}) / max(1, len(rows.tasks))
+    attempts = round(proposals * (students or 1) * tasks.attempts)
+    return PlanReport(
         facts=facts,
         members=len(start.adapters),
         prompts=matches * tasks.prompts,
@@ -95,19 +90,21 @@ def plan(settings: Config) -> Plan:
         attempts=attempts,
         tried_tasks=len(rows.tasks),
         tried_attempts=len(rows.attempts),
-        sampled_tokens=int(figures["sampled_tokens"]),
+        sampled_tokens=int(figures[SAMPLED_TOKENS]),
         most_sampled_tokens=proposals * tasks.proposal_tokens + attempts * tasks.attempt_tokens,
-        trained_tokens=int(figures["trained_tokens"]),
+        trained_tokens=int(figures[TRAINED_TOKENS]),
         seconds=seconds,
         steps=settings.run.steps,
         memory_gib=memory,
     )
 
 
-async def _tried(opened: Opened, times: int) -> tuple[StepRecord, dict[str, float]]:
-    race, state = opened.race, opened.state
-    for _ in range(times - 1):
-        state, _ = await one_step(race, state, Clock(state.step + 1, Quiet(), lambda: False))
-    clock = Clock(state.step + 1, Quiet(), lambda: False)
-    _, rows = await one_step(race, state, clock)
-    return rows, clock.seconds
+async def _try_steps(opened: Opened, count: int) -> tuple[StepRecord, dict[str, float]]:
+    """The records of the last of so many steps, and its seconds by phase."""
+    state = opened.state
+    while True:
+        clock = Clock(state.step + 1, Quiet(), lambda: False)
+        state, record = await one_step(opened.race, state, clock)
+        count -= 1
+        if count == 0:
+            return record, clock.seconds

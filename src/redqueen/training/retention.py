@@ -1,79 +1,75 @@
-"""The retention test on a run's member: its children practise in the run's own race, and the run is left as it is.
+"""The retention test on a member of a run: its children train in the run's own race, and the run is not changed.
 
-A student and its children all attempt the tasks of the best teacher; a teacher and its children write tasks for the
-best student. Only those who are tested learn.
+A student and its children attempt the tasks of the best teacher; a teacher and its children propose tasks to the best
+student. Only those who are tested learn.
 """
 
 import asyncio
-import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from statistics import fmean
 
+from redqueen.console import say
 from redqueen.engine.protocol import MemberId
 from redqueen.errors import InputError
-from redqueen.evolution.retention import Retention, measure
-from redqueen.phases.judge import score, withdraw
-from redqueen.phases.learn import learn, lessons
+from redqueen.evolution.retention import RetentionReport, measure
+from redqueen.phases.judge import judge
+from redqueen.phases.learn import learn
 from redqueen.phases.propose import propose, verify
 from redqueen.phases.race import Race
-from redqueen.phases.solve import grade, solve
+from redqueen.phases.sampling import settle
+from redqueen.phases.solve import solve
 from redqueen.phases.state import State
 from redqueen.population.matchmaking import Match
 from redqueen.population.members import Member, Role
+from redqueen.runs import CHECKPOINTS, CONFIG
 from redqueen.runs.checkpoints import load as load_checkpoint
 from redqueen.runs.checkpoints import newest
-from redqueen.runs.run import CHECKPOINTS, CONFIG
 from redqueen.runs.store import Store
 from redqueen.settings import load
 from redqueen.training.rules import read_rules
 from redqueen.training.setup import Start, open_races
 
 
-def examine(folder: Path, member: str, children: int, updates: int) -> Retention:
-    """From the newest whole checkpoint of the run in `folder`."""
+def measure_retention(folder: Path, member: str, children: int, updates: int) -> RetentionReport:
+    """From the newest complete checkpoint of the run in `folder`."""
     with Store.read(folder) as records:
         path, _ = newest(folder / CHECKPOINTS, records.last_step())
         if path is None:
-            raise InputError(f"{folder} has no whole checkpoint yet", "wait for its first one")
+            raise InputError(f"{folder} has no complete checkpoint yet", "wait for its first one")
         settings = load(str(folder / CONFIG))
         if settings.population.single:
-            raise InputError(f"{folder} has one adapter, and nobody to breed", "test a run with a population")
+            raise InputError(f"{folder} has a single adapter, and no children", "test a run with a population")
         start = Start(settings=settings, rules=read_rules(settings), checkpoint=load_checkpoint(path), records=records)
         with open_races([start]) as stage:
             race, state = stage.only.race, stage.only.state
-            tested = state.population.member(member)
-            return asyncio.run(_measured(race, state, tested, children, updates))
+            return asyncio.run(_test(race, state, state.population.member(member), children, updates))
 
 
-async def _measured(race: Race, state: State, tested: Member, children: int, updates: int) -> Retention:
-    mates = [each for each in state.population.of(tested.role) if each.id != tested.id]
-    mate = max(mates, key=lambda each: each.rating.lower, default=None)
+async def _test(race: Race, state: State, tested: Member, children: int, updates: int) -> RetentionReport:
+    mates = [member for member in state.population.of(tested.role) if member.id != tested.id]
+    mate = max(mates, key=lambda member: member.rating.lower, default=None)
     opponent = state.population.best(Role.STUDENT if tested.role is Role.TEACHER else Role.TEACHER)
 
     async def practice(
         members: Sequence[MemberId], frozen: Sequence[MemberId], update: int
     ) -> Mapping[MemberId, float]:
-        print(f"redqueen: {len(members)} members practise, update {update + 1} of {updates}", file=sys.stderr)
+        say(f"{len(members)} members train, update {update + 1} of {updates}")
         step = state.step + 1 + update
-        # Of equal programs the first one counts: nobody is always first.
+        # Of equal programs the first one counts, so members take turns to be first.
         members = [*members[update % len(members) :], *members[: update % len(members)]]
         if tested.role is Role.STUDENT:
             matches = [Match(opponent.id, tuple(members))]
         else:
             matches = [Match(member, (opponent.id,)) for member in members]
-        posed, _ = await verify(race, state, step, await propose(race, state, step, matches))
-        tries, _ = await grade(race, step, await solve(race, step, matches, posed))
-        posed, tries = withdraw(posed, tries)
-        given = [
-            lesson
-            for lesson in lessons(race, score(race, state, step, posed, tries), tries)
-            if lesson.role is tested.role
-        ]
-        await learn(race, state, step, [lesson for lesson in given if lesson.member not in frozen])
-        rewards = {id: [lesson.reward for lesson in given if lesson.member == id] for id in members}
-        # Without a valid task nobody has shown anything: the worst that could be.
-        return {id: fmean(own) if own else -1.0 for id, own in rewards.items()}
+        proposals, _ = await verify(race, state, step, await propose(race, state, step, matches))
+        attempts, _ = await settle(race, step, await solve(race, step, matches, proposals))
+        rollouts = judge(race, state, step, proposals, attempts)
+        own = [rollout for rollout in rollouts if rollout.role is tested.role and rollout.counts]
+        await learn(race, state, step, [rollout for rollout in own if rollout.member not in frozen])
+        rewards = {id: [rollout.reward for rollout in own if rollout.member == id] for id in members}
+        # Without a valid task there is no reward: the worst that could be.
+        return {id: fmean(values) if values else -1.0 for id, values in rewards.items()}
 
     return await measure(
         race.engine,

@@ -1,17 +1,18 @@
 """What is read of a race's settings before anything is opened: a mistake in it then costs nothing."""
 
 import hashlib
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from redqueen.analysis.complexity import of_task
-from redqueen.engine.pull import EMBEDDED
+from redqueen.engine.known import EMBEDDED
 from redqueen.errors import ConfigError
 from redqueen.evals.benchmarks import chosen
-from redqueen.evals.data import Loaded, find
-from redqueen.evals.maths import can_grade
+from redqueen.evals.data import LoadedBenchmark, find
+from redqueen.evals.exam_files import FUNCTIONS, exam_file
+from redqueen.evals.maths import check_gradable
 from redqueen.evolution.variation import Operator, resolve
-from redqueen.exam.named import FUNCTIONS, exam_file
 from redqueen.settings import Config
 from redqueen.tasks.guards import Caps, Guards, read_patterns
 from redqueen.tasks.library import Seed, read_held_out, read_seeds
@@ -22,13 +23,13 @@ from redqueen.training.checks import check
 class Rules:
     """What a race goes by, beside its settings."""
 
-    operators: dict[str, Operator]
+    operators: Mapping[str, Operator]
     guards: Guards
-    seeds: list[Seed] | None
+    seeds: Sequence[Seed] | None
     """The user's own, not run yet; None for the family's."""
-    benchmarks: tuple[Loaded, ...]
-    """The slices that are looked at during the race."""
-    files: dict[str, str]
+    benchmarks: tuple[LoadedBenchmark, ...]
+    """The slices that members are evaluated on during the race."""
+    files: Mapping[str, str]
     """What the settings' own files hold, by hash: a run that is resumed with other ones says so."""
     notes: tuple[str, ...]
     """Lines about what could not be read."""
@@ -69,14 +70,14 @@ def _read_seeds(settings: Config) -> list[Seed] | None:
     return read_seeds(Path(settings.tasks.seeds) if embedded is None else embedded.seeds)
 
 
-def _read_benchmarks(settings: Config) -> tuple[Loaded, ...]:
-    """The slices that the settings want looked at."""
+def _read_benchmarks(settings: Config) -> tuple[LoadedBenchmark, ...]:
+    """The slices that the settings want members evaluated on."""
     asked = settings.evals
     if not asked.every:
         return ()
     folder = None if asked.data is None else Path(asked.data)
     wanted = chosen(",".join(asked.suite))
-    can_grade(wanted)
+    check_gradable(wanted)
     return tuple(find(each, folder, "--evals.data").first(asked.items) for each in wanted)
 
 

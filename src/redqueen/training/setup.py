@@ -22,26 +22,27 @@ from redqueen.analysis.complexity import Complexity
 from redqueen.analysis.coverage import Coverage, place
 from redqueen.analysis.watch import Watch
 from redqueen.engine.bank import Bank
-from redqueen.engine.corner import Corner
 from redqueen.engine.local import LocalEngine
+from redqueen.engine.namespaced import NamespacedEngine
 from redqueen.engine.protocol import Engine, MemberId, MemberState
 from redqueen.errors import InputError
 from redqueen.evals.asking import Slices, encoder, positions
 from redqueen.evals.protocol import Prompts
 from redqueen.evolution.breeding import scatter
+from redqueen.phases.evaluate import BASE
 from redqueen.phases.journal import Forgetful, Journal, Shelf
-from redqueen.phases.look import BASE
 from redqueen.phases.race import Race
-from redqueen.phases.record import LOOKED
 from redqueen.phases.state import State, restored
 from redqueen.population.board import Board
 from redqueen.population.members import SOLO, founders
 from redqueen.resources import open_engine, open_verifier
 from redqueen.runs.checkpoints import Loaded
+from redqueen.runs.metrics import BENCHMARK
+from redqueen.runs.records_file import RECORDS
 from redqueen.runs.rows import TaskRow
 from redqueen.runs.run import Run
 from redqueen.runs.sqlite import damaged
-from redqueen.runs.store import RECORDS, Store
+from redqueen.runs.store import Store
 from redqueen.settings import Config
 from redqueen.tasks import all_kinds
 from redqueen.tasks import restore as restore_task
@@ -143,7 +144,7 @@ def open_races(
         yield Stage(engine, verifier, races, _facts(engine, verifier))
 
 
-class _Own(Corner):
+class _Own(NamespacedEngine):
     """A race's part of a shared engine, whose fresh members have the A factors of the race's own seed, as alone."""
 
     def __init__(self, engine: LocalEngine, name: str, fresh: MemberState) -> None:
@@ -222,7 +223,15 @@ def _new_state(race: Race, seeds: Sequence[Task]) -> State:
     began = founders(race.settings.population.teachers, race.settings.population.students)
     if race.settings.rl.update == "none":
         scatter(race.engine, [member.id for member in began.members], race.settings.run.seed)
-    return State(0, began, Watch(len(race.kinds)), Board(), Archive(seeds), Coverage(), Coverage())
+    return State(
+        step=0,
+        population=began,
+        watch=Watch(len(race.kinds)),
+        board=Board(),
+        archive=Archive(seeds),
+        cells=Coverage(),
+        behaviours=Coverage(),
+    )
 
 
 def _old(race: Race, seeds: Sequence[Task], start: Start) -> State:
@@ -243,7 +252,7 @@ def _old(race: Race, seeds: Sequence[Task], start: Start) -> State:
             for kind, label, figures, _ in shapes
         ),
         Coverage.of(behaviour for *_, behaviour in shapes if behaviour is not None),
-        frozenset(each.kind for each in records.metrics(LOOKED, BASE)),
+        frozenset(each.kind for each in records.metrics(BENCHMARK, BASE)),
     )
 
 
@@ -253,7 +262,9 @@ def _entry(records: Store, row: TaskRow) -> Entry:
     except (KeyError, TypeError, ValueError, InputError) as error:
         how = f"the task of step {row.step}, place {row.place} is none ({error})"
         raise damaged(records.folder / RECORDS, how) from None
-    return Entry(task, row.step, row.teacher, row.solved, row.attempts, trivial)
+    return Entry(
+        task=task, step=row.step, teacher=row.teacher, solved=row.solved, attempts=row.attempts, trivial=trivial
+    )
 
 
 def _facts(engine: LocalEngine, verifier: LocalVerifier) -> dict[str, str]:

@@ -1,4 +1,4 @@
-"""Whether ratings find out who is good, and whether evolution drops the right ones: a race without any model.
+"""Do ratings find the better members, and does evolution replace the worst? Races with known skills and no model.
 
 Members get true skills; everything else is what a run does: matchmaking, results, ratings, replacement. True skills
 are N(25, 25/6) in both roles, and an attempt succeeds with Phi((student - teacher) / (sqrt(2) beta)), all tasks of a
@@ -10,31 +10,31 @@ import math
 import statistics
 import time
 from bisect import bisect
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import accumulate, combinations
 from random import Random
 from statistics import NormalDist
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
+from redqueen.console import print_table
 from redqueen.errors import InputError
 from redqueen.evolution import replacement
 from redqueen.keys import numbers
 from redqueen.population.board import Board
 from redqueen.population.matchmaking import schedule
 from redqueen.population.members import Member, MemberId, Population, founders
-from redqueen.population.play import KindOutcome, Outcome, play
+from redqueen.population.play import KindOutcome, MatchOutcome, play
 from redqueen.population.ratings import BETA, MU, SIGMA
 from redqueen.population.results import TaskScore
 from redqueen.settings import Config
-from redqueen.settings.models import EvolutionConfig
 from redqueen.training.checks import check
 
 if TYPE_CHECKING:
     from rich.console import Console
 
 ATTEMPTS = 64
-"""Of a match, unless told otherwise."""
+"""Of a match in `lineage`."""
 ATTEMPTS_PER_TASK = 8
 SKILL_SPREAD = SIGMA / 2
 CHILD_SPREAD = BETA / 2
@@ -42,8 +42,8 @@ CHILD_SPREAD = BETA / 2
 Inheritance = Literal["mean", "best"]
 
 
-class Estimate(NamedTuple):
-    """A mean over seeds, and where it lies with 95 % confidence."""
+class MeanInterval(NamedTuple):
+    """A mean over seeds with its 95 % interval."""
 
     mean: float
     low: float
@@ -56,85 +56,53 @@ class _Breeder(NamedTuple):
 
 
 _BREEDERS = (_Breeder("mutation", 1), _Breeder("crossover", 2))
+_LABELS = {
+    "tau_teachers": "order of the teachers after the rounds (Kendall's tau)",
+    "tau_students": "order of the students",
+    "worst_quarter_hit": "share of the dead in the true worst quarter: our rule",
+    "worst_quarter_hit_paper": "  the paper's rule",
+    "worst_quarter_hit_chance": "  by chance",
+    "worst_quarter_hit_best_parent": "  our rule, children take after the better parent",
+    "worst_quarter_hit_best_parent_paper": "  the paper's rule, likewise",
+    "newborn_hit": "share of the dead born at the event before: our rule",
+    "newborn_hit_paper": "  the paper's rule",
+}
 
 
 @dataclass(frozen=True, slots=True)
-class Report:
-    """What `redqueen simulate ratings` found."""
+class RatingsReport:
+    """The report of `redqueen simulate ratings`."""
 
-    teachers: int
-    students: int
-    seeds: int
-    rounds: int
-    attempts: int
-    births: int
-    settings: dict[str, Any]
-    tau_teachers: Estimate
-    """Kendall's tau between rated and true order after the rounds, without births."""
-    tau_students: Estimate
-    worst_quarter_hit: Estimate
-    """The share of the dead that are truly among the worst quarter of their role, by our rule."""
-    worst_quarter_hit_paper: Estimate
-    worst_quarter_hit_chance: Estimate
-    """The same when anybody dies."""
-    worst_quarter_hit_best_parent: Estimate
-    """As the first, when a child takes after its better parent."""
-    worst_quarter_hit_best_parent_paper: Estimate
-    newborn_hit: Estimate
-    """The share of the dead that were born at the event before, among those of the second event and later."""
-    newborn_hit_paper: Estimate
+    sizes: Mapping[str, int]
+    settings: Mapping[str, Any]
+    figures: Mapping[str, MeanInterval]
     seconds: float
 
-    @property
-    def tau(self) -> Estimate:
-        """The lower of both roles'."""
-        return min(self.tau_teachers, self.tau_students)
-
     def as_json(self) -> dict[str, Any]:
-        values: dict[str, Any] = {
-            name: getattr(self, name)
-            for name in ("teachers", "students", "seeds", "rounds", "attempts", "births", "settings", "seconds")
-        }
-        for name in ("tau", *(name for name in type(self).__annotations__ if name not in values)):
-            estimate: Estimate = getattr(self, name)
-            values[name] = estimate.mean
-            values[f"{name}_interval"] = [estimate.low, estimate.high]
+        figures = {"tau": min(self.figures["tau_teachers"], self.figures["tau_students"]), **self.figures}
+        values = {**self.sizes, "settings": self.settings, "seconds": self.seconds}
+        for name, figure in figures.items():
+            values |= {name: figure.mean, f"{name}_interval": [figure.low, figure.high]}
         return values
 
     def render(self, console: "Console") -> None:
-        from rich.table import Table
-
-        evolution, match = self.settings["evolution"], self.settings["match"]
+        sizes, match = self.sizes, self.settings["match"]
         console.print(
-            f"{self.teachers} teachers and {self.students} students, {self.seeds} seeds, {self.attempts} attempts a "
-            f'match, matchmaker "{match["maker"]}", results by rule "{match["rule"]}"',
+            f"{sizes['teachers']} teachers and {sizes['students']} students, {sizes['seeds']} seeds, "
+            f"{sizes['rounds']} rounds, {sizes['attempts']} attempts a match, "
+            f'matchmaker "{match["maker"]}", results by rule "{match["rule"]}"',
             soft_wrap=True,
         )
-        table = Table("", "mean", "95 %")
-        for column in table.columns[1:]:
-            column.justify = "right"
-        for name, estimate in (
-            (f"order of the teachers after {self.rounds} rounds (Kendall's tau)", self.tau_teachers),
-            ("order of the students", self.tau_students),
-            ("the dead are of the worst quarter: our rule", self.worst_quarter_hit),
-            ("  the paper's rule", self.worst_quarter_hit_paper),
-            ("  anybody dies", self.worst_quarter_hit_chance),
-            ("  our rule, children take after the better parent", self.worst_quarter_hit_best_parent),
-            ("  the paper's rule, likewise", self.worst_quarter_hit_best_parent_paper),
-            ("the dead are newborns: our rule", self.newborn_hit),
-            ("  the paper's rule", self.newborn_hit_paper),
-        ):
-            table.add_row(name, f"{estimate.mean:.3f}", f"{estimate.low:.3f} to {estimate.high:.3f}")
-        console.print(table)
-        console.print(
-            f"{self.births} events, one every {evolution['every']} rounds; {self.seconds:.0f} s", soft_wrap=True
-        )
+        figures = [self.figures[name] for name in _LABELS]
+        intervals = [f"{figure.low:.3f} to {figure.high:.3f}" for figure in figures]
+        columns = {"mean": [f"{figure.mean:.3f}" for figure in figures], "95 %": intervals}
+        print_table(console, {"": list(_LABELS.values())}, columns)
+        every = self.settings["evolution"]["every"]
+        console.print(f"{sizes['births']} events, one every {every} rounds; {self.seconds:.0f} s", soft_wrap=True)
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, kw_only=True)
 class _Race:
-    """A race under way."""
-
     population: Population
     skills: dict[MemberId, float]
     rng: Random
@@ -144,7 +112,7 @@ class _Race:
 
 def ratings(
     teachers: int, students: int, seeds: int, rounds: int, attempts: int, births: int, settings: Config
-) -> Report:
+) -> RatingsReport:
     """Races of all seeds, without births and with them under both rules."""
     started = time.perf_counter()
     if min(teachers, students) < 2:
@@ -157,66 +125,76 @@ def ratings(
         raise InputError("one event has no newborns to judge by", "use --births 2 or more")
     if seeds < 2:
         raise InputError("one seed gives no interval", "use --seeds 2 or more")
-    if settings.evolution.every == 0:
-        raise InputError("evolution.every = 0 leaves no births to simulate", "set it to 1 or more")
+    _check_births(settings)
     settings = Config.model_validate(
         settings.model_dump() | {"population": {"teachers": teachers, "students": students}}
     )
     # Whether match.exclude and the elites suit these sizes.
     check(settings)
     orders = [_orders(seed, rounds, attempts, settings) for seed in range(seeds)]
-    ours = [_births(seed, births, attempts, settings, "ours", "mean") for seed in range(seeds)]
-    paper = [_births(seed, births, attempts, settings, "paper", "mean") for seed in range(seeds)]
-    ours_best = [_births(seed, births, attempts, settings, "ours", "best") for seed in range(seeds)]
-    paper_best = [_births(seed, births, attempts, settings, "paper", "best") for seed in range(seeds)]
-    return Report(
-        teachers=teachers,
-        students=students,
-        seeds=seeds,
-        rounds=rounds,
-        attempts=attempts,
-        births=births,
+    ours, paper, ours_best, paper_best = (
+        [_births(seed, births, attempts, settings, rule, inheritance) for seed in range(seeds)]
+        for inheritance in ("mean", "best")
+        for rule in ("ours", "paper")
+    )
+    sizes = {"teachers": teachers, "students": students, "seeds": seeds, "rounds": rounds}
+    return RatingsReport(
+        sizes={**sizes, "attempts": attempts, "births": births},
         settings={name: getattr(settings, name).model_dump(mode="json") for name in ("match", "evolution")},
-        tau_teachers=estimate([teachers for teachers, _ in orders]),
-        tau_students=estimate([students for _, students in orders]),
-        worst_quarter_hit=_share([race.worst for race in ours]),
-        worst_quarter_hit_paper=_share([race.worst for race in paper]),
-        worst_quarter_hit_chance=_share([race.chance for race in ours]),
-        worst_quarter_hit_best_parent=_share([race.worst for race in ours_best]),
-        worst_quarter_hit_best_parent_paper=_share([race.worst for race in paper_best]),
-        newborn_hit=_share([race.newborn for race in ours]),
-        newborn_hit_paper=_share([race.newborn for race in paper]),
+        figures={
+            "tau_teachers": estimate([of_teachers for of_teachers, _ in orders]),
+            "tau_students": estimate([of_students for _, of_students in orders]),
+            "worst_quarter_hit": _share([deaths.worst for deaths in ours]),
+            "worst_quarter_hit_paper": _share([deaths.worst for deaths in paper]),
+            "worst_quarter_hit_chance": _share([deaths.chance for deaths in ours]),
+            "worst_quarter_hit_best_parent": _share([deaths.worst for deaths in ours_best]),
+            "worst_quarter_hit_best_parent_paper": _share([deaths.worst for deaths in paper_best]),
+            "newborn_hit": _share([deaths.newborn for deaths in ours]),
+            "newborn_hit_paper": _share([deaths.newborn for deaths in paper]),
+        },
         seconds=time.perf_counter() - started,
     )
 
 
-def kendall(one: Sequence[float], other: Sequence[float]) -> float:
+def lineage(births: int, seed: int, settings: Config) -> Population:
+    """The population, with its dead, after a race with births."""
+    _check_births(settings)
+    from redqueen.evolution.variation import resolve
+
+    operators = list(resolve(settings.evolution.operators).values())
+    race = _start(seed, settings)
+    for _ in range(births):
+        _replace(race, _interval(race, ATTEMPTS, settings, seed, operators), "mean")
+    return race.population
+
+
+def kendall(a: Sequence[float], b: Sequence[float]) -> float:
     """The share of pairs in the same order, less that of pairs in the opposite one."""
     signs = [
-        math.copysign(1, (one[i] - one[j]) * (other[i] - other[j])) if one[i] != one[j] and other[i] != other[j] else 0
-        for i, j in combinations(range(len(one)), 2)
+        math.copysign(1, (a[i] - a[j]) * (b[i] - b[j])) if a[i] != a[j] and b[i] != b[j] else 0
+        for i, j in combinations(range(len(a)), 2)
     ]
     return statistics.fmean(signs)
 
 
-def estimate(values: Sequence[float]) -> Estimate:
+def estimate(values: Sequence[float]) -> MeanInterval:
     mean = statistics.fmean(values)
     error = 1.96 * statistics.stdev(values) / math.sqrt(len(values))
-    return Estimate(mean, mean - error, mean + error)
+    return MeanInterval(mean, mean - error, mean + error)
 
 
 class _Deaths(NamedTuple):
-    """Of one race, for every death whether ..."""
+    """For every death in a race, whether ..."""
 
     worst: list[bool]
-    """... it was one of the truly worst quarter's,"""
+    """the dead was among the worst quarter by true skill,"""
     chance: list[bool]
-    """... somebody drawn at random was,"""
+    """a member drawn at random was,"""
     newborn: list[bool]
-    """... it was one of those that the last event brought."""
+    """the dead was born at the event before."""
 
 
-def _share(races: Sequence[list[bool]]) -> Estimate:
+def _share(races: Sequence[list[bool]]) -> MeanInterval:
     """Races are the unit: deaths within one are not independent."""
     shares = [statistics.fmean(race) for race in races if race]
     if len(shares) < 2:
@@ -224,70 +202,59 @@ def _share(races: Sequence[list[bool]]) -> Estimate:
     return estimate(shares)
 
 
+def _check_births(settings: Config) -> None:
+    if settings.evolution.every == 0:
+        raise InputError("evolution.every = 0 leaves no births to simulate", "set it to 1 or more")
+
+
 def _start(seed: int, settings: Config) -> _Race:
     rng = numbers("simulate", seed)
     population = founders(settings.population.teachers, settings.population.students)
-    return _Race(population, {each.id: rng.gauss(MU, SKILL_SPREAD) for each in population.members}, rng)
+    skills = {member.id: rng.gauss(MU, SKILL_SPREAD) for member in population.members}
+    return _Race(population=population, skills=skills, rng=rng)
 
 
 def _orders(seed: int, rounds: int, attempts: int, settings: Config) -> tuple[float, float]:
+    """How well the ratings order teachers and students after these rounds, as Kendall's tau."""
     race = _start(seed, settings)
     for _ in range(rounds):
         _round(race, attempts, settings)
-    return _tau(race, race.population.teachers), _tau(race, race.population.students)
 
+    def tau(members: Sequence[Member]) -> float:
+        return kendall([member.rating.mu for member in members], [race.skills[member.id] for member in members])
 
-def _tau(race: _Race, members: Sequence[Member]) -> float:
-    return kendall([each.rating.mu for each in members], [race.skills[each.id] for each in members])
+    return tau(race.population.teachers), tau(race.population.students)
 
 
 def _births(
     seed: int, births: int, attempts: int, settings: Config, rule: Literal["ours", "paper"], inheritance: Inheritance
 ) -> _Deaths:
     race = _start(seed, settings)
-    evolution: EvolutionConfig = settings.evolution.model_copy(update={"rule": rule})
-    settings = settings.model_copy(update={"match": settings.match.model_copy(update={"rule": rule})})
+    changed = {name: getattr(settings, name).model_copy(update={"rule": rule}) for name in ("match", "evolution")}
+    settings = settings.model_copy(update=changed)
+    every = settings.evolution.every
     deaths = _Deaths([], [], [])
     for _ in range(births):
-        events = _interval(race, attempts, settings, evolution, seed)
+        events = _interval(race, attempts, settings, seed)
         for event in events:
             role = race.population.of(event.role)
-            skills = sorted(race.skills[each.id] for each in role)
+            skills = sorted(race.skills[member.id] for member in role)
             worst = skills[max(1, len(role) // 4) - 1]
             deaths.worst.append(race.skills[event.dead] <= worst)
             deaths.chance.append(race.skills[race.rng.choice(role).id] <= worst)
-            if race.step > evolution.every:
-                born = race.population.member(event.dead).birth.step
-                deaths.newborn.append(born == race.step - evolution.every)
+            if race.step > every:
+                deaths.newborn.append(race.population.member(event.dead).birth.step == race.step - every)
         _replace(race, events, inheritance)
     return deaths
 
 
-def lineage(births: int, seed: int, settings: Config) -> Population:
-    """The population, with its dead, of a race with births: what there is to draw of a real one."""
-    if settings.evolution.every == 0:
-        raise InputError("evolution.every = 0 leaves no births to simulate", "set it to 1 or more")
-    from redqueen.evolution.variation import resolve
-
-    operators = list(resolve(settings.evolution.operators).values())
-    race = _start(seed, settings)
-    for _ in range(births):
-        _replace(race, _interval(race, ATTEMPTS, settings, settings.evolution, seed, operators), "mean")
-    return race.population
-
-
 def _interval(
-    race: _Race,
-    attempts: int,
-    settings: Config,
-    evolution: EvolutionConfig,
-    seed: int,
-    operators: Sequence[replacement.Breeder] = _BREEDERS,
+    race: _Race, attempts: int, settings: Config, seed: int, operators: Sequence[replacement.Breeder] = _BREEDERS
 ) -> list[replacement.Event]:
-    """The rounds from one replacement to the next, and the plan of that."""
-    for _ in range(evolution.every):
+    """Play the rounds from one event to the next, and plan that."""
+    for _ in range(settings.evolution.every):
         _round(race, attempts, settings)
-    return replacement.plan(race.population, race.step, evolution, race.board, operators, seed)
+    return replacement.plan(race.population, race.step, settings.evolution, race.board, operators, seed)
 
 
 def _replace(race: _Race, events: Sequence[replacement.Event], inheritance: Inheritance) -> None:
@@ -300,34 +267,29 @@ def _replace(race: _Race, events: Sequence[replacement.Event], inheritance: Inhe
 
 def _round(race: _Race, attempts: int, settings: Config) -> None:
     race.step += 1
-    match = settings.match
-    matches = schedule(race.population, match.maker, race.board, race.rng, match.panel, match.kept_apart)
+    rules = settings.match
+    matches = schedule(race.population, rules.maker, race.board, race.rng, rules.panel, rules.kept_apart)
     outcomes = [
-        Outcome(each.teacher, student, {"simulated": _outcome(race, each.teacher, student, attempts)})
-        for each in matches
-        for student in each.students
+        MatchOutcome(match.teacher, student, {"simulated": _outcome(race, match.teacher, student, attempts)})
+        for match in matches
+        for student in match.students
     ]
-    race.population, meetings = play(race.population, race.step, outcomes, match.rule)
+    race.population, meetings = play(race.population, race.step, outcomes, rules.rule)
     race.board = race.board.add(meetings)
 
 
 def _outcome(race: _Race, teacher: MemberId, student: MemberId, attempts: int) -> KindOutcome:
     p = NormalDist().cdf((race.skills[student] - race.skills[teacher]) / (math.sqrt(2) * BETA))
-    sizes = [ATTEMPTS_PER_TASK] * (attempts // ATTEMPTS_PER_TASK)
-    if attempts % ATTEMPTS_PER_TASK:
-        sizes.append(attempts % ATTEMPTS_PER_TASK)
-    scores = tuple(TaskScore(solved, size) for size, solved in zip(sizes, _binomials(sizes, p, race.rng), strict=True))
-    rates = [score.solved / score.attempts for score in scores]
+    solved = _binomials(attempts // ATTEMPTS_PER_TASK, ATTEMPTS_PER_TASK, p, race.rng)
+    rates = [count / ATTEMPTS_PER_TASK for count in solved]
     return KindOutcome(
-        scores,
+        tuple(TaskScore(count, ATTEMPTS_PER_TASK) for count in solved),
         teacher_reward=statistics.fmean(1 - rate if rate else 0.0 for rate in rates),
         student_reward=1.5 * statistics.fmean(rates) - 0.5,
     )
 
 
-def _binomials(sizes: Sequence[int], p: float, rng: Random) -> list[int]:
-    ladders = {
-        size: list(accumulate(math.comb(size, k) * p**k * (1 - p) ** (size - k) for k in range(size)))
-        for size in set(sizes)
-    }
-    return [bisect(ladders[size], rng.random()) for size in sizes]
+def _binomials(count: int, size: int, p: float, rng: Random) -> list[int]:
+    """This many draws from a binomial distribution."""
+    cumulative = list(accumulate(math.comb(size, k) * p**k * (1 - p) ** (size - k) for k in range(size)))
+    return [bisect(cumulative, rng.random()) for _ in range(count)]

@@ -14,8 +14,9 @@ from redqueen.loop import run_race
 from redqueen.phases.view import View
 from redqueen.population.members import Population
 from redqueen.population.members import restore as restore_population
+from redqueen.runs import CONFIG
 from redqueen.runs.checkpoints import Loaded
-from redqueen.runs.run import CONFIG, FORKED_FROM, Run, fork, origin_of
+from redqueen.runs.run import FORKED_FROM, Run, fork, origin_of
 from redqueen.runs.store import Store
 from redqueen.settings import Affects, Config, affecting, dump, flat, load
 from redqueen.settings.toml import shown

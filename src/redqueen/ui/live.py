@@ -4,6 +4,7 @@ The loop says what happened and knows nothing of screens. Whatever a model wrote
 escaped and is never read as markup, so no program can paint over our lines or reach the terminal behind them.
 """
 
+import math
 import statistics
 import time
 from collections import deque
@@ -17,6 +18,7 @@ from rich.text import Text
 
 from redqueen.console import cut, printable, span_text
 from redqueen.phases.view import HardTask, MemberLine, Quiet, StepSummary, View
+from redqueen.runs.metrics import MEMBER_COLUMNS, MU, REWARD, SIGMA
 
 RECENT = 20
 """Steps that the ETA goes by: its median forgets a slow one, and follows programs as they grow longer."""
@@ -24,7 +26,7 @@ PROGRAM_LINES = 8
 LEAST_MEMBERS = 4
 """Shown even where the terminal is too low for them."""
 FRAMES_PER_SECOND = 4
-MEMBER_HEADS = ("member", "role", "rating", "reward", "valid", "solved", "entropy", "born")
+MEMBER_HEADS = ("member", "role", "rating", *MEMBER_COLUMNS, "born")
 """The page has the same."""
 
 
@@ -172,8 +174,8 @@ def counts_line(summary: StepSummary) -> str:
         words.append("solved " + " ".join(f"{kind} {_two(rate)}" for kind, rate in summary.solve_rates.items()))
     rewards: dict[str, list[float]] = {}
     for member in summary.members:
-        if member.reward is not None:
-            rewards.setdefault(member.role, []).append(member.reward)
+        if REWARD in member.figures:
+            rewards.setdefault(member.role, []).append(member.figures[REWARD])
     if rewards:
         words.append("reward " + " ".join(f"{role[:1]} {_two(statistics.fmean(r))}" for role, r in rewards.items()))
     return "  ".join(words)
@@ -212,7 +214,7 @@ def _line(text: str, width: int, style: str = "") -> Text:
 
 def _members(members: Sequence[MemberLine], room: int) -> list[RenderableType]:
     """The ratings, best first; of more than fit, the best and the worst."""
-    ranked = sorted(members, key=lambda member: (member.mu is None, -(member.mu or 0.0), member.id))
+    ranked = sorted(members, key=lambda member: (-member.figures.get(MU, -math.inf), member.id))
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False, padding=(0, 1))
     for name in MEMBER_HEADS:
         table.add_column(name, justify="left" if name in ("member", "role") else "right", no_wrap=True)
@@ -223,9 +225,10 @@ def _members(members: Sequence[MemberLine], room: int) -> list[RenderableType]:
             table.add_row(f"{left_out} more", style="dim")
         if split <= place < split + left_out:
             continue
-        rating = "-" if member.mu is None else f"{member.mu:.1f} ±{member.sigma or 0.0:.1f}"
-        shares = (_two(value) for value in (member.reward, member.valid, member.solve_rate, member.entropy))
-        row = (cut(printable(member.id), 12), member.role, rating, *shares, str(member.born))
+        figures = member.figures
+        rating = f"{figures[MU]:.1f} ±{figures[SIGMA]:.1f}" if MU in figures else "-"
+        cells = (_two(figures.get(metric)) for metric in MEMBER_COLUMNS.values())
+        row = (cut(printable(member.id), 12), member.role, rating, *cells, str(member.born))
         table.add_row(*(Text(cell) for cell in row))
     return [table]
 

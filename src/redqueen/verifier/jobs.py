@@ -87,7 +87,7 @@ class Limits:
             raise ValueError("a limit of memory or size is a whole number")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Job:
     """One untrusted program and what to do with it. Make one with the constructors below."""
 
@@ -136,7 +136,16 @@ class Job:
         """Execute `source`, then call `entry` once per text (`"1, [2, 3]"`, `"n=5"`), all in one process."""
         if isinstance(arguments, str):
             raise TypeError("`arguments` holds one text per call: put a single one in a list")
-        return cls(Mode.CALLS, source, tuple(arguments), entry, "", tuple(modules), numpy, seeds, limits or Limits())
+        return cls(
+            mode=Mode.CALLS,
+            source=source,
+            texts=tuple(arguments),
+            entry=entry,
+            modules=tuple(modules),
+            numpy=numpy,
+            seeds=seeds,
+            limits=limits or Limits(),
+        )
 
     @classmethod
     def program(
@@ -150,21 +159,30 @@ class Job:
         limits: Limits | None = None,
     ) -> "Job":
         """Execute `source` as a whole program; the one result's value is the canonical text of what it printed."""
-        return cls(Mode.PROGRAM, source, (), "", stdin, tuple(modules), numpy, seeds, limits or Limits())
+        return cls(
+            mode=Mode.PROGRAM,
+            source=source,
+            entry="",
+            stdin=stdin,
+            modules=tuple(modules),
+            numpy=numpy,
+            seeds=seeds,
+            limits=limits or Limits(),
+        )
 
     @classmethod
     def literals(cls, texts: Iterable[str], *, limits: Limits | None = None) -> "Job":
         """Read texts as Python literals inside a guest: one result per text."""
-        return cls(Mode.LITERALS, texts=tuple(texts), seeds=1, limits=limits or Limits())
+        return cls(mode=Mode.LITERALS, texts=tuple(texts), seeds=1, limits=limits or Limits())
 
     @classmethod
     def answers(cls, pairs: Iterable[tuple[str, str]], *, limits: Limits) -> "Job":
         """Whether each right answer and the answer beside it say the same, by math-verify: one result per pair."""
         source = "from redqueen_maths import same as f"
         return cls(
-            Mode.CALLS,
-            source,
-            tuple(f"{gold!r}, {answer!r}" for gold, answer in pairs),
+            mode=Mode.CALLS,
+            source=source,
+            texts=tuple(f"{gold!r}, {answer!r}" for gold, answer in pairs),
             seeds=1,
             limits=limits,
             maths=True,
@@ -173,7 +191,7 @@ class Job:
     @classmethod
     def arguments(cls, texts: Iterable[str], *, limits: Limits | None = None) -> "Job":
         """Read texts as call arguments inside a guest: each result's value is the canonical `1, [2, 3], n=5`."""
-        return cls(Mode.ARGUMENTS, texts=tuple(texts), seeds=1, limits=limits or Limits())
+        return cls(mode=Mode.ARGUMENTS, texts=tuple(texts), seeds=1, limits=limits or Limits())
 
 
 @dataclass(frozen=True, slots=True)
@@ -196,7 +214,7 @@ class Result:
         return str(self.status)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Outcome:
     """What a job came to."""
 

@@ -25,7 +25,7 @@ _SIGNALS = {
 }
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Ending:
     """How a child ended, as the kernel told its zygote, and what it had written."""
 

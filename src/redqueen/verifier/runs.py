@@ -46,7 +46,7 @@ class Batch:
             self.future.set_exception(error)
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, kw_only=True)
 class Ticket:
     """One job on its way through."""
 
@@ -77,10 +77,10 @@ class Ticket:
 
     def answer(self, results: tuple[Result, ...], tier: str, runs: tuple[tuple[Result, ...], ...] = ()) -> None:
         cpu_ms, own_ms = (round(1000 * seconds, 3) for seconds in (self.cpu_s, self.own_s))
-        self.batch.take(self.index, Outcome(results, tier, cpu_ms, runs, own_ms))
+        self.batch.take(self.index, Outcome(results=results, tier=tier, cpu_ms=cpu_ms, runs=runs, own_ms=own_ms))
 
 
-@dataclass(slots=True, eq=False)
+@dataclass(slots=True, eq=False, kw_only=True)
 class Run:
     """One child process, wanted or running."""
 

@@ -87,7 +87,7 @@ class Supervisor(threading.Thread):
         if not jobs:
             future.set_result([])
             return future
-        tickets = [Ticket(job, at, batch, [None] * job.seeds) for at, job in enumerate(jobs)]
+        tickets = [Ticket(job=job, index=at, batch=batch, results=[None] * job.seeds) for at, job in enumerate(jobs)]
         with self._door:
             if self._shut:
                 future.set_exception(self.failure or VerifierFault(_CLOSED))
@@ -173,7 +173,7 @@ class Supervisor(threading.Thread):
             return
         modules = modules_for(job)
         for order in range(len(ticket.results)):
-            self._wait(Run(ticket, Flavour(jobs.HASH_SEEDS[order], modules), order))
+            self._wait(Run(ticket=ticket, flavour=Flavour(jobs.HASH_SEEDS[order], modules), order=order))
 
     def _wait(self, run: Run, first: bool = False) -> None:
         """A run waits for a zygote of its flavour and a place."""
@@ -235,7 +235,14 @@ class Supervisor(threading.Thread):
         """A run that the machine failed: once more, after a pause, for as long as we bear with it."""
         self._forget(run)
         trouble = run.trouble or machine.Trouble.begins()
-        again = Run(run.ticket, run.flavour, run.order, run.patience, trouble, losses=run.losses + lost)
+        again = Run(
+            ticket=run.ticket,
+            flavour=run.flavour,
+            order=run.order,
+            patience=run.patience,
+            trouble=trouble,
+            losses=run.losses + lost,
+        )
         pause = trouble.again()
         if again.losses >= _LOSSES and machine.kills_for_memory() == trouble.kills:
             self._settle(run, (Result(Status.CRASH),) * results_wanted(run.ticket.job))
@@ -320,7 +327,13 @@ class Supervisor(threading.Thread):
         run.channel.drain()
         # The kernel's own account, to the microsecond, on the clock of the timer that kills.
         spent, early = run.ended.cpu_s > 0.99 * run.all_s, run.ended.cpu_s < run.ticket.job.limits.cpu_s
-        ending = Ending(run.ended.wait_status, bytes(run.channel.received), spent, early, run.stopped)
+        ending = Ending(
+            wait_status=run.ended.wait_status,
+            data=bytes(run.channel.received),
+            spent=spent,
+            early=early,
+            stopped=run.stopped,
+        )
         results = judge(run.ticket.job, run.token, ending, contained=self.tier is not Tier.NONE)
         self._forget(run)
         self._places = min(self._places + 1, self._most_places)
@@ -341,7 +354,14 @@ class Supervisor(threading.Thread):
     def _look_again(self, ticket: Ticket, order: int, patience: int = 1) -> None:
         """Run it once more, with limits twice as long: its end may be the machine's doing in part."""
         ticket.doubt(order)
-        self._wait(Run(ticket, Flavour(jobs.HASH_SEEDS[order], modules_for(ticket.job)), order, 2 * patience))
+        self._wait(
+            Run(
+                ticket=ticket,
+                flavour=Flavour(jobs.HASH_SEEDS[order], modules_for(ticket.job)),
+                order=order,
+                patience=2 * patience,
+            )
+        )
 
     def _forget(self, run: Run) -> None:
         self._running.pop(run.number, None)

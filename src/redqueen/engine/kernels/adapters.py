@@ -6,7 +6,7 @@ import triton.language as tl
 from torch import Tensor
 
 from redqueen.engine.kernels.tiles import power, precision
-from redqueen.engine.lora import TILE as TILE_ROWS
+from redqueen.engine.routing import TILE as TILE_ROWS
 
 
 @triton.jit

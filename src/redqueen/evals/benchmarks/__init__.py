@@ -12,9 +12,9 @@ from redqueen.evals.benchmarks.mbpp_plus import MbppPlus
 from redqueen.evals.benchmarks.minerva_math import MinervaMath
 from redqueen.evals.benchmarks.mmlu import Mmlu
 from redqueen.evals.benchmarks.olympiadbench import OlympiadBench
-from redqueen.evals.protocol import Benchmark
+from redqueen.evals.protocol import Published
 
-BENCHMARKS: dict[str, Benchmark] = {
+BENCHMARKS: dict[str, Published] = {
     each.name: each
     for each in (
         HumanEvalPlus(), MbppPlus(), LiveCodeBench(), Aime24(), Aime25(), Amc23(), Math500(), MinervaMath(), Gsm8k(),
@@ -24,9 +24,9 @@ BENCHMARKS: dict[str, Benchmark] = {
 SUITES = ("code", "math", "all")
 
 
-def chosen(asked: str) -> list[Benchmark]:
+def chosen(asked: str) -> list[Published]:
     """The benchmarks that a list of names and suites means, each once."""
-    found: dict[str, Benchmark] = {}
+    found: dict[str, Published] = {}
     for word in (part.strip() for part in asked.split(",")):
         if word == "all":
             found |= BENCHMARKS

@@ -9,4 +9,4 @@ class Aime24(Aime):
     title = "AIME 24"
     rows = 30
     sha256 = "8a86c408058d225e"
-    hub = Hub("HuggingFaceH4/aime_2024", "default", "train", 30)
+    hub = Hub(repository="HuggingFaceH4/aime_2024", config="default", split="train", rows=30)

@@ -9,4 +9,4 @@ class Aime25(Aime):
     title = "AIME 25"
     rows = 30
     sha256 = "acd5edd00d416839"
-    hub = Hub("math-ai/aime25", "default", "test", 30)
+    hub = Hub(repository="math-ai/aime25", config="default", split="test", rows=30)

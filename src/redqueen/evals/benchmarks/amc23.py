@@ -1,8 +1,6 @@
 """AMC 23: 40 problems of the American Mathematics Competitions of 2023, with numbers for answers."""
 
-from typing import ClassVar
-
-from redqueen.evals.maths import CONTEST_EXAMPLES, Maths
+from redqueen.evals.maths import Maths
 from redqueen.evals.protocol import Hub
 
 
@@ -11,5 +9,4 @@ class Amc23(Maths):
     title = "AMC 23"
     rows = 40
     sha256 = "bb9967805a63c9e6"
-    hub = Hub("math-ai/amc23", "default", "test", 40)
-    examples: ClassVar = CONTEST_EXAMPLES
+    hub = Hub(repository="math-ai/amc23", config="default", split="test", rows=40)

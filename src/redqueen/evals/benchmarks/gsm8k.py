@@ -12,7 +12,7 @@ class Gsm8k(Maths):
     title = "GSM8K"
     rows = 1_319
     sha256 = "0de8f1c90b12a068"
-    hub = Hub("openai/gsm8k", "main", "test", 1_319)
+    hub = Hub(repository="openai/gsm8k", config="main", split="test", rows=1_319)
     tokens = 512
     algebra = False
     graded = "the number in the box, or else the last one"
@@ -43,5 +43,5 @@ class Gsm8k(Maths):
         return {"id": f"gsm8k/{number}", "question": row["question"], "answer": answer}
 
     def extract(self, item: Item, text: str, prompts: Prompts) -> str | None:
-        found = boxed(text)
-        return (number_in_box(found) if found else None) or last_number(text)
+        box = boxed(text)
+        return (number_in_box(box) if box else None) or last_number(text)

@@ -9,11 +9,11 @@ from redqueen.evals.protocol import Hub, Item, Prompt, Prompts, Row
 
 
 def _find_zero(inputs: Sequence[Any], value: Any, expected: Any) -> bool:
-    """Any zero of the polynomial will do. Where it is steep, even the closest float misses the tolerance: the one that
-    the benchmark's own solution finds counts too."""
+    """Any zero of the polynomial passes. Where it is steep, even the closest float misses the tolerance, so the zero of
+    the benchmark's own solution passes too."""
     try:
-        missed = sum(factor * math.pow(value, power) for power, factor in enumerate(inputs[0]))
-        return abs(missed) <= 1e-4 or math.isclose(value, expected, rel_tol=1e-6)
+        residual = sum(factor * math.pow(value, power) for power, factor in enumerate(inputs[0]))
+        return abs(residual) <= 1e-4 or math.isclose(value, expected, rel_tol=1e-6)
     except (TypeError, ValueError, OverflowError):
         return False
 
@@ -23,7 +23,7 @@ class HumanEvalPlus(EvalPlus):
     title = "HumanEval+"
     rows = 164
     sha256 = "772926e7f596fb69"
-    hub = Hub("evalplus/humanevalplus", "default", "test", 164)
+    hub = Hub(repository="evalplus/humanevalplus", config="default", split="test", rows=164)
     beside: str | None = "HumanEvalPlus.jsonl.gz"
     oracles: ClassVar = {"find_zero": _find_zero}
 

@@ -1,7 +1,7 @@
 """LiveCodeBench: problems of programming contests, solved by whole programs or by a method of a class.
 
-Official scores are of tests that are kept apart from the statements. Where a file has only the public ones, as a
-folder may, the score reads some points higher and is called so.
+Official scores include private tests. Where a file has only the public ones, the score reads some points higher, and
+the report says so.
 """
 
 import asyncio
@@ -18,12 +18,12 @@ from decimal import Decimal, InvalidOperation
 from typing import Any
 
 from redqueen.evals.extraction import fenced
-from redqueen.evals.protocol import Grade, Hub, Item, Prompt, Prompts, Row, Suite
+from redqueen.evals.protocol import Grade, Hub, Item, Prompt, Prompts, Published, Row, Suite
 from redqueen.verifier import Job, Limits, Result, Status, Verifier
 from redqueen.verifier.guest import literals
 
 RELEASES = ("v1", "v2", "v3", "v4", "v5")
-"""Those that our scores are of: what Absolute Zero, and the paper after it, were measured on."""
+"""The releases that Absolute Zero, and the paper after it, were measured on."""
 SECONDS = 6.0
 """Of a test."""
 # The contests' own judges offer these without being asked.
@@ -42,18 +42,16 @@ _FUTURE = re.compile(r"^from __future__ import .*\n", re.MULTILINE)
 _LIMITS = Limits(cpu_s=SECONDS, memory_mb=2048, value_chars=2_000_000, stdout_bytes=2_000_000)
 
 
-class LiveCodeBench:
+class LiveCodeBench(Published):
     name = "livecodebench"
     title = "LiveCodeBench"
     suite: Suite = "code"
     rows = 1_055
     sha256 = "dfaab4be56af5b09"
     hub = Hub(
-        "livecodebench/code_generation_lite", "release_v5", "test", 880,
-        ("test.jsonl", "test2.jsonl", "test3.jsonl", "test4.jsonl", "test5.jsonl"),
+        repository="livecodebench/code_generation_lite", config="release_v5", split="test", rows=880,
+        files=("test.jsonl", "test2.jsonl", "test3.jsonl", "test4.jsonl", "test5.jsonl"),
     )  # fmt: skip
-    beside: str | None = None
-    hub_beside: Hub | None = None
     tokens = 1_536
     graded = "releases v1-v5"
 
@@ -81,7 +79,7 @@ class LiveCodeBench:
         return items
 
     def graded_of(self, items: Sequence[Item]) -> str:
-        """Rows of the hub have all tests; others the public ones, and some of them further ones that were validated."""
+        """Rows from the hub have all tests; others the public ones, and some of them validated further ones."""
         if all(item.row.get("whole") for item in items):
             return f"public and private tests, {self.graded}"
         more = sum(len(self.tests(item.row)) > len(item.row["public_tests"]) for item in items)
@@ -97,38 +95,39 @@ class LiveCodeBench:
             how = f"Fill in this class, and keep its names:\n```python\n{row['starter_code'].strip()}\n```"
         else:
             how = "Write a program that reads its input from standard input and prints its answer to standard output."
-        asked = f"{row['prompt'].strip()}\n\n{how}"
+        problem = f"{row['prompt'].strip()}\n\n{how}"
         if prompts is Prompts.CHAT:
-            return Prompt(text=f"{asked}\n\nReply with the whole solution in one Python code block.")
-        return Prompt(text=f"# A problem\n\n{asked}\n\n# Its solution in Python\n\n```python\n", stop=("\n```",))
+            return Prompt(text=f"{problem}\n\nReply with the whole solution in one Python code block.")
+        return Prompt(text=f"# A problem\n\n{problem}\n\n# Its solution in Python\n\n```python\n", stop=("\n```",))
 
     def extract(self, item: Item, text: str, prompts: Prompts) -> str | None:
         if prompts is Prompts.RAW:
             return text if text.strip() else None
-        found = fenced(text)
-        return found[-1] if found and found[-1].strip() else None
+        blocks = fenced(text)
+        return blocks[-1] if blocks and blocks[-1].strip() else None
 
     async def grade(self, answers: Sequence[tuple[Item, str | None]], verifier: Verifier) -> list[Grade]:
         return list(await asyncio.gather(*(self._grade(item, text, verifier) for item, text in answers)))
 
     async def _grade(self, item: Item, program: str | None, verifier: Verifier) -> Grade:
         if program is None:
-            return Grade(False, why="no answer")
-        row, shown, why = item.row, [], ""
-        # Members vote by what their programs make of the public tests; further ones are for those who pass these.
+            return Grade(correct=False, why="no answer")
+        row, verdicts, why = item.row, [], ""
+        # Members vote by their programs' results on the public tests; further tests are for those who pass these.
         public = len(row["public_tests"])
         tests = self.tests(row)
         for wave in (tests[:1], tests[1:public], tests[public:]):
-            # Who never comes to an end with the first test would not with the others.
-            if why == Status.TIMEOUT or (why and len(shown) == public):
+            # A program that times out on the first test would on the others.
+            if why == Status.TIMEOUT or (why and len(verdicts) == public):
                 break
             outcomes = await verifier.run([_job(program, row, test) for test in wave]) if wave else []
             for test, outcome in zip(wave, outcomes, strict=True):
                 result = outcome.results[0]
-                shown += [result.verdict] if len(shown) < public else []
+                verdicts += [result.verdict] if len(verdicts) < public else []
                 why = why or _fault(test, result)
-        vote = hashlib.sha256("\n".join(shown).encode()).hexdigest()[:16]
-        return Grade(not why, vote if any(each.startswith("ok:") for each in shown) else None, why=why)
+        vote = hashlib.sha256("\n".join(verdicts).encode()).hexdigest()[:16]
+        returned = any(verdict.startswith("ok:") for verdict in verdicts)
+        return Grade(correct=not why, vote=vote if returned else None, why=why)
 
 
 def _job(program: str, row: Row, test: Row) -> Job:
@@ -153,25 +152,25 @@ def _fault(test: Row, result: Result) -> str:
 
 def _listed(value: Any) -> Any:
     """Tuples as lists, which JSON has instead."""
-    return [_listed(each) for each in value] if isinstance(value, (list, tuple)) else value
+    return list(map(_listed, value)) if isinstance(value, (list, tuple)) else value
 
 
 def _same_lines(printed: str, expected: str) -> bool:
-    mine, right = (text.strip().split("\n") for text in (printed, expected))
-    return len(mine) == len(right) and all(_same_line(a.strip(), b.strip()) for a, b in zip(mine, right, strict=True))
+    lines, right = (text.strip().split("\n") for text in (printed, expected))
+    return len(lines) == len(right) and all(_same_line(a.strip(), b.strip()) for a, b in zip(lines, right, strict=True))
 
 
-def _same_line(mine: str, right: str) -> bool:
-    if mine == right:
+def _same_line(line: str, right: str) -> bool:
+    if line == right:
         return True
     try:
-        return list(map(Decimal, mine.split())) == list(map(Decimal, right.split()))
+        return list(map(Decimal, line.split())) == list(map(Decimal, right.split()))
     except InvalidOperation:
         return False
 
 
 class _TextOnly(pickle.Unpickler):
-    """Reads a pickled text. Whatever would import something is refused, so nothing can be called."""
+    """Reads a pickled text. Every import is refused, so nothing can be called."""
 
     def find_class(self, module_name: str, global_name: str) -> Any:
         raise pickle.UnpicklingError(f"it wants {module_name}.{global_name}")
@@ -182,7 +181,6 @@ def _private(packed: str) -> Iterable[Row]:
     try:
         if packed.startswith("["):
             return json.loads(packed)
-        text = _TextOnly(io.BytesIO(zlib.decompress(base64.b64decode(packed)))).load()
-        return json.loads(text)
+        return json.loads(_TextOnly(io.BytesIO(zlib.decompress(base64.b64decode(packed)))).load())
     except (binascii.Error, zlib.error, pickle.UnpicklingError, ValueError, TypeError) as error:
         raise ValueError(f"its private tests cannot be read: {error}") from None

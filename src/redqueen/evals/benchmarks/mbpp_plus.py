@@ -18,7 +18,7 @@ def _as_sets(inputs: Sequence[Any], value: Any, expected: Any) -> bool:
 
 
 def _anything(inputs: Sequence[Any], value: Any, expected: Any) -> bool:
-    """The task's own tests contradict each other: whatever returns will do."""
+    """The task's own tests contradict each other, so any result passes."""
     return True
 
 
@@ -27,14 +27,14 @@ def _or_zero(inputs: Sequence[Any], value: Any, expected: Any) -> bool | None:
 
 
 def _pyramid(inputs: Sequence[Any], value: Any, expected: Any) -> bool | None:
-    """A height may also be meant as that of the pyramid, and not of its sides."""
+    """The height may also be read as that of the pyramid instead of its sides."""
     edge, height = inputs
-    other = round(edge**2 + 2 * edge * math.sqrt((edge / 2) ** 2 + height**2))
-    return True if value == other else None
+    area = round(edge**2 + 2 * edge * math.sqrt((edge / 2) ** 2 + height**2))
+    return True if value == area else None
 
 
 def _padded_digits(inputs: Sequence[Any], value: Any, expected: Any) -> bool | None:
-    """The shorter of two numbers may also be filled up with zeros."""
+    """The shorter of two numbers may also be padded with zeros."""
     first, second = map(str, inputs)
     width = max(len(first), len(second))
     pairs = zip(first.zfill(width), second.zfill(width), strict=True)
@@ -62,7 +62,7 @@ class MbppPlus(EvalPlus):
     title = "MBPP+"
     rows = 378
     sha256 = "f37861278d0f4d70"
-    hub = Hub("evalplus/mbppplus", "default", "test", 378)
+    hub = Hub(repository="evalplus/mbppplus", config="default", split="test", rows=378)
     beside: str | None = "MbppPlus.jsonl.gz"
     oracles: ClassVar = _ORACLES
     not_none: ClassVar = frozenset({"check_str", "text_match_three", "text_starta_endb"})
@@ -73,14 +73,14 @@ class MbppPlus(EvalPlus):
     }
 
     def from_hub(self, row: Row, number: int) -> dict[str, Any]:
-        called = re.search(r"assertion\((\w+)\(\*inp\)", row["test"])
-        if called is None:
+        call = re.search(r"assertion\((\w+)\(\*inp\)", row["test"])
+        if call is None:
             raise ValueError("its test does not call a function")
         prompt = f'"""\n{row["prompt"].strip()}\n{row["test_list"][0].strip()}\n"""\n'
         return {
             "id": f"Mbpp/{row['task_id']}",
             "prompt": prompt,
-            "entry_point": called[1],
+            "entry_point": call[1],
             "canonical_solution": row["code"],
             "test": row["test"],
             "base_tests": len(set(row["test_list"])),

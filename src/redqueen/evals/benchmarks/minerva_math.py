@@ -1,8 +1,6 @@
 """Minerva: 272 questions of university courses in science, with numbers and formulas for answers."""
 
-from typing import ClassVar
-
-from redqueen.evals.maths import CONTEST_EXAMPLES, Maths
+from redqueen.evals.maths import Maths
 from redqueen.evals.protocol import Hub
 
 
@@ -11,5 +9,4 @@ class MinervaMath(Maths):
     title = "Minerva"
     rows = 272
     sha256 = "73a949faa661d8ad"
-    hub = Hub("math-ai/minervamath", "default", "test", 272)
-    examples: ClassVar = CONTEST_EXAMPLES
+    hub = Hub(repository="math-ai/minervamath", config="default", split="test", rows=272)

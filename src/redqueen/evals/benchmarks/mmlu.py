@@ -4,22 +4,22 @@ from collections.abc import Sequence
 from typing import Any
 
 from redqueen.evals.extraction import letter
-from redqueen.evals.protocol import Grade, Hub, Item, Prompt, Prompts, Row, Suite
+from redqueen.evals.protocol import Grade, Hub, Item, Prompt, Prompts, Published, Row, Suite
 from redqueen.verifier import Verifier
 
 LETTERS = "ABCD"
 SHOTS = 5
 
 
-class Mmlu:
+class Mmlu(Published):
     name = "mmlu"
     title = "MMLU"
     suite: Suite = "knowledge"
     rows = 14_042
     sha256 = "a0ad78e94f19c9f6"
-    hub = Hub("cais/mmlu", "all", "test", 14_042)
+    hub = Hub(repository="cais/mmlu", config="all", split="test", rows=14_042)
     beside: str | None = "../mmlu_dev/test.jsonl.gz"
-    hub_beside: Hub | None = Hub("cais/mmlu", "all", "dev", 285)
+    hub_beside: Hub | None = Hub(repository="cais/mmlu", config="all", split="dev", rows=285)
     tokens = 8
     graded = "the letter, generated after five examples"
 
@@ -41,16 +41,18 @@ class Mmlu:
             if len(row["choices"]) != len(LETTERS) or row["answer"] not in LETTERS:
                 raise ValueError("a question does not have four choices")
             if len(by_subject.get(row["subject"], [])) < SHOTS:
-                raise ValueError(f"mmlu_dev/test.jsonl.gz beside it has no {SHOTS} examples of {row['subject']}")
+                raise ValueError(
+                    f"mmlu_dev/test.jsonl.gz beside it has fewer than {SHOTS} examples of {row['subject']}"
+                )
             items.append(Item(row["id"], {**row, "shots": by_subject[row["subject"]][:SHOTS]}))
         return items
 
     def prompt(self, item: Item, prompts: Prompts) -> Prompt:
         row = item.row
         subject = row["subject"].replace("_", " ")
-        shown = "".join(f"{_asked(shot)} {shot['answer']}\n\n" for shot in row["shots"])
+        shots = "".join(f"{_question(shot)} {shot['answer']}\n\n" for shot in row["shots"])
         head = f"Questions about {subject}, each with four choices and the letter of the right one."
-        text = f"{head}\n\n{shown}{_asked(row)}"
+        text = f"{head}\n\n{shots}{_question(row)}"
         if prompts is Prompts.RAW:
             return Prompt(text=text, stop=("\n",))
         return Prompt(text=f"{text}\n\nReply with the letter of the last question's answer alone.")
@@ -61,14 +63,14 @@ class Mmlu:
     async def grade(self, answers: Sequence[tuple[Item, str | None]], verifier: Verifier) -> list[Grade]:
         return [
             Grade(
-                text == item.row["answer"],
-                text,
+                correct=text == item.row["answer"],
+                vote=text,
                 why="" if text == item.row["answer"] else "no answer" if text is None else "wrong",
             )
             for item, text in answers
         ]
 
 
-def _asked(row: Row) -> str:
+def _question(row: Row) -> str:
     choices = "\n".join(f"{mark}. {choice}" for mark, choice in zip(LETTERS, row["choices"], strict=True))
     return f"{row['question'].strip()}\n{choices}\nAnswer:"

@@ -1,8 +1,8 @@
 """OlympiadBench: 675 problems of mathematics olympiads in English, with answers that can be compared."""
 
-from typing import Any, ClassVar
+from typing import Any
 
-from redqueen.evals.maths import CONTEST_EXAMPLES, Maths
+from redqueen.evals.maths import Maths
 from redqueen.evals.protocol import Hub, Row
 
 
@@ -11,8 +11,7 @@ class OlympiadBench(Maths):
     title = "OlympiadBench"
     rows = 675
     sha256 = "053e42951d84e22a"
-    hub = Hub("Hothan/OlympiadBench", "OE_TO_maths_en_COMP", "train", 674)
-    examples: ClassVar = CONTEST_EXAMPLES
+    hub = Hub(repository="Hothan/OlympiadBench", config="OE_TO_maths_en_COMP", split="train", rows=674)
 
     def from_hub(self, row: Row, number: int) -> dict[str, Any]:
         return {

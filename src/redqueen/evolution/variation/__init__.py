@@ -10,7 +10,7 @@ import importlib.util
 import math
 import re
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import torch
@@ -31,7 +31,7 @@ from redqueen.evolution.variation.layer_wise import layer_wise
 from redqueen.evolution.variation.linear import linear
 from redqueen.evolution.variation.linear_0_5 import linear_0_5
 from redqueen.evolution.variation.lowrank import inner
-from redqueen.evolution.variation.operator import Kind, Operator, Use
+from redqueen.evolution.variation.operator import Kind, Operator, Range, Use
 from redqueen.evolution.variation.rank_perturbation import rank_perturbation
 from redqueen.evolution.variation.slerp import slerp
 from redqueen.evolution.variation.slot_noise import slot_noise
@@ -39,31 +39,54 @@ from redqueen.evolution.variation.spectral import spectral
 from redqueen.evolution.variation.svd_subspace import svd_subspace
 from redqueen.evolution.variation.ties import ties
 
+
+def _built_in(
+    kind: Kind,
+    make: Callable[..., Adapter],
+    reference: str,
+    use: Use,
+    norm: Range,
+    cosine: Range,
+    moments: bool = False,
+) -> Operator:
+    """Named as its function is."""
+    return Operator(
+        name=make.__name__,
+        kind=kind,
+        make=make,
+        reference=reference,
+        use=use,
+        norm=norm,
+        cosine=cosine,
+        moments=moments,
+    )
+
+
 _MUTATION, _CROSSOVER = Kind.MUTATION, Kind.CROSSOVER
 _LIVE, _TRIED, _CONTROL = Use.LIVE, Use.TRIED, Use.CONTROL
 
 _ALL = (
-    Operator("spectral", _MUTATION, spectral, "PopuLoRA M1", _LIVE, (1, 1), (0.97, 1)),
-    Operator("slot_noise", _MUTATION, slot_noise, "PopuLoRA M2", _LIVE, (0.99, 1.03), (0.98, 1)),
-    Operator("component_mask", _MUTATION, component_mask, "PopuLoRA M3", _LIVE, (0.6, 0.97), (0.6, 0.97)),
-    Operator("full_noise", _MUTATION, full_noise, "PopuLoRA M4", _LIVE, (0.99, 1.05), (0.96, 0.99)),
-    Operator(
-        "input_noise", _MUTATION, input_noise, "PopuLoRA M5; NEFTune, arXiv 2310.05914", _TRIED, (0.98, 1.03), (0.98, 1)
+    _built_in(_MUTATION, spectral, "PopuLoRA M1", _LIVE, norm=(1, 1), cosine=(0.97, 1)),
+    _built_in(_MUTATION, slot_noise, "PopuLoRA M2", _LIVE, norm=(0.99, 1.03), cosine=(0.98, 1)),
+    _built_in(_MUTATION, component_mask, "PopuLoRA M3", _LIVE, norm=(0.6, 0.97), cosine=(0.6, 0.97)),
+    _built_in(_MUTATION, full_noise, "PopuLoRA M4", _LIVE, norm=(0.99, 1.05), cosine=(0.96, 0.99)),
+    _built_in(
+        _MUTATION, input_noise, "PopuLoRA M5; NEFTune, arXiv 2310.05914", _TRIED, norm=(0.98, 1.03), cosine=(0.98, 1)
     ),
-    Operator("rank_perturbation", _MUTATION, rank_perturbation, "PopuLoRA M6", _TRIED, (0.15, 1), (0.15, 1)),
-    Operator("dare", _CROSSOVER, dare, "PopuLoRA X1; DARE, arXiv 2311.03099", _LIVE, (0.45, 1.55), (0.3, 1)),
-    Operator("layer_wise", _CROSSOVER, layer_wise, "PopuLoRA X2", _LIVE, (1, 1), (-0.1, 1)),
-    Operator("svd_subspace", _CROSSOVER, svd_subspace, "PopuLoRA X3", _LIVE, (0.9, 1.15), (-0.1, 1)),
-    Operator("extrapolation", _CROSSOVER, extrapolation, "PopuLoRA X4", _LIVE, (1, 1.6), (-0.35, 1)),
-    Operator("linear", _CROSSOVER, linear, "model soups, arXiv 2203.05482", _TRIED, (0.5, 1), (-0.1, 1)),
-    Operator("ties", _CROSSOVER, ties, "TIES-Merging, arXiv 2306.01708", _TRIED, (0.6, 1.2), (0.4, 1)),
-    Operator("della", _CROSSOVER, della, "DELLA-Merging, arXiv 2406.11617", _TRIED, (0.8, 2.3), (0.3, 1)),
-    Operator("slerp", _CROSSOVER, slerp, "Shoemake 1985", _TRIED, (0.7, 1), (0.4, 1)),
-    Operator(
-        "fisher", _CROSSOVER, fisher, "Fisher merging, arXiv 2111.09832", _TRIED, (0.5, 1), (-0.1, 1), moments=True
+    _built_in(_MUTATION, rank_perturbation, "PopuLoRA M6", _TRIED, norm=(0.15, 1), cosine=(0.15, 1)),
+    _built_in(_CROSSOVER, dare, "PopuLoRA X1; DARE, arXiv 2311.03099", _LIVE, norm=(0.45, 1.55), cosine=(0.3, 1)),
+    _built_in(_CROSSOVER, layer_wise, "PopuLoRA X2", _LIVE, norm=(1, 1), cosine=(-0.1, 1)),
+    _built_in(_CROSSOVER, svd_subspace, "PopuLoRA X3", _LIVE, norm=(0.9, 1.15), cosine=(-0.1, 1)),
+    _built_in(_CROSSOVER, extrapolation, "PopuLoRA X4", _LIVE, norm=(1, 1.6), cosine=(-0.35, 1)),
+    _built_in(_CROSSOVER, linear, "model soups, arXiv 2203.05482", _TRIED, norm=(0.5, 1), cosine=(-0.1, 1)),
+    _built_in(_CROSSOVER, ties, "TIES-Merging, arXiv 2306.01708", _TRIED, norm=(0.6, 1.2), cosine=(0.4, 1)),
+    _built_in(_CROSSOVER, della, "DELLA-Merging, arXiv 2406.11617", _TRIED, norm=(0.8, 2.3), cosine=(0.3, 1)),
+    _built_in(_CROSSOVER, slerp, "Shoemake 1985", _TRIED, norm=(0.7, 1), cosine=(0.4, 1)),
+    _built_in(
+        _CROSSOVER, fisher, "Fisher merging, arXiv 2111.09832", _TRIED, norm=(0.5, 1), cosine=(-0.1, 1), moments=True
     ),
-    Operator("copy_parent", _MUTATION, copy_parent, "control", _CONTROL, (1, 1), (1, 1)),
-    Operator("linear_0_5", _CROSSOVER, linear_0_5, "control", _CONTROL, (0.5, 1), (0.4, 1)),
+    _built_in(_MUTATION, copy_parent, "control", _CONTROL, norm=(1, 1), cosine=(1, 1)),
+    _built_in(_CROSSOVER, linear_0_5, "control", _CONTROL, norm=(0.5, 1), cosine=(0.4, 1)),
 )
 _VALUE = re.compile(r"(?P<name>[A-Za-z_]\w*)=(?P<value>.*)")
 OPERATORS: dict[str, Operator] = {operator.name: operator for operator in _ALL}

@@ -1,7 +1,7 @@
-"""A member's weights as operators see them: slots of one shape stacked, so that one product serves many of them.
+"""A member's weights as operators see them: slots of one shape are stacked and computed together.
 
-A slot is one adapted module of the base, its update `alpha / rank * B @ A`. Tensors here are never changed in place by
-anybody: they may be those of a parent.
+A slot is one adapted module of the base, with the update `alpha / rank * B @ A`. Tensors here must never be changed in
+place: they may be those of a parent.
 """
 
 import math
@@ -15,11 +15,11 @@ from redqueen.engine.protocol import MemberState
 from redqueen.errors import Fault, InputError
 
 ROW_NORM = 1 / math.sqrt(3)
-"""Of a row of A in a fresh member, whose entries are uniform within +-1 / sqrt(inputs)."""
+"""The norm of a row of A in a fresh member, whose entries are uniform within +-1 / sqrt(inputs)."""
 _DECAY = 0.999
-"""Of AdamW's second moments, as recipes have it unless they say otherwise."""
+"""Of AdamW's second moments, the default of recipes."""
 _STACK_NUMBERS = {"cpu": 1 << 22, "cuda": 1 << 28}
-"""Numbers in a stack at most: on a CPU what its caches can still help with, on CUDA what fits beside the rest."""
+"""The most numbers in a stack: what a CPU's caches can help with, or what fits beside the rest on CUDA."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,8 +30,7 @@ class Stack:
     a_S_R_I: Tensor
     b_S_O_R: Tensor
     moments: tuple[Tensor, Tensor] | None = None
-    """The optimiser's second moments of both factors, as large as if it had run for ever; None for a member that was
-    never trained."""
+    """The optimiser's second moments of both factors, bias-corrected; None for a member that was never trained."""
 
     def __len__(self) -> int:
         return len(self.names)
@@ -66,45 +65,50 @@ class Adapter:
         return replace(self, stacks=tuple(change(stack) for stack in self.stacks))
 
     def split(self, of_slots: Tensor) -> Iterator[tuple[Stack, Tensor]]:
-        """Every stack with its part of something that is said slot by slot."""
+        """Every stack with its part of a tensor over all slots."""
         return zip(self.stacks, of_slots.split([len(stack) for stack in self.stacks]), strict=True)
 
 
-def pairs(parents: Sequence[Adapter]) -> Iterator[tuple[Stack, Stack]]:
+Parents = Sequence[Adapter]
+"""One or two, the better one first."""
+
+
+def pairs(parents: Parents) -> Iterator[tuple[Stack, Stack]]:
     """The same slots of two parents, stack by stack."""
-    one, other = parents
-    return zip(one.stacks, other.stacks, strict=True)
+    first, second = parents
+    return zip(first.stacks, second.stacks, strict=True)
 
 
-def zip_map(parents: Sequence[Adapter], change: Callable[[Stack, Stack], Stack]) -> Adapter:
+def zip_map(parents: Parents, change: Callable[[Stack, Stack], Stack]) -> Adapter:
     """The child of two parents, stack by stack."""
-    return replace(parents[0], stacks=tuple(change(one, other) for one, other in pairs(parents)))
+    return replace(parents[0], stacks=tuple(change(first, second) for first, second in pairs(parents)))
 
 
 def stacked(states: Sequence[MemberState], device: torch.device) -> list[Adapter]:
     """Members of one shape, with their slots in the same order."""
-    first = states[0]
-    shapes = {name: (a_R_I.shape, b_O_R.shape) for name, (a_R_I, b_O_R) in first.factors.items()}
-    for state in states:
-        theirs = {name: (a_R_I.shape, b_O_R.shape) for name, (a_R_I, b_O_R) in state.factors.items()}
+    all_shapes = [
+        {name: (a_R_I.shape, b_O_R.shape) for name, (a_R_I, b_O_R) in state.factors.items()} for state in states
+    ]
+    first, shapes = states[0], all_shapes[0]
+    for state, own in zip(states, all_shapes, strict=True):
         if (state.rank, state.alpha) != (first.rank, first.alpha):
             differ = f"rank {first.rank} and alpha {first.alpha:g}, the other {state.rank} and {state.alpha:g}"
             raise InputError(f"one parent has {differ}", "use adapters that were made with the same settings")
-        if theirs != shapes:
-            odd = min(name for name in theirs.keys() | shapes.keys() if theirs.get(name) != shapes.get(name))
+        if own != shapes:
+            odd = min(name for name in own.keys() | shapes.keys() if own.get(name) != shapes.get(name))
             raise InputError(f"the parents do not adapt {odd} alike", "use adapters that were made for one base")
         if not all(bool(tensor.isfinite().all()) for pair in state.factors.values() for tensor in pair):
-            raise InputError("a parent's weights hold what is not a finite number", "use an adapter that is sound")
+            raise InputError("a parent's weights are not all finite numbers", "use another adapter")
     batches = list(_batches(shapes, _STACK_NUMBERS[device.type]))
     return [_stack(state, batches, device) for state in states]
 
 
 def unstacked(adapter: Adapter) -> MemberState:
-    """A member again: on the CPU, its tensors its own, its optimiser fresh."""
+    """The member's state: on the CPU, with tensors of its own and a fresh optimiser."""
     factors = {}
     for stack in adapter.stacks:
         if not bool(stack.a_S_R_I.isfinite().all() & stack.b_S_O_R.isfinite().all()):
-            raise Fault(f"an operator made weights for {stack.names[0]} that are not finite numbers")
+            raise Fault(f"an operator made weights for {stack.names[0]} that are not finite")
         own = [factor.to("cpu", torch.float32, copy=True) for factor in (stack.a_S_R_I, stack.b_S_O_R)]
         factors |= dict(zip(stack.names, zip(*own, strict=True), strict=True))
     return MemberState(adapter.rank, adapter.alpha, factors)

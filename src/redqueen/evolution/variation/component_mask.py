@@ -1,15 +1,14 @@
-"""M3, component mask: some singular components are silenced; they keep their directions in A and can learn again."""
+"""M3, component mask: some singular components are set to zero; their directions in A stay and can learn."""
 
-from collections.abc import Sequence
 from dataclasses import replace
 from math import ceil
 
-from redqueen.evolution.variation.adapter import Adapter, Stack
+from redqueen.evolution.variation.adapter import Adapter, Parents, Stack
 from redqueen.evolution.variation.draws import Draws
 from redqueen.evolution.variation.lowrank import refactored, spectrum_of
 
 
-def component_mask(parents: Sequence[Adapter], draws: Draws, *, share: float = 0.3) -> Adapter:
+def component_mask(parents: Parents, draws: Draws, *, share: float = 0.3) -> Adapter:
     """A random share of each slot's singular components set to zero; at least one stays."""
     [parent] = parents
 

@@ -1,12 +1,10 @@
 """Control: the child is its parent, with a fresh optimiser."""
 
-from collections.abc import Sequence
-
-from redqueen.evolution.variation.adapter import Adapter
+from redqueen.evolution.variation.adapter import Adapter, Parents
 from redqueen.evolution.variation.draws import Draws
 
 
-def copy_parent(parents: Sequence[Adapter], draws: Draws) -> Adapter:
+def copy_parent(parents: Parents, draws: Draws) -> Adapter:
     """The parent as it is."""
     [parent] = parents
     return parent.map(lambda stack: stack.with_factors(stack.a_S_R_I, stack.b_S_O_R))

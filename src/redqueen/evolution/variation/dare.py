@@ -3,20 +3,18 @@
 On Delta W, not on the factors: dropping entries of A and B is not the same in expectation.
 """
 
-from collections.abc import Sequence
-
 from torch import Tensor
 
-from redqueen.evolution.variation.adapter import Adapter
+from redqueen.evolution.variation.adapter import Adapter, Parents
 from redqueen.evolution.variation.dense import Slot, merged
 from redqueen.evolution.variation.draws import Draws
 
 
-def dare(parents: Sequence[Adapter], draws: Draws, *, drop: float = 0.7) -> Adapter:
+def dare(parents: Parents, draws: Draws, *, drop: float = 0.7) -> Adapter:
     """The mean of both Delta W after entries were dropped with this chance and the rest rescaled."""
 
-    def merge(one: Slot, other: Slot) -> Tensor:
-        return sparse(one.delta(), draws, drop).add_(sparse(other.delta(), draws, drop)).div_(2)
+    def merge(first: Slot, second: Slot) -> Tensor:
+        return sparse(first.delta(), draws, drop).add_(sparse(second.delta(), draws, drop)).div_(2)
 
     return merged(parents, draws, merge)
 

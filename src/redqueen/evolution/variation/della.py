@@ -1,16 +1,15 @@
 """DELLA: as DARE, but small entries are dropped more often than large ones, and signs are elected as in TIES.
 
-An entry's rank in its row is read off the normal distribution with the row's spread: sorting the rows of a large slot
+An entry's rank in its row is estimated by a normal distribution with the row's spread: sorting the rows of a large slot
 would take longer than everything else.
 """
 
-from collections.abc import Sequence
 from math import sqrt
 
 from torch import Tensor
 
 from redqueen.errors import ConfigError
-from redqueen.evolution.variation.adapter import Adapter
+from redqueen.evolution.variation.adapter import Adapter, Parents
 from redqueen.evolution.variation.dense import elected, merged
 from redqueen.evolution.variation.draws import Draws
 
@@ -18,7 +17,7 @@ _LEAST = 1e-3
 """Entries that are kept with a smaller chance would be scaled up beyond use."""
 
 
-def della(parents: Sequence[Adapter], draws: Draws, *, drop: float = 0.7, spread: float = 0.2) -> Adapter:
+def della(parents: Parents, draws: Draws, *, drop: float = 0.7, spread: float = 0.2) -> Adapter:
     """Entries dropped with a chance that falls with their rank in the row, within drop +- spread / 2; signs elected."""
     if not spread / 2 <= drop <= 1 - spread / 2 - _LEAST:
         raise ConfigError(
@@ -29,7 +28,7 @@ def della(parents: Sequence[Adapter], draws: Draws, *, drop: float = 0.7, spread
     def kept(delta_O_I: Tensor) -> Tensor:
         return pruned(delta_O_I, draws, drop, spread)
 
-    return merged(parents, draws, lambda one, other: elected(kept(one.delta()), kept(other.delta())))
+    return merged(parents, draws, lambda first, second: elected(kept(first.delta()), kept(second.delta())))
 
 
 def pruned(delta_O_I: Tensor, draws: Draws, drop: float, spread: float) -> Tensor:

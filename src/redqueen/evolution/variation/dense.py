@@ -1,34 +1,31 @@
-"""Merges that look at single entries of Delta W: formed a few slots at a time, and cut back to the rank.
+"""Merges of single entries of Delta W, formed a few slots at a time and truncated to the rank.
 
-What a merge gives is no longer of low rank. The child is its best approximation of the parents' rank, found by
-iterating on a subspace that starts with the parents' own.
+The result of a merge is no longer of low rank. The child is its best approximation of the parents' rank, found by a
+subspace iteration that starts with the parents' own.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import torch
 from torch import Tensor
 
-from redqueen.evolution.variation.adapter import Adapter, Stack, pairs
+from redqueen.evolution.variation.adapter import Adapter, Parents, Stack, pairs
 from redqueen.evolution.variation.draws import Draws
-from redqueen.evolution.variation.lowrank import Spectrum, orthonormal, refactored
+from redqueen.evolution.variation.lowrank import Spectrum, orthonormal, padded, refactored, repeated
 
 _SMALL = {"cpu": 256, "cuda": 0}
 """Slots with a side of at most this are decomposed whole, which on CUDA takes longer than the iteration."""
 _ENTRIES = {"cpu": 1, "cuda": 1 << 27}
-"""Of Delta W that are formed before they are cut, one slot at least: a CPU has its hands full with one, while CUDA
-takes as long for one as for many."""
+"""Entries of Delta W that are formed at a time, one slot at least: CUDA takes as long for one slot as for many."""
 _SPARE = 8
-"""Directions beyond the parents', drawn at random, so that the iteration is not blind to what a merge adds."""
+"""Random directions beyond the parents', so that the iteration sees what a merge adds."""
 _ROUNDS = 1
-"""Of the iteration; what a merge adds is spread over all directions and far below the parents' own."""
+"""Of the iteration: what a merge adds is spread over all directions and far below the parents' own."""
 
 
 @dataclass(frozen=True, slots=True)
 class Slot:
-    """One parent's part of a merge."""
-
     a_R_I: Tensor
     b_O_R: Tensor
     moments: tuple[Tensor, Tensor] | None
@@ -41,23 +38,23 @@ class Slot:
 Merge = Callable[[Slot, Slot], Tensor]
 
 
-def merged(parents: Sequence[Adapter], draws: Draws, merge: Merge) -> Adapter:
-    """The child whose Delta W in every slot is what `merge` makes of the parents', cut to the rank."""
+def merged(parents: Parents, draws: Draws, merge: Merge) -> Adapter:
+    """The child whose Delta W in every slot is the merge of the parents', truncated to the rank."""
     children = []
-    for one, other in pairs(parents):
-        outputs, inputs = one.b_S_O_R.shape[1], one.a_S_R_I.shape[2]
-        together = max(1, _ENTRIES[one.a_S_R_I.device.type] // (outputs * inputs))
+    for first, second in pairs(parents):
+        outputs, inputs = first.b_S_O_R.shape[1], first.a_S_R_I.shape[2]
+        together = max(1, _ENTRIES[first.a_S_R_I.device.type] // (outputs * inputs))
         spectra = []
-        for first in range(0, len(one), together):
-            indices = range(first, min(first + together, len(one)))
-            delta_S_O_I, starts = one.a_S_R_I.new_empty(len(indices), outputs, inputs), []
+        for start in range(0, len(first), together):
+            indices = range(start, min(start + together, len(first)))
+            delta_S_O_I, starts = first.a_S_R_I.new_empty(len(indices), outputs, inputs), []
             for delta_O_I, index in zip(delta_S_O_I, indices, strict=True):
-                mother, father = _slot(one, index), _slot(other, index)
-                starts.append(torch.cat([mother.a_R_I, father.a_R_I, draws.normal(_SPARE, inputs)]).mT)
-                delta_O_I.copy_(merge(mother, father))
-            spectra.append(truncated(delta_S_O_I, one.rank, torch.stack(starts)))
+                slots = _slot(first, index), _slot(second, index)
+                starts.append(torch.cat([slots[0].a_R_I, slots[1].a_R_I, draws.normal(_SPARE, inputs)]).mT)
+                delta_O_I.copy_(merge(*slots))
+            spectra.append(truncated(delta_S_O_I, first.rank, torch.stack(starts)))
         u, s, v = (torch.cat(parts) for parts in zip(*spectra, strict=True))
-        children.append(refactored(one, Spectrum(u, s, v)))
+        children.append(refactored(first, Spectrum(u, s, v)))
     return replace(parents[0], stacks=tuple(children))
 
 
@@ -66,7 +63,7 @@ def truncated(delta_S_O_I: Tensor, rank: int, start_S_I_K: Tensor) -> tuple[Tens
     v [S, I, R]."""
     if min(delta_S_O_I.shape[1:]) <= max(_SMALL[delta_S_O_I.device.type], start_S_I_K.shape[2]):
         u_S_O_K, s_S_K, vt_S_K_I = torch.linalg.svd(delta_S_O_I, full_matrices=False)
-        return _wide(u_S_O_K, rank), _wide(s_S_K[:, None], rank)[:, 0], _directions(vt_S_K_I.mT, rank)
+        return padded(u_S_O_K, rank), padded(s_S_K[:, None], rank)[:, 0], repeated(vt_S_K_I.mT, rank)
     u_S_O_K = _basis(delta_S_O_I @ _basis(start_S_I_K))
     for _ in range(_ROUNDS):
         u_S_O_K = _basis(delta_S_O_I @ _basis(delta_S_O_I.mT @ u_S_O_K))
@@ -85,13 +82,13 @@ def threshold(values: Tensor, share: float, draws: Draws, most: int = 1 << 20) -
     return flat.kthvalue(max(1, min(len(flat), round(share * len(flat))))).values
 
 
-def elected(one_O_I: Tensor, other_O_I: Tensor) -> Tensor:
-    """The mean of what agrees in sign with the sum of both: TIES's election and disjoint mean."""
-    sign_O_I = (one_O_I + other_O_I).sign_()
-    # What agrees with the sign is positive once it is multiplied by it.
-    one_O_I, other_O_I = ((part_O_I * sign_O_I).clamp_min_(0) for part_O_I in (one_O_I, other_O_I))
-    voices_O_I = (one_O_I > 0).to(torch.uint8) + (other_O_I > 0)
-    return one_O_I.add_(other_O_I).mul_(sign_O_I).div_(voices_O_I.clamp_min_(1))
+def elected(first_O_I: Tensor, second_O_I: Tensor) -> Tensor:
+    """The mean of the entries that agree in sign with the sum of both: TIES's election and disjoint mean."""
+    sign_O_I = (first_O_I + second_O_I).sign_()
+    # Entries that agree with the sign are positive once multiplied by it.
+    first_O_I, second_O_I = ((part_O_I * sign_O_I).clamp_min_(0) for part_O_I in (first_O_I, second_O_I))
+    voices_O_I = (first_O_I > 0).to(torch.uint8) + (second_O_I > 0)
+    return first_O_I.add_(second_O_I).mul_(sign_O_I).div_(voices_O_I.clamp_min_(1))
 
 
 def _slot(stack: Stack, index: int) -> Slot:
@@ -101,11 +98,3 @@ def _slot(stack: Stack, index: int) -> Slot:
 
 def _basis(x_S_N_K: Tensor) -> Tensor:
     return orthonormal(x_S_N_K)[0]
-
-
-def _wide(x_S_N_K: Tensor, rank: int) -> Tensor:
-    return torch.nn.functional.pad(x_S_N_K[:, :, :rank], (0, max(0, rank - x_S_N_K.shape[2])))
-
-
-def _directions(v_S_I_K: Tensor, rank: int) -> Tensor:
-    return v_S_I_K.repeat(1, 1, -(-rank // v_S_I_K.shape[2]))[:, :, :rank]

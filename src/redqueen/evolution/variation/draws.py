@@ -18,7 +18,7 @@ _CHANCES = 1 << 16
 
 
 class Draws:
-    """What one child's random numbers come from."""
+    """The random numbers of one child."""
 
     def __init__(self, seed: int, device: torch.device) -> None:
         self.device = device
@@ -40,11 +40,11 @@ class Draws:
 
     @staticmethod
     def coin(chance: float) -> float:
-        """The chance that `coins` gives when asked for this one: a multiple of 1 / 65536."""
+        """The exact probability of `coins` with this chance: a multiple of 1 / 65536."""
         return round(chance * _CHANCES) / _CHANCES
 
     def coins(self, chance: float, *shape: int) -> Tensor:
-        """True with this chance, as `coin` says it."""
+        """True with this chance, rounded by `coin`."""
         below = self.coin(chance) * _CHANCES
         if self._torch is not None:
             return torch.rand(shape, generator=self._torch, device=self.device) * _CHANCES < below

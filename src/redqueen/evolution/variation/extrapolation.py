@@ -1,14 +1,12 @@
 """X4, extrapolation: past the better parent, away from the worse."""
 
-from collections.abc import Sequence
-
 from redqueen.errors import ConfigError
-from redqueen.evolution.variation.adapter import Adapter
+from redqueen.evolution.variation.adapter import Adapter, Parents
 from redqueen.evolution.variation.draws import Draws
 from redqueen.evolution.variation.linear import weighted
 
 
-def extrapolation(parents: Sequence[Adapter], draws: Draws, *, least: float = 1.0, most: float = 1.5) -> Adapter:
+def extrapolation(parents: Parents, draws: Draws, *, least: float = 1.0, most: float = 1.5) -> Adapter:
     """worse + eta (better - worse), eta ~ U(least, most)."""
     if least > most:
         raise ConfigError(f"extrapolation cannot draw from {least:g} to {most:g}", "let most be the larger one")

@@ -1,30 +1,27 @@
-"""Fisher merging: each entry from the parent that has learnt more about it.
+"""Fisher merging: entries are weighted by their Fisher information.
 
-How much one has learnt is what its optimiser remembers: the second moments of its gradients, which stand for the
-diagonal of the Fisher information. They are those of A and B; an entry of Delta W takes the geometric mean of its row's
-mean in B and its column's mean in A.
+Its diagonal is estimated by the optimiser's second moments of the gradients, which are those of A and B: an entry of
+Delta W takes the geometric mean of its row's mean in B and its column's mean in A.
 """
-
-from collections.abc import Sequence
 
 import torch
 from torch import Tensor
 
-from redqueen.evolution.variation.adapter import Adapter
+from redqueen.evolution.variation.adapter import Adapter, Parents
 from redqueen.evolution.variation.dense import Slot, merged
 from redqueen.evolution.variation.draws import Draws
 
 
-def fisher(parents: Sequence[Adapter], draws: Draws) -> Adapter:
-    """The mean of both Delta W, entry by entry, weighted by what the optimisers remember."""
+def fisher(parents: Parents, draws: Draws) -> Adapter:
+    """The mean of both Delta W, entry by entry, weighted by the optimisers' second moments."""
 
-    def merge(one: Slot, other: Slot) -> Tensor:
-        (row_O, column_I), (other_row_O, other_column_I) = _information(one), _information(other)
-        odds_O_I = (row_O - other_row_O)[:, None] + (column_I - other_column_I)[None, :]
+    def merge(first: Slot, second: Slot) -> Tensor:
+        (row_O, column_I), (second_row_O, second_column_I) = _information(first), _information(second)
+        odds_O_I = (row_O - second_row_O)[:, None] + (column_I - second_column_I)[None, :]
         odds_O_I /= 2
-        # Nobody knows anything, or each knows what the other does not: half and half.
+        # Where neither has information, or each where the other has none: half and half.
         share_O_I = odds_O_I.nan_to_num_(0.0).sigmoid_()
-        return torch.lerp(other.delta(), one.delta(), share_O_I)
+        return torch.lerp(second.delta(), first.delta(), share_O_I)
 
     return merged(parents, draws, merge)
 

@@ -1,15 +1,13 @@
 """M4, full noise: Gaussian noise on every factor, in proportion to its own spread."""
 
-from collections.abc import Sequence
-
 import torch
 from torch import Tensor
 
-from redqueen.evolution.variation.adapter import Adapter, Stack
+from redqueen.evolution.variation.adapter import Adapter, Parents, Stack
 from redqueen.evolution.variation.draws import Draws
 
 
-def full_noise(parents: Sequence[Adapter], draws: Draws, *, sigma: float = 0.15) -> Adapter:
+def full_noise(parents: Parents, draws: Draws, *, sigma: float = 0.15) -> Adapter:
     """Gaussian noise on every factor, sigma times its standard deviation."""
     [parent] = parents
     return parent.map(lambda stack: noisy(stack, draws, sigma))

@@ -4,14 +4,13 @@ NEFTune's bound, alpha / sqrt(length * width), gives noise of a fixed length wha
 LoRA alpha = 10 would be larger than the factor itself, so here alpha is a percentage of its norm.
 """
 
-from collections.abc import Sequence
 from math import sqrt
 
-from redqueen.evolution.variation.adapter import Adapter, Stack
+from redqueen.evolution.variation.adapter import Adapter, Parents, Stack
 from redqueen.evolution.variation.draws import Draws
 
 
-def input_noise(parents: Sequence[Adapter], draws: Draws, *, alpha: float = 10.0) -> Adapter:
+def input_noise(parents: Parents, draws: Draws, *, alpha: float = 10.0) -> Adapter:
     """Uniform noise on A alone, of alpha per cent of its norm."""
     [parent] = parents
 

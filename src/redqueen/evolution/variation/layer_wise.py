@@ -1,19 +1,18 @@
 """X2, layer-wise: every slot comes whole from one parent or the other."""
 
-from collections.abc import Sequence
 from dataclasses import replace
 
-from redqueen.evolution.variation.adapter import Adapter, Stack, pairs
+from redqueen.evolution.variation.adapter import Adapter, Parents, Stack, pairs
 from redqueen.evolution.variation.draws import Draws
 
 
-def layer_wise(parents: Sequence[Adapter], draws: Draws, *, share: float = 0.5) -> Adapter:
+def layer_wise(parents: Parents, draws: Draws, *, share: float = 0.5) -> Adapter:
     """Each slot is the better parent's with this chance, otherwise the other's."""
     better = parents[0]
     first_S = draws.coins(share, better.slots)
     stacks: list[Stack] = []
-    for (one, other), (_, part_S) in zip(pairs(parents), better.split(first_S), strict=True):
+    for (first, second), (_, part_S) in zip(pairs(parents), better.split(first_S), strict=True):
         # One by one, which are views: nothing need be copied.
         for index, from_first in enumerate(part_S.tolist()):
-            stacks.append((one if from_first else other).part(slice(index, index + 1)))
+            stacks.append((first if from_first else second).part(slice(index, index + 1)))
     return replace(better, stacks=tuple(stacks))

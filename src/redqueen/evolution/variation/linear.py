@@ -1,21 +1,19 @@
 """Linear merge of Delta W.
 
-The sum is taken of the products B @ A and then cut to the rank: a sum of the factors would mix every component of one
-parent with every component of the other.
+The products B @ A are summed and truncated to the rank: a sum of the factors would mix every component of one parent
+with every component of the other.
 """
 
-from collections.abc import Sequence
-
-from redqueen.evolution.variation.adapter import Adapter, zip_map
+from redqueen.evolution.variation.adapter import Adapter, Parents, zip_map
 from redqueen.evolution.variation.draws import Draws
 from redqueen.evolution.variation.lowrank import combined, refactored
 
 
-def linear(parents: Sequence[Adapter], draws: Draws) -> Adapter:
+def linear(parents: Parents, draws: Draws) -> Adapter:
     """w times the better parent and 1 - w times the other, w ~ U(0, 1)."""
     return weighted(parents, draws.number(0, 1))
 
 
-def weighted(parents: Sequence[Adapter], weight: float) -> Adapter:
-    """`weight` times the first parent and the rest of 1 times the second; the weight may lie outside of 0..1."""
-    return zip_map(parents, lambda one, other: refactored(one, combined([(weight, one), (1 - weight, other)])))
+def weighted(parents: Parents, weight: float) -> Adapter:
+    """`weight` times the first parent and 1 - `weight` times the second; the weight may lie outside of 0..1."""
+    return zip_map(parents, lambda first, second: refactored(first, combined([(weight, first), (1 - weight, second)])))

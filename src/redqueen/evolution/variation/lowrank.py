@@ -1,8 +1,7 @@
-"""The algebra of B @ A without ever forming it: QR of both factors, SVD of the small core, and the way back.
+"""The algebra of B @ A without forming it: QR of both factors, SVD of the small core, and the way back.
 
-The way back is made for learning. A becomes rows of the length that fresh ones have, and the singular values go into
-B, so that a component of size zero still has a row in A, through which B gets a gradient. Balanced factors would leave
-it dead for ever.
+The way back is made for learning. Rows of A get the length of fresh ones, and the singular values go into B, so that a
+component of size zero still has a row in A, through which B gets a gradient. Balanced factors would leave it dead.
 """
 
 from collections.abc import Sequence
@@ -15,9 +14,9 @@ from redqueen.evolution.variation.adapter import ROW_NORM, Stack
 
 _CHUNK = 2048
 _SMALL, _LARGE = 1e-8, 1e8
-"""Entries within these can be multiplied and summed in float32 without thought."""
+"""Entries within these can be multiplied and summed in float32."""
 _EASY, _HARD = 1e3, 1e6
-"""Condition numbers: up to the first products in float32 are exact enough, beyond the second only Householder's QR."""
+"""Condition numbers: up to the first, products in float32 are exact enough; beyond the second only Householder's QR."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,10 +29,10 @@ class Spectrum:
 
 
 def orthonormal(x_S_N_K: Tensor) -> tuple[Tensor, Tensor]:
-    """QR: columns that are orthonormal in float32, and the triangle that gives `x` back.
+    """QR: columns that are orthonormal in float32, and the triangular factor.
 
-    Two rounds of Cholesky on the columns' products, the first in double precision: products are what a processor
-    does best. Where the columns all but depend on each other it is Householder's QR, several times slower.
+    Two rounds of Cholesky on the Gram matrix, the first in double precision, which is fast. Where the columns are
+    nearly dependent it is Householder's QR, several times slower.
     """
     if x_S_N_K.shape[1] < x_S_N_K.shape[2]:
         return torch.linalg.qr(x_S_N_K)
@@ -54,15 +53,12 @@ def spectrum(a_S_K_I: Tensor, b_S_O_K: Tensor, rank: int) -> Spectrum:
     """The `rank` largest components of B @ A; K may be larger or smaller than that."""
     qa_S_I_K, ra_S_K_K = orthonormal(a_S_K_I.mT)
     qb_S_O_K, rb_S_K_K = orthonormal(b_S_O_K)
-    # All of v, also what belongs to no singular value: a component that is zero needs a direction in A.
+    # All of v: a component that is zero needs a direction in A too.
     uc_S_K_K, s_S_K, vc_S_K_K = torch.linalg.svd(rb_S_K_K @ ra_S_K_K.mT, full_matrices=True)
-    kept = min(rank, s_S_K.shape[1])
-    u_S_O_R = _wide(qb_S_O_K @ uc_S_K_K[:, :, :kept], rank)
-    s_S_R = _wide(s_S_K[:, None, :kept], rank)[:, 0]
+    u_S_O_R = padded(qb_S_O_K @ uc_S_K_K[:, :, : min(rank, s_S_K.shape[1])], rank)
+    s_S_R = padded(s_S_K[:, None], rank)[:, 0]
     v_S_I_K = qa_S_I_K @ vc_S_K_K.mT[:, :, : min(rank, vc_S_K_K.shape[1])]
-    # A rank above the slot's own width: rows of A repeat, and B is zero there.
-    repeats = -(-rank // v_S_I_K.shape[2])
-    return Spectrum(u_S_O_R, s_S_R, v_S_I_K.repeat(1, 1, repeats)[:, :, :rank])
+    return Spectrum(u_S_O_R, s_S_R, repeated(v_S_I_K, rank))
 
 
 def spectrum_of(stack: Stack) -> Spectrum:
@@ -70,7 +66,7 @@ def spectrum_of(stack: Stack) -> Spectrum:
 
 
 def combined(terms: Sequence[tuple[Tensor | float, Stack]]) -> Spectrum:
-    """The sum of B @ A over stacks with weights (one number, or one for each slot), cut to their rank."""
+    """The weighted sum of B @ A over stacks (a weight is one number, or one for each slot), truncated to their rank."""
     used = [(weight, stack) for weight, stack in terms if isinstance(weight, Tensor) or weight != 0] or terms[:1]
     a_S_K_I = torch.cat([stack.a_S_R_I for _, stack in used], dim=1)
     b_S_O_K = torch.cat([_times(stack.b_S_O_R, weight) for weight, stack in used], dim=2)
@@ -78,7 +74,7 @@ def combined(terms: Sequence[tuple[Tensor | float, Stack]]) -> Spectrum:
 
 
 def refactored(like: Stack, child: Spectrum) -> Stack:
-    """A child's factors in the slots of `like`, which lends its A where the child says nothing at all."""
+    """A child's factors in the slots of `like`, with the A of `like` where the child is zero."""
     a_S_R_I = ROW_NORM * child.v_S_I_R.mT
     b_S_O_R = child.u_S_O_R * (child.s_S_R / ROW_NORM)[:, None, :]
     silent_S = child.s_S_R.amax(dim=1) == 0
@@ -86,10 +82,10 @@ def refactored(like: Stack, child: Spectrum) -> Stack:
     return like.with_factors(a_S_R_I.contiguous(), b_S_O_R)
 
 
-def inner(one: Stack, other: Stack) -> Tensor:
+def inner(first: Stack, second: Stack) -> Tensor:
     """The inner product of two B @ A, slot by slot [S]."""
     (a_S_R_I, a_S), (b_S_O_R, b_S), (c_S_R_I, c_S), (d_S_O_R, d_S) = map(
-        _scaled, (one.a_S_R_I, one.b_S_O_R, other.a_S_R_I, other.b_S_O_R)
+        _scaled, (first.a_S_R_I, first.b_S_O_R, second.a_S_R_I, second.b_S_O_R)
     )
     products_S_R_R = (b_S_O_R.mT @ d_S_O_R).double() * (a_S_R_I @ c_S_R_I.mT).double()
     return products_S_R_R.sum(dim=(1, 2)) * a_S * b_S * c_S * d_S
@@ -101,7 +97,7 @@ def norm(stack: Stack) -> Tensor:
 
 
 def _scaled(x_S_N_K: Tensor) -> tuple[Tensor, Tensor]:
-    """Divided by what the second says, its largest entry, where products of it could overflow or vanish."""
+    """Divided by its largest entry where products could overflow or vanish; and that divisor."""
     low_S, high_S = (bound.double() for bound in torch.aminmax(x_S_N_K.flatten(1), dim=1))
     largest_S = torch.maximum(high_S, -low_S)
     largest_S = torch.where(((largest_S > 0) & (largest_S < _SMALL)) | (largest_S > _LARGE), largest_S, 1.0)
@@ -114,12 +110,18 @@ def _times(b_S_O_R: Tensor, weight: Tensor | float) -> Tensor:
     return b_S_O_R * (weight.to(b_S_O_R.dtype)[:, None, None] if isinstance(weight, Tensor) else weight)
 
 
-def _wide(x_S_N_K: Tensor, rank: int) -> Tensor:
-    return torch.nn.functional.pad(x_S_N_K, (0, rank - x_S_N_K.shape[2]))
+def padded(x_S_N_K: Tensor, rank: int) -> Tensor:
+    """The first `rank` columns, filled up with zeros."""
+    return torch.nn.functional.pad(x_S_N_K[:, :, :rank], (0, max(0, rank - x_S_N_K.shape[2])))
+
+
+def repeated(v_S_I_K: Tensor, rank: int) -> Tensor:
+    """The first `rank` directions. With a rank above the slot's width they repeat; B is zero there."""
+    return v_S_I_K.repeat(1, 1, -(-rank // v_S_I_K.shape[2]))[:, :, :rank]
 
 
 def _gram(x_S_N_K: Tensor) -> Tensor:
-    """The columns' products in double precision, in pieces that stay in a processor's cache."""
+    """The Gram matrix in double precision, in pieces that fit a processor's cache."""
     if x_S_N_K.device.type != "cpu":
         wide_S_N_K = x_S_N_K.double()
         return wide_S_N_K.mT @ wide_S_N_K

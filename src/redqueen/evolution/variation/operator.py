@@ -1,7 +1,7 @@
-"""What an operator is: a pure function from parents to a child, with its name, its kind and where it comes from."""
+"""An operator: a pure function from parents to a child, with its name, its kind and its reference."""
 
 import inspect
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import TYPE_CHECKING
@@ -10,14 +10,14 @@ import torch
 
 from redqueen.engine.products import quick_products
 from redqueen.errors import ConfigError, RedQueenError
-from redqueen.evolution.variation.adapter import Adapter
+from redqueen.evolution.variation.adapter import Adapter, Parents
 
 if TYPE_CHECKING:
     from redqueen.evolution.variation.draws import Draws
 
 Range = tuple[float, float]
 _MOST = {"density": 1.0, "drop": 0.99, "share": 1.0, "sigma": 2.0, "spread": 0.99, "way": 1.0}
-"""The largest that makes sense, for values that go by these names; the least is 0."""
+"""The largest allowed values of parameters with these names; the least is 0."""
 
 
 class Kind(StrEnum):
@@ -35,10 +35,9 @@ class Use(StrEnum):
     CONTROL = "control"
     """What every operator must beat."""
     OWN = "own"
-    """Somebody's own, from a file."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Operator:
     """`make(parents, draws)` gives a child's adapter and leaves the parents as they are; the better one comes first."""
 
@@ -46,19 +45,18 @@ class Operator:
     kind: Kind
     make: "Callable[..., Adapter]"
     reference: str
-    """Where it comes from."""
     use: Use = Use.OWN
     norm: Range = (0.0, float("inf"))
-    """Of the child's Delta W, to the mean of its parents'; over all slots, at rank 4 and above, for parents that have
-    one norm in every slot and do not point away from each other."""
+    """The norm of the child's Delta W relative to the mean of its parents', over all slots, at rank 4 and above, for
+    parents that have one norm in every slot and do not point away from each other."""
     cosine: Range = (-1.0, 1.0)
     """Of the child's Delta W and each parent's, likewise."""
     moments: bool = False
-    """It looks at what the parents' optimisers remember."""
+    """It needs the parents' optimiser states."""
     values: Mapping[str, float] = field(default_factory=dict)
-    """What its function is given instead of its defaults."""
+    """Parameters that differ from the function's defaults."""
 
-    def __call__(self, parents: "Sequence[Adapter]", draws: "Draws") -> "Adapter":
+    def __call__(self, parents: "Parents", draws: "Draws") -> "Adapter":
         with quick_products(draws.device, torch.float32), torch.no_grad():
             try:
                 made = self.make(parents, draws, **self.values)
@@ -74,7 +72,7 @@ class Operator:
         return made
 
     def given(self, values: Mapping[str, float]) -> "Operator":
-        """The same operator with other values, and a name that says so."""
+        """The operator with these parameters, and a name that says so."""
         for name in values.keys() - self.defaults.keys():
             known = ", ".join(self.defaults)
             raise ConfigError(
@@ -98,12 +96,12 @@ class Operator:
 
     @property
     def about(self) -> str:
-        """What it does, in one line: that of its function's docstring."""
+        """The first line of its function's docstring."""
         return (inspect.getdoc(self.make) or "").partition("\n")[0]
 
     @property
     def defaults(self) -> dict[str, float]:
-        """The values that its function takes."""
-        named = inspect.signature(self.make).parameters.values()
-        defaults = {each.name: each.default for each in named if each.kind is inspect.Parameter.KEYWORD_ONLY}
-        return {**defaults, **self.values}
+        """The parameters of its function, with their values."""
+        parameters = inspect.signature(self.make).parameters.values()
+        named = [parameter for parameter in parameters if parameter.kind is inspect.Parameter.KEYWORD_ONLY]
+        return {**{parameter.name: parameter.default for parameter in named}, **self.values}

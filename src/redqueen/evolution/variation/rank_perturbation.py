@@ -1,16 +1,15 @@
-"""M6, rank perturbation: fall back to a lower effective rank, and fill up with directions that were never there."""
+"""M6, rank perturbation: a lower effective rank, filled up with random directions."""
 
-from collections.abc import Sequence
 from dataclasses import replace
 
 import torch
 
-from redqueen.evolution.variation.adapter import Adapter, Stack
+from redqueen.evolution.variation.adapter import Adapter, Parents, Stack
 from redqueen.evolution.variation.draws import Draws
 from redqueen.evolution.variation.lowrank import refactored, spectrum_of
 
 
-def rank_perturbation(parents: Sequence[Adapter], draws: Draws) -> Adapter:
+def rank_perturbation(parents: Parents, draws: Draws) -> Adapter:
     """The k largest components stay, k ~ U{1..r-1}; the others become fresh directions of size zero."""
     [parent] = parents
     kept = draws.integer(1, max(1, parent.rank - 1))

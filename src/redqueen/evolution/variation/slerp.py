@@ -1,11 +1,9 @@
 """SLERP: the mean on the sphere, slot by slot: halfway in direction, halfway in length."""
 
-from collections.abc import Sequence
-
 import torch
 from torch import Tensor
 
-from redqueen.evolution.variation.adapter import Adapter, Stack, zip_map
+from redqueen.evolution.variation.adapter import Adapter, Parents, Stack, zip_map
 from redqueen.evolution.variation.draws import Draws
 from redqueen.evolution.variation.lowrank import combined, inner, norm, refactored
 
@@ -13,26 +11,26 @@ _PARALLEL = 1e-6
 """Sines below this: the arc is a straight line."""
 
 
-def slerp(parents: Sequence[Adapter], draws: Draws, *, way: float = 0.5) -> Adapter:
+def slerp(parents: Parents, draws: Draws, *, way: float = 0.5) -> Adapter:
     """Along the arc between both parents' Delta W, the norm changing evenly."""
 
-    def change(one: Stack, other: Stack) -> Stack:
-        return refactored(one, combined(list(zip(_weights(one, other, way), (one, other), strict=True))))
+    def change(first: Stack, second: Stack) -> Stack:
+        return refactored(first, combined(list(zip(_weights(first, second, way), (first, second), strict=True))))
 
     return zip_map(parents, change)
 
 
-def _weights(one: Stack, other: Stack, way: float) -> tuple[Tensor, Tensor]:
+def _weights(first: Stack, second: Stack, way: float) -> tuple[Tensor, Tensor]:
     """What the two Delta W count in every slot; where one of them is zero, or both point the same way, linearly."""
-    length_S, other_length_S = norm(one), norm(other)
-    both_S = length_S * other_length_S
-    angle_S = (inner(one, other) / both_S.clamp_min(torch.finfo(both_S.dtype).tiny)).clamp(-1, 1).acos()
+    first_S, second_S = norm(first), norm(second)
+    both_S = first_S * second_S
+    angle_S = (inner(first, second) / both_S.clamp_min(torch.finfo(both_S.dtype).tiny)).clamp(-1, 1).acos()
     straight_S = (both_S == 0) | (angle_S.sin() < _PARALLEL)
     sine_S = torch.where(straight_S, 1.0, angle_S.sin())
-    target_S = (1 - way) * length_S + way * other_length_S
+    target_S = (1 - way) * first_S + way * second_S
 
     def weight(part: float, own_S: Tensor) -> Tensor:
         curved_S = (part * angle_S).sin() / sine_S * target_S / torch.where(own_S > 0, own_S, 1.0)
         return torch.where(straight_S, part, curved_S)
 
-    return weight(1 - way, length_S), weight(way, other_length_S)
+    return weight(1 - way, first_S), weight(way, second_S)

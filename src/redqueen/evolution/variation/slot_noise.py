@@ -1,14 +1,13 @@
 """M2, slot noise: full noise, on a random third of the slots."""
 
-from collections.abc import Sequence
 from dataclasses import replace
 
-from redqueen.evolution.variation.adapter import Adapter, Stack
+from redqueen.evolution.variation.adapter import Adapter, Parents, Stack
 from redqueen.evolution.variation.draws import Draws
 from redqueen.evolution.variation.full_noise import noisy
 
 
-def slot_noise(parents: Sequence[Adapter], draws: Draws, *, sigma: float = 0.1, share: float = 0.33) -> Adapter:
+def slot_noise(parents: Parents, draws: Draws, *, sigma: float = 0.1, share: float = 0.33) -> Adapter:
     """Gaussian noise, sigma times each factor's standard deviation, on a random share of the slots."""
     [parent] = parents
     chosen_S = draws.subset(max(1, round(share * parent.slots)), parent.slots)[0]

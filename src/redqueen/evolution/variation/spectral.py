@@ -1,16 +1,14 @@
 """M1, spectral: the singular values jitter, both bases turn a little, the norm stays."""
 
-from collections.abc import Sequence
-
 import torch
 from torch import Tensor
 
-from redqueen.evolution.variation.adapter import Adapter, Stack
+from redqueen.evolution.variation.adapter import Adapter, Parents, Stack
 from redqueen.evolution.variation.draws import Draws
 from redqueen.evolution.variation.lowrank import Spectrum, refactored, spectrum_of
 
 
-def spectral(parents: Sequence[Adapter], draws: Draws, *, sigma: float = 0.1) -> Adapter:
+def spectral(parents: Parents, draws: Draws, *, sigma: float = 0.1) -> Adapter:
     """Singular values times exp(sigma z), both bases turned by about sigma, the norm of every slot kept."""
     [parent] = parents
 

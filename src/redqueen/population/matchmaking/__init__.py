@@ -51,16 +51,15 @@ class Match:
     students: tuple[MemberId, ...]
 
 
-def panel_of(students: int, maker: str, panel: int | None) -> int:
-    """How many students attempt a teacher's tasks."""
+def count_matches(teachers: int, students: int, maker: str, panel: int | None = None) -> tuple[int, int]:
+    """The matches of a step, and the students in the panel of each where nobody is kept apart.
+
+    There are as many matches as leave nobody idle: the larger of the number of teachers and of what it takes to seat
+    every student in a panel.
+    """
     size = MATCHMAKERS[maker].panel if panel is None else panel
-    return students if size is None else size
-
-
-def matches_of_step(teachers: int, students: int, maker: str, panel: int | None) -> int:
-    """As many as leave nobody idle: the larger of the number of teachers and of what it takes to seat every student in
-    a panel."""
-    return max(teachers, -(-students // panel_of(students, maker, panel)))
+    size = students if size is None else size
+    return max(teachers, -(-students // size)), size
 
 
 def schedule(
@@ -71,19 +70,19 @@ def schedule(
     panel: int | None = None,
     exclude: Collection[Seats] = (),
 ) -> list[Match]:
-    """The matches of one step. Students are drawn without replacement from a pool that is refilled when it is empty."""
+    """The matches of one step, as many as `count_matches` says. Students are drawn without replacement from a pool that
+    is refilled when it is empty."""
     chosen = MATCHMAKERS[maker]
-    size = chosen.panel if panel is None else panel
     barred = frozenset(exclude)
     teachers, students = population.teachers, population.students
+    count, size = count_matches(len(teachers), len(students), maker, panel)
     order = list(teachers)
-    if size is None:
+    if panel is None and chosen.panel is None:
         rng.shuffle(order)
         return [
             Match(teacher.id, tuple(each.id for each in students if (teacher.seat, each.seat) not in barred))
             for teacher in order
         ]
-    count = matches_of_step(len(teachers), len(students), maker, panel)
     for _ in range(SHUFFLES):
         rng.shuffle(order)
         matches = [order[index % len(order)] for index in range(count)]

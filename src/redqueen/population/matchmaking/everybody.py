@@ -1,6 +1,6 @@
 """Cross-evaluation: every student attempts every teacher's tasks.
 
-Where the panel is smaller than that, those who have met least come first, so that the whole table fills evenly.
+Where the panel is smaller, those who have met least come first, so that all pairs meet equally often.
 """
 
 from collections.abc import Sequence

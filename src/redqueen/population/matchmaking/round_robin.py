@@ -1,6 +1,6 @@
 """Everybody meets everybody in turn, without chance.
 
-Seats are numbered, and a teacher begins at its own number, so that teachers who know nobody want different students.
+A teacher begins at the student with its own seat number, so that teachers begin with different students.
 """
 
 from collections.abc import Sequence
@@ -12,14 +12,9 @@ from redqueen.population.members import Member
 
 def choose(teacher: Member, pool: Sequence[Member], board: Board, rng: Random) -> Member:
     """The student whom the teacher has met least often; of several the first from its own seat on, round the table."""
-    own = _number(teacher)
 
-    def place(student: Member) -> tuple[int, bool, int]:
-        number = _number(student)
-        return board.met(teacher.id, student.id), number < own, number
+    def order(student: Member) -> tuple[int, bool, int]:
+        number = student.seat_number
+        return board.met(teacher.id, student.id), number < teacher.seat_number, number
 
-    return min(pool, key=place)
-
-
-def _number(member: Member) -> int:
-    return int(member.seat[1:])
+    return min(pool, key=order)

@@ -2,9 +2,10 @@
 
 from collections.abc import Sequence
 
-from redqueen.rl.advantages.groups import Rewarded, by_prompt, centred, within
+from redqueen.rl.advantages.groups import by_prompt, centred, within
+from redqueen.rl.rollout import Rollout
 
 
-def estimate(sequences: Sequence[Rewarded]) -> list[float]:
-    """r - mean over a prompt's sequences; 0 for a prompt that was sampled once."""
-    return within(sequences, (by_prompt(one) for one in sequences), centred)
+def estimate(rollouts: Sequence[Rollout]) -> list[float]:
+    """r - mean over a prompt's rollouts; 0 for a prompt that was sampled once."""
+    return within(rollouts, (by_prompt(one) for one in rollouts), centred)

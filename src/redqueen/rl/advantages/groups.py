@@ -1,57 +1,37 @@
-"""What estimators work on: rewarded sequences, and the groups in which they are compared.
+"""The groups in which estimators compare rollouts.
 
 Means and deviations are those of `statistics`, which are exact until they are rounded once: a group that agrees is
-then centred to exactly 0.0, whatever its reward and size, and the order of the sequences changes no bit.
+then centred to exactly 0.0, whatever its reward and size, and the order of the rollouts changes no bit.
 """
 
-import math
 import statistics
 from collections.abc import Callable, Hashable, Iterable, Sequence
-from dataclasses import dataclass
 
-from redqueen.errors import Fault
+from redqueen.rl.rollout import Rollout
 
 FLOOR = 0.1
 """The least deviation that rewards are divided by: below it they hardly differ, and dividing would blow noise up."""
 
 
-@dataclass(frozen=True, slots=True)
-class Rewarded:
-    """One sampled sequence of one member."""
-
-    role: str
-    """"teacher" or "student", as which it was sampled."""
-    kind: str
-    """Of its task."""
-    group: Hashable
-    """Shared by the sequences of one prompt: a student's attempts on a task, a teacher's proposals. Names need to
-    differ within a role and kind only."""
-    reward: float
-
-    def __post_init__(self) -> None:
-        if not math.isfinite(self.reward):
-            raise Fault(f"a {self.role}'s reward is {self.reward}")
-
-
-def by_prompt(one: Rewarded) -> Hashable:
+def by_prompt(one: Rollout) -> Hashable:
     return (one.role, one.kind, one.group)
 
 
-def by_kind(one: Rewarded) -> Hashable:
+def by_kind(one: Rollout) -> Hashable:
     return (one.role, one.kind)
 
 
 def within(
-    sequences: Sequence[Rewarded], keys: Iterable[Hashable], compare: Callable[[list[float]], list[float]]
+    rollouts: Sequence[Rollout], keys: Iterable[Hashable], compare: Callable[[list[float]], list[float]]
 ) -> list[float]:
-    """What `compare` makes of the rewards of each group, back in the order of the sequences; `keys` says who is in
+    """What `compare` makes of the rewards of each group, back in the order of the rollouts; `keys` says who is in
     which."""
     groups: dict[Hashable, list[int]] = {}
     for index, key in enumerate(keys):
         groups.setdefault(key, []).append(index)
-    values = [0.0] * len(sequences)
+    values = [0.0] * len(rollouts)
     for indices in groups.values():
-        for index, value in zip(indices, compare([sequences[i].reward for i in indices]), strict=True):
+        for index, value in zip(indices, compare([rollouts[i].reward for i in indices]), strict=True):
             values[index] = value
     return values
 

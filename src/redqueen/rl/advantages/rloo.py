@@ -2,15 +2,16 @@
 
 from collections.abc import Sequence
 
-from redqueen.rl.advantages.groups import Rewarded, by_prompt, centred, within
+from redqueen.rl.advantages.groups import by_prompt, centred, within
+from redqueen.rl.rollout import Rollout
 
 
-def estimate(sequences: Sequence[Rewarded]) -> list[float]:
+def estimate(rollouts: Sequence[Rollout]) -> list[float]:
     """r - the mean of the others' rewards; 0 for a prompt that was sampled once.
 
     The baseline does not depend on the sequence itself, so the gradient is unbiased.
     """
-    return within(sequences, (by_prompt(one) for one in sequences), _against_the_others)
+    return within(rollouts, (by_prompt(one) for one in rollouts), _against_the_others)
 
 
 def _against_the_others(rewards: list[float]) -> list[float]:

@@ -2,16 +2,17 @@
 
 from collections.abc import Sequence
 
-from redqueen.rl.advantages.groups import FLOOR, Rewarded, by_kind, centred, deviation, within
+from redqueen.rl.advantages.groups import FLOOR, by_kind, centred, deviation, within
+from redqueen.rl.rollout import Rollout
 
 
-def estimate(sequences: Sequence[Rewarded]) -> list[float]:
-    """(r - mean) / max(std, 0.1) over the member's sequences of one role and kind, with the population's standard
+def estimate(rollouts: Sequence[Rollout]) -> list[float]:
+    """(r - mean) / max(std, 0.1) over the member's rollouts of one role and kind, with the population's standard
     deviation.
 
     Prompts are not told apart: a task that is always solved counts as success, and one that never is as failure.
     """
-    return within(sequences, (by_kind(one) for one in sequences), _whitened)
+    return within(rollouts, (by_kind(one) for one in rollouts), _whitened)
 
 
 def _whitened(rewards: list[float]) -> list[float]:

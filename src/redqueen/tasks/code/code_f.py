@@ -180,7 +180,14 @@ def _make_task(ran: Ran) -> CodeTask | Rejection:
     if not _varied(pairs[shown:]):
         return ran.rejected(Reason.CONSTANT, "the same output for every input")
     inputs, outputs = (tuple(part) for part in zip(*pairs, strict=True))
-    return CodeTask(ran.draft.kind, ran.draft.program, inputs, outputs, shown, ran.draft.message)
+    return CodeTask(
+        ran.draft.kind,
+        program=ran.draft.program,
+        inputs=inputs,
+        outputs=outputs,
+        shown=shown,
+        message=ran.draft.message,
+    )
 
 
 def _arrange(ran: Ran) -> list[tuple[str, str]]:
@@ -228,11 +235,11 @@ def _judge(task: CodeTask, answer: str, outcomes: Mapping[tuple[str, str], Outco
         return replace(VOID_ATTEMPT, runs=shown(BESIDE_ATTEMPTS, task.inputs, truth))
     outcome = outcomes[task.id, answer]
     if _reproduces(task, outcome):
-        return Verdict(Grade.CORRECT, status=Status.OK)
+        return Verdict(grade=Grade.CORRECT, status=Status.OK)
     if refused_by_compiler(outcome.results[0]):
         return malformed(Rejection(Reason.SYNTAX, "the compiler refuses it"), outcome.status)
     failed = next((result for result in outcome.results if result.status is not Status.OK), outcome.results[0])
-    return Verdict(Grade.WRONG, status=failed.status, detail=failed.exception or "")
+    return Verdict(grade=Grade.WRONG, status=failed.status, detail=failed.exception or "")
 
 
 def _reproduces(task: CodeTask, outcome: Outcome) -> bool:

@@ -125,4 +125,4 @@ def _judge(task: CodeTask, given: str | Rejection, ran: Mapping[tuple[str, str],
         return replace(VOID_ATTEMPT, runs=shown(BESIDE_ATTEMPTS, task.inputs, truth))
     result = ran[task.program, given].results[0]
     right = gives(result, task.outputs[0])
-    return Verdict(Grade.CORRECT if right else Grade.WRONG, status=result.status, detail=result.exception or "")
+    return Verdict(grade=Grade.CORRECT if right else Grade.WRONG, status=result.status, detail=result.exception or "")

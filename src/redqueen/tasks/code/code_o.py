@@ -91,4 +91,4 @@ def _read(text: str) -> str | Verdict:
 def _judge(value: str | Rejection, expected: str) -> Verdict:
     if isinstance(value, Rejection):
         return malformed(value)
-    return Verdict(Grade.CORRECT if same_text(value, expected) else Grade.WRONG)
+    return Verdict(grade=Grade.CORRECT if same_text(value, expected) else Grade.WRONG)

@@ -11,7 +11,7 @@ from redqueen.tasks.code.prompts import fenced
 from redqueen.tasks.protocol import Grade, Reason
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ExampleProposal:
     """A teacher's text."""
 
@@ -89,105 +89,124 @@ def f(x):
 """
 
 PROPOSALS: tuple[ExampleProposal, ...] = (
-    ExampleProposal("digits", "code_o", "a program and an input, nothing else", _pair(_DIGITS, "1988")),
     ExampleProposal(
-        "bank",
-        "code_o",
-        "a class, type hints, thoughts and prose around the blocks",
-        "<think>Something with state inside one call.</think>\nHere is my problem.\n\n"
+        name="digits", kind="code_o", what="a program and an input, nothing else", text=_pair(_DIGITS, "1988")
+    ),
+    ExampleProposal(
+        name="bank",
+        kind="code_o",
+        what="a class, type hints, thoughts and prose around the blocks",
+        text="<think>Something with state inside one call.</think>\nHere is my problem.\n\n"
         + _pair(_BANK, "start=20.5, payments=[5, 12.25, 4]")
         + "\n\nGood luck!",
     ),
     ExampleProposal(
-        "blocks", "code_i", "a keyword default, CRLF line ends", _pair(_BLOCKS, "'aabcccd'").replace("\n", "\r\n")
+        name="blocks",
+        kind="code_i",
+        what="a keyword default, CRLF line ends",
+        text=_pair(_BLOCKS, "'aabcccd'").replace("\n", "\r\n"),
     ),
     ExampleProposal(
-        "zigzag",
-        "code_i",
-        "unlabelled fences",
-        _pair(_ZIGZAG, "[4, 9, 2, 7]").replace("python", "").replace("input", ""),
+        name="zigzag",
+        kind="code_i",
+        what="unlabelled fences",
+        text=_pair(_ZIGZAG, "[4, 9, 2, 7]").replace("python", "").replace("input", ""),
     ),
     ExampleProposal(
-        "digit inputs",
-        "code_f",
-        "inputs and a hint for a given program",
-        _inputs("7", "10", "44", "1988", "99999", "123", "60", "2", message="Digits are squared, again and again."),
+        name="digit inputs",
+        kind="code_f",
+        what="inputs and a hint for a given program",
+        text=_inputs(
+            "7", "10", "44", "1988", "99999", "123", "60", "2", message="Digits are squared, again and again."
+        ),
         context={"program": _DIGITS.strip("\n")},
     ),
     ExampleProposal(
-        "clamp inputs",
-        "code_f",
-        "one fenced block for each input",
-        "\n".join(fenced("input", given) for given in ("-5", "0.5", "3", "10", "11", "7")),
+        name="clamp inputs",
+        kind="code_f",
+        what="one fenced block for each input",
+        text="\n".join(fenced("input", given) for given in ("-5", "0.5", "3", "10", "11", "7")),
         context={"program": _CLAMP.strip("\n")},
     ),
     ExampleProposal(
-        "hash order",
-        "code_o",
-        "depends on the order of a set",
-        _pair(
+        name="hash order",
+        kind="code_o",
+        what="depends on the order of a set",
+        text=_pair(
             "def f(words):\n    return ' '.join({word.upper() for word in words})",
             "['red', 'queen', 'race', 'run', 'level']",
         ),
-        Reason.NONDETERMINISTIC,
+        reason=Reason.NONDETERMINISTIC,
     ),
     ExampleProposal(
-        "counter",
-        "code_i",
-        "keeps state between calls",
-        _pair("calls = []\n\ndef f(x):\n    calls.append(x)\n    return len(calls)", "3"),
-        Reason.NONDETERMINISTIC,
+        name="counter",
+        kind="code_i",
+        what="keeps state between calls",
+        text=_pair("calls = []\n\ndef f(x):\n    calls.append(x)\n    return len(calls)", "3"),
+        reason=Reason.NONDETERMINISTIC,
     ),
     ExampleProposal(
-        "endless", "code_o", "never ends", _pair("def f(n):\n    while True:\n        n += 1", "1"), Reason.TIMEOUT
+        name="endless",
+        kind="code_o",
+        what="never ends",
+        text=_pair("def f(n):\n    while True:\n        n += 1", "1"),
+        reason=Reason.TIMEOUT,
     ),
     ExampleProposal(
-        "function",
-        "code_o",
-        "returns a function, not a plain value",
-        _pair("def f(n):\n    return lambda x: x + n", "1"),
-        Reason.NOT_PLAIN,
+        name="function",
+        kind="code_o",
+        what="returns a function, not a plain value",
+        text=_pair("def f(n):\n    return lambda x: x + n", "1"),
+        reason=Reason.NOT_PLAIN,
     ),
     ExampleProposal(
-        "not a number",
-        "code_o",
-        "returns nan",
-        _pair("def f(x):\n    return float(x) - float(x)", "'inf'"),
-        Reason.NOT_FINITE,
+        name="not a number",
+        kind="code_o",
+        what="returns nan",
+        text=_pair("def f(x):\n    return float(x) - float(x)", "'inf'"),
+        reason=Reason.NOT_FINITE,
     ),
     ExampleProposal(
-        "stop iteration",
-        "code_o",
-        "raises an exception",
-        _pair("def f(items):\n    return next(iter(items))", "[]"),
-        Reason.RAISES,
+        name="stop iteration",
+        kind="code_o",
+        what="raises an exception",
+        text=_pair("def f(items):\n    return next(iter(items))", "[]"),
+        reason=Reason.RAISES,
     ),
     ExampleProposal(
-        "long output",
-        "code_i",
-        "returns more than a student could write",
-        _pair("def f(n):\n    return list(range(n))", "5000"),
-        Reason.OUTPUT_TOO_LONG,
+        name="long output",
+        kind="code_i",
+        what="returns more than a student could write",
+        text=_pair("def f(n):\n    return list(range(n))", "5000"),
+        reason=Reason.OUTPUT_TOO_LONG,
     ),
     ExampleProposal(
-        "clock",
-        "code_o",
-        "imports what is not on the list",
-        _pair("import time\n\ndef f(x):\n    return time.time() > x", "0"),
-        Reason.FORBIDDEN_IMPORT,
+        name="clock",
+        kind="code_o",
+        what="imports what is not on the list",
+        text=_pair("import time\n\ndef f(x):\n    return time.time() > x", "0"),
+        reason=Reason.FORBIDDEN_IMPORT,
     ),
     ExampleProposal(
-        "expression", "code_i", "the input is an expression", _pair(_ZIGZAG, "list(range(10))"), Reason.NOT_LITERAL
+        name="expression",
+        kind="code_i",
+        what="the input is an expression",
+        text=_pair(_ZIGZAG, "list(range(10))"),
+        reason=Reason.NOT_LITERAL,
     ),
     ExampleProposal(
-        "cut short", "code_o", "cut by the length limit", "```python\ndef f(x):\n    return x +", Reason.CUT
+        name="cut short",
+        kind="code_o",
+        what="cut by the length limit",
+        text="```python\ndef f(x):\n    return x +",
+        reason=Reason.CUT,
     ),
     ExampleProposal(
-        "no difference",
-        "code_f",
-        "every input gives the same output",
-        _inputs("11", "12", "13", "14", message="Limits."),
-        Reason.CONSTANT,
+        name="no difference",
+        kind="code_f",
+        what="every input gives the same output",
+        text=_inputs("11", "12", "13", "14", message="Limits."),
+        reason=Reason.CONSTANT,
         context={"program": _CLAMP.strip("\n")},
     ),
 )

@@ -52,7 +52,7 @@ def _hash(words: Sequence[str]) -> str:
     return hashlib.sha256("\n".join(words).encode("utf-8")).hexdigest()
 
 
-@dataclass
+@dataclass(kw_only=True)
 class _Scope:
     node: ast.AST
     parent: "_Scope | None"
@@ -99,7 +99,7 @@ class _Writer:
         self._items(tree.body, self._enter(tree, None))
 
     def _enter(self, node: ast.AST, parent: _Scope | None) -> _Scope:
-        scope = _Scope(node, parent, number=self._scopes)
+        scope = _Scope(node=node, parent=parent, number=self._scopes)
         self._scopes += 1
         for child in _own_nodes(node):
             _bind(child, scope)
@@ -335,7 +335,7 @@ def _own_attributes(tree: ast.Module) -> Iterator[str]:
         if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store):
             yield node.attr
         elif isinstance(node, ast.ClassDef):
-            scope = _Scope(node, None)
+            scope = _Scope(node=node, parent=None)
             for child in _own_nodes(node):
                 _bind(child, scope)
             yield from (name for name in sorted(scope.bound) if not name.startswith("__"))

@@ -40,5 +40,7 @@ async def validate_pairs(drafts: Sequence[CodeDraft], limits: Limits, verifier: 
         elif (fence := refuse_fence(*ran.draft.inputs, *ran.outputs)) is not None:
             tasks.append(ran.rejected(fence.reason, fence.detail))
         else:
-            tasks.append(CodeTask(ran.draft.kind, ran.draft.program, ran.draft.inputs, ran.outputs))
+            tasks.append(
+                CodeTask(ran.draft.kind, program=ran.draft.program, inputs=ran.draft.inputs, outputs=ran.outputs)
+            )
     return tasks

@@ -38,7 +38,7 @@ OUTPUT_CONTRACT = f"The returned value must not be None and has at most {MAX_OUT
 MESSAGE_CONTRACT = f"at most {MAX_MESSAGE_CHARS} characters"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Example:
     """A task with its answers in every kind, as earlier turns show them."""
 
@@ -60,11 +60,11 @@ EXAMPLES = (
     Example(
         task=CodeTask(
             "code_o",
-            "def f(words, limit):\n"
+            program="def f(words, limit):\n"
             "    short = [word for word in words if len(word) <= limit]\n"
             "    return short[-1] + str(len(short))",
-            ("['tea', 'coffee', 'milk', 'rum'], 4",),
-            ("'rum3'",),
+            inputs=("['tea', 'coffee', 'milk', 'rum'], 4",),
+            outputs=("'rum3'",),
         ),
         thought="The words of at most 4 letters are kept:\n"
         "'tea' has 3: kept\n"
@@ -103,7 +103,7 @@ EXAMPLES = (
     Example(
         task=CodeTask(
             "code_o",
-            "def f(numbers):\n"
+            program="def f(numbers):\n"
             "    total = 0\n"
             "    for number in numbers:\n"
             "        if number % 2:\n"
@@ -111,8 +111,8 @@ EXAMPLES = (
             "        else:\n"
             "            total -= 1\n"
             "    return total",
-            ("[3, 4, 5, 8]",),
-            ("6",),
+            inputs=("[3, 4, 5, 8]",),
+            outputs=("6",),
         ),
         thought="total = 0\n"
         "number = 3: odd, total = 0 + 3 = 3\n"

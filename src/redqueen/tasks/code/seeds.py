@@ -7,7 +7,7 @@ from redqueen.tasks.code.task import CodeTask
 
 
 def _seed(program: str, given: str, output: str) -> CodeTask:
-    return CodeTask("code_o", program.strip("\n"), (given,), (output,))
+    return CodeTask("code_o", program=program.strip("\n"), inputs=(given,), outputs=(output,))
 
 
 SEEDS: tuple[CodeTask, ...] = (

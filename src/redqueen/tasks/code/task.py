@@ -34,7 +34,7 @@ class CodeDraft(Draft):
         return Rejection(reason, detail, self.program, runs)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class CodeTask(Task):
     """A program with inputs and what it returns for them, in canonical text."""
 

@@ -18,7 +18,7 @@ from redqueen.analysis.intervals import band
 from redqueen.analysis.summary import origin
 from redqueen.population.lineage import generations
 from redqueen.population.members import Birth, Role
-from redqueen.runs import benchmarks
+from redqueen.runs import benchmarks, metrics
 from redqueen.runs.rows import EventRow, RejectionRow, TaskRow
 from redqueen.runs.store import Store
 from redqueen.settings import Config, dump, load
@@ -29,13 +29,11 @@ ALARMS = 50
 """The newest."""
 DIGITS = 5
 """Of a figure, which no chart shows more of."""
-RACE = ("solve_rate", *quarters.COMPLEXITY, "coverage", "behaviours", "new_cells", "duplicates", "sampled_tokens")
-"""Figures of the race, by kind where they have one."""
-ROLES = ("reward", "valid", "entropy", "length")
-"""Of both roles and of every member."""
-MEMBERS = ("mu", "sigma", "solve_rate")
-"""Of every member besides."""
-LOOKED = "benchmark"
+DRAWN = (
+    *metrics.MEMBER_COLUMNS.values(), *metrics.COMPLEXITY, metrics.LENGTH, metrics.MU, metrics.SIGMA, metrics.COVERAGE,
+    metrics.BEHAVIOURS, metrics.SAMPLED_TOKENS, metrics.BENCHMARK,
+)  # fmt: skip
+"""What charts and tables of the page are made of."""
 JSON = dict[str, Any]
 
 
@@ -69,11 +67,11 @@ def about_view(folder: Path) -> JSON:
     """What a run was told, ran on and used up."""
     with Store.read(folder) as store:
         settings = load(str(folder / "config.toml"))
-        used = {name: quarters.by_subject(store, name) for name in quarters.COMPUTE}
+        used = {metric.name: quarters.by_subject(store, metric) for metric in metrics.COMPUTE}
         subjects = dict.fromkeys(subject for each in used.values() for subject in each)
         compute = [
             {"subject": subject} | {name: each[subject].total() for name, each in used.items() if subject in each}
-            for subject in sorted(subjects, key=lambda subject: (subject == "race", subject))
+            for subject in sorted(subjects, key=lambda subject: (subject == metrics.RACE, subject))
         ]
         return {
             "settings": dump(settings),
@@ -167,11 +165,11 @@ def _series(store: Store, since: int, last: int) -> dict[str, list[float | None]
 
 
 def _wanted(store: Store, since: int) -> Iterator[tuple[str, str, str, int, float | None]]:
-    for name in dict.fromkeys((*RACE, *ROLES, *MEMBERS, LOOKED)):
+    for metric in DRAWN:
         # By kind only what is the race's own: nobody looks at a member's entropy in code_i. Benchmarks stand for kinds.
-        by_kind = "student" if name == LOOKED else "race"
-        for subject, kind, step, value in store.figures(name, since, by_kind):
-            yield name, subject, kind, step, value
+        by_kind = Role.STUDENT if metric is metrics.BENCHMARK else metrics.RACE
+        for subject, kind, step, value in store.figures(metric, since, by_kind):
+            yield metric.name, subject, kind, step, value
 
 
 def _short(value: float | None) -> float | None:
@@ -233,7 +231,7 @@ def _curves(folder: Path) -> dict[str, dict[int, float]]:
     curves: dict[str, dict[int, float]] = {}
     with Store.read(folder) as store:
         for name, subject, kind, step, value in _wanted(store, 0):
-            if subject in ("race", "teacher", "student") and (short := _short(value)) is not None:
+            if subject in (metrics.RACE, *Role) and (short := _short(value)) is not None:
                 curves.setdefault(f"{name}/{subject}/{kind}", {})[step] = short
     return curves
 

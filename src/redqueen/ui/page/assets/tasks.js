@@ -165,13 +165,13 @@ RQ.openMember = (id) => {
 RQ.drawMember = () => {
   if (!RQ.openedMember || !RQ.run) return;
   const {id, grid} = RQ.openedMember;
-  const own = (name) => RQ.run.series[`${name}/${id}/`];
+  const M = RQ.METRICS, own = (metric) => RQ.series(RQ.run, metric, id);
   const charts = [
-    ["rating", "Rating", [["mu", own("mu"), own("sigma")]]],
-    ["reward", "Reward", [["reward", own("reward")]]],
-    ["rates", "Valid and solved", [["valid", own("valid")], ["solved", own("solve_rate")]]],
-    ["entropy", "Entropy", [["entropy", own("entropy")]]],
-    ["length", "Length, tokens", [["length", own("length")]]],
+    ["rating", "Rating", [["mu", own(M.mu), own(M.sigma)]]],
+    ["reward", "Reward", [["reward", own(M.reward)]]],
+    ["rates", "Valid and solved", [["valid", own(M.valid)], ["solved", own(M.solve_rate)]]],
+    ["entropy", "Entropy", [["entropy", own(M.entropy)]]],
+    ["length", "Length, tokens", [["length", own(M.length)]]],
   ].filter(([, , drawn]) => drawn.some(([, y]) => y));
   for (const [key, title, drawn] of charts) {
     RQ.chart(grid, {id: `member-${key}`, title, lines: drawn.filter(([, y]) => y).map(([name, y, half], at) => ({name, y, half, colour: RQ.colour(at)}))});

@@ -1,7 +1,10 @@
 // What is shown of a run: charts, members, matches, lineage, settings. The words are those of the terminal.
 "use strict";
 {
-const series = (run, name, subject, kind = "") => run.series[`${name}/${subject}/${kind}`];
+const M = RQ.METRICS;
+const keyOf = (metric, subject, kind = "") => `${metric.name}/${subject}/${kind}`;
+const series = RQ.series = (run, ...which) => run.series[keyOf(...which)];
+const capital = (text) => text[0].toUpperCase() + text.slice(1);
 const last = (values) => values && [...values].reverse().find((each) => each != null);
 const mean = (values, from) => {
   const some = (values || []).slice(from - 1).filter((each) => each != null);
@@ -9,13 +12,12 @@ const mean = (values, from) => {
 };
 const lines = (named) => named.filter(([, y]) => y).map(([name, y], at) => ({name, y, colour: RQ.colour(at), dash: RQ.dash(at)}));
 const ROLES = ["teacher", "student"];
-const COMPLEXITY = ["depth", "cyclomatic", "lines", "variables"];
 
 // One line for each seat, over all that held it; a word where somebody new begins.
 const ratings = (run, role) => {
   const seats = new Map();
   for (const member of run.members.filter((each) => each.role === role)) {
-    const mu = series(run, "mu", member.id), sigma = series(run, "sigma", member.id);
+    const mu = series(run, M.mu, member.id), sigma = series(run, M.sigma, member.id);
     if (!mu) continue;
     if (!seats.has(member.seat)) seats.set(member.seat, {y: [], half: [], text: [], ends: new Set()});
     const seat = seats.get(member.seat);
@@ -29,7 +31,7 @@ const ratings = (run, role) => {
 };
 
 const perSecond = (run) => {
-  const tokens = series(run, "sampled_tokens", "race");
+  const tokens = series(run, M.sampled_tokens, "race");
   return tokens && tokens.map((each, at) => {
     const seconds = Object.values(run.phases).reduce((sum, phase) => sum + (phase[at] || 0), 0);
     return each == null || !seconds ? null : each / seconds;
@@ -45,24 +47,27 @@ const phases = (run) => {
   return shown;
 };
 
-const benchmarks = (run) => Object.keys(run.series).filter((key) => key.startsWith("benchmark/student/"))
+const benchmarks = (run) => Object.keys(run.series).filter((key) => key.startsWith(keyOf(M.benchmark, "student")))
   .map((key) => ({name: key.split("/")[2], y: run.series[key]}));
+
+const chartOf = (metric, ...more) => [metric.name.replace("_", "-"), capital(metric.title), ...more];
+const byRole = (run, metric) => lines(ROLES.map((role) => [`${role}s`, series(run, metric, role)]));
 
 // Every chart of a race: [id, title, note, lines, more].
 RQ.raceCharts = (run) => [
   ["ratings-teachers", "Rating of teachers", "a line for each seat, with one sigma", ratings(run, "teacher"), {raw: true}],
   ["ratings-students", "Rating of students", "a line for each seat, with one sigma", ratings(run, "student"), {raw: true}],
-  ["solve-rate", "Solve rate", "solved attempts at the tasks of the step",
-    lines([...run.kinds.map((kind) => [kind, series(run, "solve_rate", "race", kind)]),
-      ...(run.kinds.length > 1 ? [["all kinds", series(run, "solve_rate", "race")]] : [])]), {fromZero: true}],
-  ["complexity", "Complexity of tasks", "means over the step's tasks", lines(COMPLEXITY.map((name) => [name, series(run, name, "race")])), {fromZero: true}],
-  ["coverage", "Coverage", "structural cells that were ever reached, by then", lines([["structural cells", series(run, "coverage", "race")]]), {fromZero: true, raw: true}],
-  ["behaviours", "Behaviours", "that programs ever showed, by then", lines([["behaviours", series(run, "behaviours", "race")]]), {fromZero: true, raw: true}],
-  ["reward", "Reward", "mean of the step", lines(ROLES.map((role) => [`${role}s`, series(run, "reward", role)])), {}],
-  ["valid", "Valid", "proposals that became tasks, attempts that could be graded",
-    lines([["proposals", series(run, "valid", "teacher")], ["attempts", series(run, "valid", "student")]]), {fromZero: true}],
-  ["entropy", "Entropy", "of a sampled token", lines(ROLES.map((role) => [`${role}s`, series(run, "entropy", role)])), {fromZero: true}],
-  ["length", "Length", "tokens", lines([["of a proposal", series(run, "length", "teacher")], ["of an attempt", series(run, "length", "student")]]), {fromZero: true}],
+  chartOf(M.solve_rate, "solved attempts at the tasks of the step",
+    lines([...run.kinds.map((kind) => [kind, series(run, M.solve_rate, "race", kind)]),
+      ...(run.kinds.length > 1 ? [["all kinds", series(run, M.solve_rate, "race")]] : [])]), {fromZero: true}),
+  ["complexity", "Complexity of tasks", "means over the step's tasks", lines(RQ.COMPLEXITY.map((metric) => [metric.title, series(run, metric, "race")])), {fromZero: true}],
+  chartOf(M.coverage, "structural cells that were ever reached, by then", lines([["structural cells", series(run, M.coverage, "race")]]), {fromZero: true, raw: true}),
+  chartOf(M.behaviours, "that programs ever showed, by then", lines([["behaviours", series(run, M.behaviours, "race")]]), {fromZero: true, raw: true}),
+  chartOf(M.reward, "mean of the step", byRole(run, M.reward), {}),
+  chartOf(M.valid, "proposals that became tasks, attempts that could be graded",
+    lines([["proposals", series(run, M.valid, "teacher")], ["attempts", series(run, M.valid, "student")]]), {fromZero: true}),
+  chartOf(M.entropy, "of a sampled token", byRole(run, M.entropy), {fromZero: true}),
+  chartOf(M.length, "tokens", lines([["of a proposal", series(run, M.length, "teacher")], ["of an attempt", series(run, M.length, "student")]]), {fromZero: true}),
   ["speed", "tok/s", "sampled tokens over the seconds of the step", lines([["tok/s", perSecond(run)]]), {fromZero: true}],
   ["phases", "Seconds of a step", "by phase", phases(run), {fromZero: true, stack: true, raw: true}],
   ["benchmarks", "Benchmark slices", "students, at every look", benchmarks(run).map((each, at) => ({...each, colour: RQ.colour(at), gaps: true})), {fromZero: true, raw: true}],
@@ -74,9 +79,9 @@ RQ.drawRace = (run) => {
   for (const figure of [...place.children]) if (!wanted.some(([id]) => figure.id === `chart-${id}`)) { RQ.drop(figure); figure.remove(); }
   for (const [id, title, note, drawn, more] of wanted) RQ.chart(place, {id, title, note, lines: drawn, ...more});
   const seconds = Object.values(run.phases).flat().reduce((sum, each) => sum + each, 0);
-  const sampled = (series(run, "sampled_tokens", "race") || []).reduce((sum, each) => sum + (each || 0), 0);
+  const sampled = (series(run, M.sampled_tokens, "race") || []).reduce((sum, each) => sum + (each || 0), 0);
   const facts = [["step", `${run.step} of ${run.steps}`], ["tasks", RQ.count(run.counts.tasks)], ["rejected", RQ.count(run.counts.rejections)],
-    ["replacements", RQ.count(run.counts.events)], ["sampled tokens", RQ.count(sampled)], ["time", RQ.span(seconds)], ["seed", run.seed]];
+    ["replacements", RQ.count(run.counts.events)], [M.sampled_tokens.title, RQ.count(sampled)], ["time", RQ.span(seconds)], ["seed", run.seed]];
   RQ.fill(document.getElementById("totals"), facts.map(([name, value]) => RQ.el("div", {}, RQ.el("dt", {}, name), RQ.el("dd", {}, value))));
   const alarms = document.getElementById("alarms");
   alarms.hidden = !run.alarms.length;
@@ -86,23 +91,23 @@ RQ.drawRace = (run) => {
 
 const living = (run) => run.members.filter((member) => member.died == null);
 const rated = (run, member) => {
-  const mu = last(series(run, "mu", member.id));
-  return mu == null ? "-" : `${mu.toFixed(1)} ±${last(series(run, "sigma", member.id)).toFixed(1)}`;
+  const mu = last(series(run, M.mu, member.id));
+  return mu == null ? "-" : `${mu.toFixed(1)} ±${last(series(run, M.sigma, member.id)).toFixed(1)}`;
 };
 const memberLink = (id, text) => RQ.el("button", {type: "button", class: "link", onclick: () => RQ.openMember(id)}, RQ.visible(text || id));
 
 RQ.drawMembers = (run) => {
   const all = document.getElementById("dead").checked;
   const shown = (all ? run.members : living(run)).slice();
-  const mu = (member) => last(series(run, "mu", member.id)) ?? -Infinity;
+  const mu = (member) => last(series(run, M.mu, member.id)) ?? -Infinity;
   shown.sort((a, b) => b.role.localeCompare(a.role) || (a.died != null) - (b.died != null) || mu(b) - mu(a));
   const rows = shown.map((member) => {
     const from = member.died == null ? run.late : 1;
-    const means = ["reward", "valid", "solve_rate", "entropy"].map((name) => RQ.two(mean(series(run, name, member.id), from)));
+    const means = Object.values(RQ.MEMBER_COLUMNS).map((metric) => RQ.two(mean(series(run, metric, member.id), from)));
     const died = member.died == null ? "" : `; replaced at step ${member.died}`;
     return [memberLink(member.id), member.role, rated(run, member), ...means, member.born, RQ.visible(member.from + died)];
   });
-  const heads = [["member", "word"], ["role", "word"], ["rating", ""], ["reward", ""], ["valid", ""], ["solved", ""], ["entropy", ""], ["born", ""], ["from", "word"]];
+  const heads = [["member", "word"], ["role", "word"], ["rating", ""], ...Object.keys(RQ.MEMBER_COLUMNS).map((head) => [head, ""]), ["born", ""], ["from", "word"]];
   RQ.table(document.getElementById("member-table"), heads, rows, `means over steps ${run.late} to ${run.step}${all ? ", of those that were replaced over all their steps" : ""}`);
 };
 
@@ -165,35 +170,33 @@ RQ.drawLineage = (run) => {
   else table.append(RQ.el("div", {class: "wide", tabindex: "0"}, RQ.table(RQ.el("table"), heads, rows)));
 };
 
-const ARM_CHARTS = (kinds) => [...kinds.map((kind) => [`solve_rate/race/${kind}`, `Solve rate ${kind}`]),
-  ...COMPLEXITY.map((name) => [`${name}/race/`, name[0].toUpperCase() + name.slice(1)]),
-  ["coverage/race/", "Coverage, structural cells"], ["behaviours/race/", "Coverage, behaviours"], ["valid/teacher/", "Valid proposals"],
-  ["reward/teacher/", "Reward of teachers"], ["reward/student/", "Reward of students"],
-  ["entropy/teacher/", "Entropy of teachers"], ["entropy/student/", "Entropy of students"],
-  ["length/teacher/", "Tokens of a proposal"], ["length/student/", "Tokens of an attempt"], ["sampled_tokens/race/", "Sampled tokens of a step"]];
+// Every chart of arms: [metric, subject, kind].
+const ARM_CHARTS = (kinds) => [...kinds.map((kind) => [M.solve_rate, "race", kind]),
+  ...[...RQ.COMPLEXITY, M.coverage, M.behaviours].map((metric) => [metric, "race"]), [M.valid, "teacher"],
+  ...[M.reward, M.entropy, M.length].flatMap((metric) => ROLES.map((role) => [metric, role])), [M.sampled_tokens, "race"]];
 
-// Of what its intervals can hold: shares, then whatever is counted or has no sign, and rewards.
-const RANGE = (key) => [key.startsWith("reward/") ? -Infinity : 0, /^(solve_rate|valid)\//.test(key) ? 1 : Infinity];
+// What its intervals can hold.
+const RANGE = (metric) => [metric.signed ? -Infinity : 0, metric.unit === "share" ? 1 : Infinity];
 
 RQ.drawArms = (arms) => {
-  const kinds = [...new Set(arms.flatMap((arm) => Object.keys(arm.series)).filter((key) => key.startsWith("solve_rate/race/")).map((key) => key.split("/")[2]))].filter(Boolean);
+  const kinds = [...new Set(arms.flatMap((arm) => Object.keys(arm.series)).filter((key) => key.startsWith(keyOf(M.solve_rate, "race"))).map((key) => key.split("/")[2]))].filter(Boolean);
   document.getElementById("arms-note").textContent = `${arms.map((arm) => `${RQ.visible(arm.name)}: seeds ${arm.seeds.join(", ")}`).join("; ")}. ` +
     (arms.some((arm) => arm.seeds.length > 1) ? "Lines are means over seeds as far as all have come, bands their 95 % intervals (Student's t), as far as there can be values; of two seeds from one to the other." : "One seed each: no interval can be given.");
   const place = document.getElementById("arm-charts");
-  for (const [key, title] of ARM_CHARTS(kinds)) {
+  for (const [metric, subject, kind = ""] of ARM_CHARTS(kinds)) {
+    const key = keyOf(metric, subject, kind), title = capital(`${metric.role_titles[subject] || metric.title} ${kind}`.trim());
     const drawn = arms.flatMap((arm, at) => arm.series[key] ? [{name: arm.name, y: arm.series[key].mean, half: arm.series[key].half, colour: RQ.colour(at), dash: RQ.dash(at)}] : []);
-    if (drawn.length) RQ.chart(place, {id: `arm-${key.replaceAll("/", "-")}`, title, lines: drawn, raw: true, within: RANGE(key)});
+    if (drawn.length) RQ.chart(place, {id: `arm-${key.replaceAll("/", "-")}`, title, lines: drawn, raw: true, within: RANGE(metric)});
   }
 };
 
 RQ.drawAbout = (about) => {
   const pairs = (title, record) => [RQ.el("h3", {}, title), RQ.el("div", {class: "wide", tabindex: "0"}, RQ.table(RQ.el("table"), [["", "word"], ["", "word"]],
     Object.entries(record).map(([name, value]) => [RQ.visible(name), RQ.visible(value)])))];
-  const COMPUTE = ["sampled_tokens", "trained_tokens", "verifier_runs"];
   RQ.fill(document.getElementById("about-body"),
     RQ.el("h3", {}, "Compute"),
-    RQ.el("div", {class: "wide", tabindex: "0"}, RQ.table(RQ.el("table"), [["", "word"], ...COMPUTE.map((name) => [name.replace("_", " "), ""])],
-      about.compute.map((each) => [RQ.visible(each.subject), ...COMPUTE.map((name) => RQ.count(each[name]))]))),
+    RQ.el("div", {class: "wide", tabindex: "0"}, RQ.table(RQ.el("table"), [["", "word"], ...RQ.COMPUTE.map((metric) => [metric.title, ""])],
+      about.compute.map((each) => [RQ.visible(each.subject), ...RQ.COMPUTE.map((metric) => RQ.count(each[metric.name]))]))),
     ...pairs("Seconds", Object.fromEntries(Object.entries(about.seconds).map(([name, value]) => [name, value.toFixed(1)]))),
     ...(about.benchmarks.length ? pairs("Benchmarks", Object.fromEntries(about.benchmarks.map((each) =>
       [each.name, `${(100 * each.value).toFixed(1)} %${each.error == null ? "" : ` ±${(100 * each.error).toFixed(1)}`}`]))) : []),

@@ -1,0 +1,173 @@
+"""Calls of an engine from several coroutines, which share its batches.
+
+What is asked for while the engine is busy is answered together, in one batch, where it can be. The work itself runs on
+one thread of its own.
+"""
+
+import asyncio
+import contextlib
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Any, Literal, TypeVar
+
+from redqueen.engine.protocol import Done, Recipe, Sample
+from redqueen.errors import InputError, UserError
+
+R = TypeVar("R")
+Kind = Literal["sample", "score", "update"]
+Run = Callable[[Kind, list[Any], Recipe | None, Done], Any]
+"""Does the work of one turn, on the engine's thread."""
+PATIENCE_S, LOOK_S = 0.3, 0.002
+"""How long a turn waits for those who share the engine and have not called yet, and how often it looks."""
+
+
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+class _Call:
+    kind: Kind
+    items: Sequence[Any]
+    recipe: Recipe | None
+    done: Done | None
+    answer: asyncio.Future
+
+    @property
+    def members(self) -> set[Any]:
+        return {getattr(item, "member", None) for item in self.items}
+
+    def settle(self, answer: Any = None, *, error: BaseException | None = None) -> None:
+        with contextlib.suppress(asyncio.InvalidStateError):  # the caller has been cancelled
+            if error is None:
+                self.answer.set_result(answer)
+            else:
+                self.answer.set_exception(error)
+
+
+class CallQueue:
+    def __init__(self, run: Run) -> None:
+        self._run = run
+        self._sharers = 0
+        self._thread = ThreadPoolExecutor(1, "engine")
+        self._waiting: list[_Call] = []
+        self._server: asyncio.Task[None] | None = None
+        self._lock = threading.Lock()
+        self._closed = False
+
+    async def call(
+        self, kind: Kind, items: Sequence[Any], recipe: Recipe | None = None, *, done: Done | None = None
+    ) -> Any:
+        loop = asyncio.get_running_loop()
+        self._check_open()
+        call = _Call(kind=kind, items=list(items), recipe=recipe, done=done, answer=loop.create_future())
+        with self._lock:
+            if self._server is not None and (self._server.done() or self._server.get_loop().is_closed()):
+                # Whoever called in a loop that has ended waits for no answer any more.
+                self._server, self._waiting = None, []
+            if self._server is not None and self._server.get_loop() is not loop:
+                raise InputError("this engine is in use in another event loop", "use one loop, or an engine for each")
+            self._waiting.append(call)
+            if self._server is None:
+                self._server = loop.create_task(self._serve())
+        return await call.answer
+
+    @contextlib.contextmanager
+    def shared(self) -> Iterator[None]:
+        self._sharers += 1
+        try:
+            yield
+        finally:
+            self._sharers -= 1
+
+    def on_thread(self, work: Callable[..., R], *args: Any, **options: Any) -> R:
+        """Between two turns."""
+        self._check_open()
+        return self._thread.submit(work, *args, **options).result()
+
+    def close(self) -> None:
+        self._closed = True
+        self._thread.shutdown()
+
+    def _check_open(self) -> None:
+        if self._closed:
+            raise InputError("this engine is closed", "open another")
+
+    async def _serve(self) -> None:
+        """Answer calls until none is left. Whoever is ready to call gets the chance to before each turn."""
+        while True:
+            await self._wait_for_sharers()
+            with self._lock:
+                turn = self._turn()
+                if not turn:
+                    self._server = None
+                    return
+            await self._answer(turn)
+
+    async def _wait_for_sharers(self) -> None:
+        """For a little while, for those who share the engine and have not called yet."""
+        await asyncio.sleep(0)
+        end = time.monotonic() + PATIENCE_S
+        while time.monotonic() < end:
+            waiting = sum(not call.answer.done() for call in self._waiting)
+            if not 0 < waiting < self._sharers:
+                return
+            await asyncio.sleep(LOOK_S)
+
+    def _turn(self) -> list[_Call]:
+        """The oldest call and those that can share its batch. Calls that were cancelled meanwhile are forgotten."""
+        self._waiting = [call for call in self._waiting if not call.answer.done()]
+        if not self._waiting:
+            return []
+        first, *rest = self._waiting
+        turn, taken = [first], first.members
+        for call in rest:
+            if (call.kind, call.recipe) != (first.kind, first.recipe):
+                continue
+            if first.kind == "update":
+                # Two steps of one member are two steps.
+                if call.members & taken:
+                    continue
+                taken |= call.members
+            turn.append(call)
+        self._waiting = [call for call in self._waiting if call not in turn]
+        return turn
+
+    async def _answer(self, turn: list[_Call]) -> None:
+        loop = asyncio.get_running_loop()
+        kind, items = turn[0].kind, [item for call in turn for item in call.items]
+        try:
+            result = await loop.run_in_executor(
+                self._thread, self._run, kind, items, turn[0].recipe, _passing_on(turn, loop)
+            )
+        except Exception as error:
+            # One caller's mistake is not the others': each gets an answer of its own. An update is checked before it
+            # changes anybody, so what a user can mend has changed nobody; anything else all must hear of.
+            if len(turn) > 1 and (kind != "update" or isinstance(error, UserError)):
+                for call in turn:
+                    await self._answer([call])
+                return
+            for call in turn:
+                call.settle(error=error)
+            return
+        at = 0
+        for call in turn:
+            if kind == "update":
+                call.settle({member: result[member] for member in dict.fromkeys(t.member for t in call.items)})
+            else:
+                call.settle(result[at : at + len(call.items)])
+            at += len(call.items)
+
+
+def _passing_on(turn: Sequence[_Call], loop: asyncio.AbstractEventLoop) -> Done:
+    """Passes samples on from the engine's thread to their callers, each once: a batch that ran out of memory begins
+    anew."""
+    places = [(call.done, place) for call in turn for place in range(len(call.items))]
+    told: set[int] = set()
+
+    def done(at: int, sample: Sample) -> None:
+        callback, place = places[at]
+        if callback is not None and at not in told:
+            told.add(at)
+            loop.call_soon_threadsafe(callback, place, sample)
+
+    return done

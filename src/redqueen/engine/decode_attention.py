@@ -1,0 +1,156 @@
+"""Attention of the newest token of each sequence to its part of the KV cache: by the kernels, or in plain torch.
+
+The kernels walk each row's own region. Plain torch wants tensors of one shape, so prompts and completions are kept in
+slots of one capacity each: a slot is a row of the arena seen as one tensor, and the queries are brought into the slots'
+order, which moves a token of each sequence instead of its whole past.
+"""
+
+from dataclasses import dataclass, field
+
+import torch
+from torch import Tensor
+
+from redqueen.engine import ops
+from redqueen.engine.kv_cache import SCRATCH, KVCache
+
+
+@dataclass(slots=True, kw_only=True)
+class KernelDecode:
+    """Every row's region holds its prompt and what was sampled since."""
+
+    cache: KVCache
+    position_N: Tensor
+    start_R: Tensor
+    capacity_R: Tensor
+    _place_R_1_G: Tensor | None = None
+
+    @property
+    def batch(self) -> int:
+        return self.position_N.shape[0]
+
+    def attend(
+        self, layer: int, q_R_1_H_D: Tensor, k_R_1_G_D: Tensor, v_R_1_G_D: Tensor, scale: float, window: int
+    ) -> Tensor:
+        from redqueen.engine import kernels
+
+        rows, _, heads, dim = q_R_1_H_D.shape
+        if self._place_R_1_G is None:
+            self._place_R_1_G = self.cache.places(self.start_R, self.capacity_R, self.position_N.unsqueeze(1))
+        self.cache.k[layer][self._place_R_1_G] = k_R_1_G_D
+        self.cache.v[layer][self._place_R_1_G] = v_R_1_G_D
+        out_R_O = kernels.attend(
+            q_R_1_H_D.reshape(rows, heads * dim), self.cache.k[layer], self.cache.v[layer],
+            self.position_N, self.start_R, self.capacity_R,
+            heads=heads, kv_heads=self.cache.kv_heads, dim=dim, scale=scale, window=window,
+        )  # fmt: skip
+        return out_R_O.view(rows, 1, heads, dim)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Slots:
+    """Where the rows' pasts are. Prompts are apart from what was sampled since, so that the rows that go on from one
+    prompt look at one copy of it, all at once."""
+
+    completions: KVCache
+    prompts: KVCache
+    capacity: int
+    """Of a completion's slot."""
+    prompt_capacity: int
+    slot_R: Tensor
+    """Each row's slot for what was sampled."""
+    prompt_R: Tensor
+    """Each row's prompt, by slot."""
+    lane_R: Tensor
+    """Each row's place among those with its prompt."""
+    count: int
+    """Slots for what was sampled, up to the last that is in use."""
+    prompt_count: int
+    """As many for prompts."""
+    lanes: int
+    prompt_length: int
+    """The longest."""
+
+
+@dataclass(slots=True, kw_only=True)
+class SlotDecode:
+    slots: Slots
+    length: int
+    """Tokens since the prompt, of the longest row, the newest included."""
+    position_N: Tensor
+    index_R: Tensor
+    """Tokens since the prompt, of which the newest is not one."""
+    _masks: dict[int, tuple[Tensor, Tensor]] = field(default_factory=dict)
+
+    @property
+    def batch(self) -> int:
+        return self.position_N.shape[0]
+
+    def attend(
+        self, layer: int, q_R_1_H_D: Tensor, k_R_1_G_D: Tensor, v_R_1_G_D: Tensor, scale: float, window: int
+    ) -> Tensor:
+        slots, cache = self.slots, self.slots.completions
+        kv_heads, dim = cache.kv_heads, cache.dim
+        rows, _, heads, _ = q_R_1_H_D.shape
+        k_C_G_L_D, v_C_G_L_D = (
+            _view(store[layer], slots.count, kv_heads, slots.capacity) for store in (cache.k, cache.v)
+        )
+        k_C_G_L_D[slots.slot_R, :, self.index_R] = k_R_1_G_D.squeeze(1)
+        v_C_G_L_D[slots.slot_R, :, self.index_R] = v_R_1_G_D.squeeze(1)
+        # The queries that share a key head are like several queries of one head: nothing is repeated.
+        q_R_G_Q_D = q_R_1_H_D.reshape(rows, kv_heads, heads // kv_heads, dim)
+        prompt_mask, mask = self._mask(window, heads // kv_heads, q_R_1_H_D.dtype)
+        q_C_G_Q_D = q_R_G_Q_D.new_zeros(slots.count, *q_R_G_Q_D.shape[1:])
+        q_C_G_Q_D[slots.slot_R] = q_R_G_Q_D
+        out_C_G_Q_D, total_C_G_Q = ops.attend_part(
+            q_C_G_Q_D, k_C_G_L_D[:, :, : self.length], v_C_G_L_D[:, :, : self.length], mask, scale
+        )
+        out_R_G_Q_D, total_R_G_Q = out_C_G_Q_D[slots.slot_R], total_C_G_Q[slots.slot_R]
+        if slots.prompt_length > 0:
+            shape = (slots.prompt_count, kv_heads, slots.lanes, heads // kv_heads)
+            q_P_G_W_Q_D = q_R_G_Q_D.new_zeros(*shape, dim)
+            q_P_G_W_Q_D[slots.prompt_R, :, slots.lane_R] = q_R_G_Q_D
+            k_P_G_T_D, v_P_G_T_D = (
+                _view(store[layer], slots.prompt_count, kv_heads, slots.prompt_capacity)[:, :, : slots.prompt_length]
+                for store in (slots.prompts.k, slots.prompts.v)
+            )
+            out, total = ops.attend_part(q_P_G_W_Q_D.flatten(2, 3), k_P_G_T_D, v_P_G_T_D, prompt_mask, scale)
+            prompt_R_G_Q_D = out.view(*shape, dim)[slots.prompt_R, :, slots.lane_R]
+            prompt_total_R_G_Q = total.view(shape)[slots.prompt_R, :, slots.lane_R]
+            share_R_G_Q = torch.sigmoid(prompt_total_R_G_Q - total_R_G_Q).to(out_R_G_Q_D.dtype)
+            out_R_G_Q_D = torch.lerp(out_R_G_Q_D, prompt_R_G_Q_D, share_R_G_Q.unsqueeze(3))
+        return out_R_G_Q_D.reshape(rows, 1, heads, dim)
+
+    def _mask(self, window: int, queries: int, dtype: torch.dtype) -> tuple[Tensor, Tensor]:
+        """What is added to the scores of prompts and of what came since."""
+        if window not in self._masks:
+            slots, device = self.slots, self.position_N.device
+            # Slots without a row look at their first token, which is a number.
+            index_C_1 = torch.zeros(slots.count, 1, dtype=torch.int64, device=device)
+            index_C_1[slots.slot_R, 0] = self.index_R
+            at_L = torch.arange(self.length, device=device)
+            seen_C_L = at_L <= index_C_1
+            known_P_W_1 = torch.zeros(slots.prompt_count, slots.lanes, 1, dtype=torch.int64, device=device)
+            known_P_W_1[slots.prompt_R, slots.lane_R, 0] = self.position_N - self.index_R
+            at_T = torch.arange(slots.prompt_length, device=device)
+            seen_P_W_T = at_T < known_P_W_1
+            if window > 0:
+                seen_C_L &= at_L > index_C_1 - window
+                position_P_W_1 = torch.zeros_like(known_P_W_1)
+                position_P_W_1[slots.prompt_R, slots.lane_R, 0] = self.position_N
+                seen_P_W_T &= at_T > position_P_W_1 - window
+            # Each lane's queries, of which as many share a key head, see the same.
+            mask_P_1_W_T = _additive(seen_P_W_T.repeat_interleave(queries, 1), dtype).unsqueeze(1)
+            self._masks[window] = mask_P_1_W_T, _additive(seen_C_L, dtype)[:, None, None, :]
+        return self._masks[window]
+
+
+def _view(store: Tensor, count: int, kv_heads: int, capacity: int) -> Tensor:
+    """The first slots of a layer's arena."""
+    low = SCRATCH * kv_heads
+    return store[low : low + count * kv_heads * capacity].view(count, kv_heads, capacity, store.shape[1])
+
+
+def _additive(seen: Tensor, dtype: torch.dtype) -> Tensor:
+    """Finite, so that a row that sees nothing of a part has a sum for it that weighs nothing, and not NaN."""
+    mask = torch.zeros(seen.shape, dtype=dtype, device=seen.device)
+    return mask.masked_fill_(~seen, torch.finfo(dtype).min / 4)

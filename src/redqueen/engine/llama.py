@@ -1,0 +1,179 @@
+"""Llama, Mistral, Qwen2 and Qwen3: the arithmetic of `transformers`' own modules, with q, k and v (gate and up) as one
+product and the small steps fused."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+from torch.utils.checkpoint import checkpoint
+from transformers import PreTrainedModel
+
+from redqueen.engine import ops
+from redqueen.engine.attention import Attention
+from redqueen.engine.bank import Bank
+from redqueen.engine.body import MAX_POSITIONS, Head, Heads
+from redqueen.engine.decode_attention import KernelDecode
+from redqueen.engine.kv_cache import rounded
+from redqueen.engine.lora import Layer
+from redqueen.engine.routing import Routing
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Block:
+    norm_1_H: Tensor
+    norm_2_H: Tensor
+    qkv: Layer
+    output: Layer
+    gate_up: Layer
+    down: Layer
+    norms: tuple[Tensor, Tensor, float] | None
+    """Of queries and keys (Qwen3)."""
+    window: int
+
+
+class LlamaBody:
+    """Implements `Body`."""
+
+    path = "llama"
+
+    def __init__(self, model: PreTrainedModel, bank: Bank) -> None:
+        # Typed as what it is by its name: `transformers` types a decoder as any module.
+        inner: Any = model.get_decoder()
+        config = model.config
+        first = inner.layers[0].self_attn
+        self.heads = Heads(config.num_attention_heads, config.num_key_value_heads, first.head_dim, first.scaling)
+        self.eps = config.rms_norm_eps
+        self.embedding_V_H = inner.embed_tokens.weight
+        self.norm_H = inner.norm.weight
+        self.head = Head.of(model)
+        self.layers = config.num_hidden_layers
+        self.positions = min(config.max_position_embeddings, MAX_POSITIONS)
+        device, dtype = self.norm_H.device, self.norm_H.dtype
+        exact = torch.float64 if dtype == torch.float64 else torch.float32
+        # Batches are padded to steps of 16, beyond the last position too.
+        at_1_T = torch.arange(rounded(self.positions), device=device).unsqueeze(0)
+        cos, sin = inner.rotary_emb(torch.zeros(1, dtype=exact, device=device), position_ids=at_1_T)
+        self.cos_T_D, self.sin_T_D = cos[0].contiguous(), sin[0].contiguous()
+        of = {linear.name: group for group in bank.groups for linear in group.linears}
+        self.blocks = [
+            self._block(f"{_name(model, inner)}layers.{i}", block, bank, of, config)
+            for i, block in enumerate(inner.layers)
+        ]
+
+    def _block(self, prefix: str, block: Any, bank: Bank, of: dict, config: Any) -> _Block:
+        attention, mlp = block.self_attn, block.mlp
+
+        def layer(parent: nn.Module, path: str, *names: str) -> Layer:
+            modules = [getattr(parent, name) for name in names]
+            weight_O_I, bias_O = _stacked(modules)
+            group = next((of[f"{path}.{name}"] for name in names if f"{path}.{name}" in of), None)
+            places, at = [], 0
+            for name, module in zip(names, modules, strict=True):
+                if f"{path}.{name}" in of:
+                    places.append((at, module.out_features))
+                at += module.out_features
+            return Layer(weight_O_I=weight_O_I, bias_O=bias_O, bank=bank, group=group, places=tuple(places))
+
+        norms = None
+        if hasattr(attention, "q_norm"):
+            norms = attention.q_norm.weight, attention.k_norm.weight, self.eps
+        window = getattr(attention, "sliding_window", None)
+        if config.model_type == "mistral":
+            window = config.sliding_window
+        return _Block(
+            norm_1_H=block.input_layernorm.weight,
+            norm_2_H=block.post_attention_layernorm.weight,
+            qkv=layer(attention, f"{prefix}.self_attn", "q_proj", "k_proj", "v_proj"),
+            output=layer(attention, f"{prefix}.self_attn", "o_proj"),
+            gate_up=layer(mlp, f"{prefix}.mlp", "gate_proj", "up_proj"),
+            down=layer(mlp, f"{prefix}.mlp", "down_proj"),
+            norms=norms,
+            window=window or 0,
+        )
+
+    def hidden(self, token_N: Tensor, routing: Routing, attention: Attention, *, checkpointing: bool = False) -> Tensor:
+        h_N_H = F.embedding(token_N, self.embedding_V_H)
+        if routing.gradients is None:
+            with torch.no_grad():
+                return self._infer(h_N_H, routing, attention)
+        h_N_H.requires_grad_()
+        for index, block in enumerate(self.blocks):
+            if checkpointing:
+                h_N_H = checkpoint(self._train, index, block, h_N_H, routing, attention, use_reentrant=False)
+            else:
+                h_N_H = self._train(index, block, h_N_H, routing, attention)
+        return F.rms_norm(h_N_H, self.norm_H.shape, self.norm_H, self.eps)
+
+    def _train(self, index: int, block: _Block, h_N_H: Tensor, routing: Routing, attention: Attention) -> Tensor:
+        x_N_H = F.rms_norm(h_N_H, block.norm_1_H.shape, block.norm_1_H, self.eps)
+        seen_N_O = self._attend(index, block, block.qkv(x_N_H, routing), attention)
+        h_N_H = h_N_H + block.output(seen_N_O, routing)
+        x_N_H = F.rms_norm(h_N_H, block.norm_2_H.shape, block.norm_2_H, self.eps)
+        return h_N_H + block.down(ops.swiglu(block.gate_up(x_N_H, routing)), routing)
+
+    def _infer(self, h_N_H: Tensor, routing: Routing, attention: Attention) -> Tensor:
+        delta_N_H = None
+        for index, block in enumerate(self.blocks):
+            x_N_H = ops.add_rms_norm_(h_N_H, delta_N_H, block.norm_1_H, self.eps)
+            seen_N_O = self._attend(index, block, block.qkv(x_N_H, routing), attention)
+            delta_N_H = block.output(seen_N_O, routing)
+            x_N_H = ops.add_rms_norm_(h_N_H, delta_N_H, block.norm_2_H, self.eps)
+            delta_N_H = block.down(ops.swiglu(block.gate_up(x_N_H, routing)), routing)
+        return ops.add_rms_norm_(h_N_H, delta_N_H, self.norm_H, self.eps)
+
+    def _attend(self, index: int, block: _Block, qkv_N_O: Tensor, attention: Attention) -> Tensor:
+        heads, kv_heads, dim = self.heads.heads, self.heads.kv_heads, self.heads.dim
+        if isinstance(attention, KernelDecode):
+            from redqueen.engine import kernels
+
+            cache, where = attention.cache, (attention.position_N, attention.start_R, attention.capacity_R)
+            k_cache, v_cache = cache.k[index], cache.v[index]
+            kernels.rope_write_(
+                qkv_N_O, block.norms, *where, self.cos_T_D, self.sin_T_D, k_cache, v_cache, heads, kv_heads
+            )
+            return kernels.attend(
+                qkv_N_O, k_cache, v_cache, *where,
+                heads=heads, kv_heads=kv_heads, dim=dim, scale=self.heads.scale, window=block.window,
+            )  # fmt: skip
+        sizes = [heads * dim, kv_heads * dim, kv_heads * dim]
+        if block.norms is not None:
+            q_norm_D, k_norm_D, eps = block.norms
+            q, k, v = qkv_N_O.split(sizes, -1)
+            q = F.rms_norm(q.unflatten(-1, (heads, dim)), q_norm_D.shape, q_norm_D, eps)
+            k = F.rms_norm(k.unflatten(-1, (kv_heads, dim)), k_norm_D.shape, k_norm_D, eps)
+            qkv_N_O = torch.cat([q.flatten(1), k.flatten(1), v], -1)
+        qkv_N_O = ops.rope(qkv_N_O, attention.position_N, self.cos_T_D, self.sin_T_D, heads + kv_heads)
+        q, k, v = qkv_N_O.unflatten(0, (attention.batch, -1)).split(sizes, -1)
+        seen_B_T_H_D = attention.attend(
+            index,
+            q.unflatten(-1, (heads, dim)),
+            k.unflatten(-1, (kv_heads, dim)),
+            v.unflatten(-1, (kv_heads, dim)),
+            self.heads.scale,
+            block.window,
+        )
+        return seen_B_T_H_D.reshape(qkv_N_O.shape[0], heads * dim)
+
+
+def _name(model: PreTrainedModel, inner: nn.Module) -> str:
+    return next(f"{name}." if name else "" for name, module in model.named_modules() if module is inner)
+
+
+def _stacked(modules: Sequence[Any]) -> tuple[Tensor, Tensor | None]:
+    """One weight for all; each module's own becomes a view of it, so that nothing is kept twice."""
+    if len(modules) == 1:
+        return modules[0].weight.data, None if modules[0].bias is None else modules[0].bias.data
+    weight_O_I = torch.cat([module.weight.data for module in modules])
+    bias_O = None
+    if any(module.bias is not None for module in modules):
+        bias_O = torch.cat([weight_O_I.new_zeros(m.out_features) if m.bias is None else m.bias.data for m in modules])
+    at = 0
+    for module in modules:
+        module.weight.data = weight_O_I[at : at + module.out_features]
+        if module.bias is not None and bias_O is not None:
+            module.bias.data = bias_O[at : at + module.out_features]
+        at += module.out_features
+    return weight_O_I, bias_O

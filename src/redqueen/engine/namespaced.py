@@ -1,0 +1,56 @@
+"""A namespace of an engine: several races share one base, each with members of its own names."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from redqueen.engine.protocol import (
+    Done,
+    Engine,
+    MemberId,
+    MemberState,
+    Recipe,
+    Sample,
+    SampleRequest,
+    Score,
+    ScoreRequest,
+    Trajectory,
+    UpdateStats,
+)
+
+
+class NamespacedEngine:
+    """Implements `Engine` on another one. A race's member `t0` is called `PREFIXt0` there."""
+
+    def __init__(self, engine: Engine, prefix: str) -> None:
+        self._engine, self._prefix = engine, prefix
+
+    def name(self, member: MemberId) -> MemberId:
+        """What the shared engine calls this member."""
+        return self._prefix + member
+
+    async def sample(self, requests: Sequence[SampleRequest], done: Done | None = None) -> list[Sample]:
+        return await self._engine.sample(
+            [replace(request, member=self._named(request.member)) for request in requests], done
+        )
+
+    async def update(self, batch: Sequence[Trajectory], recipe: Recipe) -> dict[MemberId, UpdateStats]:
+        stats = await self._engine.update([replace(one, member=self.name(one.member)) for one in batch], recipe)
+        return {member.removeprefix(self._prefix): one for member, one in stats.items()}
+
+    async def score(self, requests: Sequence[ScoreRequest]) -> list[Score]:
+        return await self._engine.score([replace(request, member=self._named(request.member)) for request in requests])
+
+    def read(self, member: MemberId, *, optimiser: bool = False) -> MemberState:
+        return self._engine.read(self.name(member), optimiser=optimiser)
+
+    def write(self, member: MemberId, state: MemberState) -> None:
+        self._engine.write(self.name(member), state)
+
+    def fresh(self) -> MemberState:
+        return self._engine.fresh()
+
+    def remove(self, member: MemberId) -> None:
+        self._engine.remove(self.name(member))
+
+    def _named(self, member: MemberId | None) -> MemberId | None:
+        return None if member is None else self.name(member)

@@ -1,0 +1,104 @@
+"""Which member each row of a batch belongs to.
+
+Rows come in blocks of one member each: a sequence in training, several sequences' newest tokens in sampling. The
+kernels take short blocks; plain torch wants blocks of one size, or a product for each member's run of rows.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from torch import Tensor
+
+TILE = 16
+"""Rows of one member that the kernels compute together: the least that the matrix units take."""
+
+
+@dataclass(slots=True)
+class Gradients:
+    """One row for each member that is being trained, in the layout of the bank."""
+
+    sum_T_D: Tensor
+    trained_T: Tensor
+    """The bank's rows of the members in training."""
+    isolate: bool = False
+    """Keep what is not finite to its own member. The sum over blocks multiplies other members' blocks by zero, which
+    is no help against NaN; looking for it in every layer would cost every update what few need."""
+
+
+@dataclass(frozen=True, slots=True)
+class Tiles:
+    """Rows in the order of their members, cut into tiles of one member each: where a member's rows do not fill whole
+    tiles, the last one is short."""
+
+    start_K: Tensor
+    count_K: Tensor
+    gather_K_S: Tensor | None = None
+    """For plain torch, which wants tiles of one size: the rows of each tile, any row where it is short. None where
+    all are full."""
+    back_N: Tensor | None = None
+    """The place of each row among the tiles."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Routing:
+    member_K: Tensor
+    """The bank's row of each block."""
+    tiles: Tiles | None = None
+    """What the blocks are; without them all rows in equal parts, as whole sequences are."""
+    spans: tuple[tuple[int, int], ...] | None = None
+    """For plain torch on a CPU, instead of blocks: the bank's row of each run of rows, and how many rows it has. Where
+    runs are long, a product for each takes less time than filling tiles up."""
+    key: tuple[int, ...] | None = None
+    """`member_K` as plain numbers, where they are known: factors that were looked up for the same ones serve again."""
+    gradients: Gradients | None = None
+    """Where a backward pass leaves the members' gradients."""
+    belongs_T_K: Tensor | None = None
+    """1 where a block is a trained member's: the product with it adds blocks up by member, in a fixed order."""
+
+    @classmethod
+    def training(cls, member_K: Tensor, gradients: Gradients) -> "Routing":
+        belongs_T_K = (gradients.trained_T.unsqueeze(1) == member_K.unsqueeze(0)).to(gradients.sum_T_D.dtype)
+        return cls(member_K=member_K, gradients=gradients, belongs_T_K=belongs_T_K)
+
+    @classmethod
+    def by_span(cls, counts: Sequence[tuple[int, int]]) -> "Routing":
+        """For members in turn with this many rows; neighbours of one member become one span."""
+        spans: list[tuple[int, int]] = []
+        for member, rows in counts:
+            if spans and spans[-1][0] == member:
+                rows += spans.pop()[1]
+            spans.append((member, rows))
+        return cls(member_K=torch.empty(0, dtype=torch.int64), spans=tuple(spans))
+
+    @classmethod
+    def by_tile(cls, counts: Sequence[tuple[int, int]], device: torch.device) -> "Routing":
+        """For members in turn with this many rows, in tiles of one size for plain torch."""
+        size = _tile_size([rows for _, rows in counts])
+        tiles_K_3 = cut_tiles(counts, size)
+        member_K, start_K, count_K = torch.from_numpy(tiles_K_3).to(device).unbind(1)
+        gather_K_S = back_N = None
+        if (tiles_K_3[:, 2] != size).any():
+            lane_S = np.arange(size)
+            inside_K_S = lane_S < tiles_K_3[:, 2:]
+            gather_K_S = torch.from_numpy(np.where(inside_K_S, tiles_K_3[:, 1:2] + lane_S, 0)).to(device)
+            back_N = torch.from_numpy(np.flatnonzero(inside_K_S)).to(device)
+        tiles = Tiles(start_K, count_K, gather_K_S, back_N)
+        return cls(member_K=member_K, tiles=tiles, key=tuple(tiles_K_3[:, 0].tolist()))
+
+
+def cut_tiles(counts: Sequence[tuple[int, int]], size: int) -> np.ndarray:
+    """Member, first row and number of rows of each tile, for members in turn with this many rows."""
+    tiles, at = [], 0
+    for member, rows in counts:
+        tiles += [(member, at + start, min(size, rows - start)) for start in range(0, rows, size)]
+        at += rows
+    return np.array(tiles)
+
+
+def _tile_size(counts: Sequence[int]) -> int:
+    """Rows of a tile in plain torch, which fills short tiles up. That a tile costs as much as six rows beside its own
+    is a rough guess: few tiles and little filling are both wanted."""
+    sizes = range(min(counts), max(counts) + 1)
+    return min(sizes, key=lambda size: (sum(-(-count // size) for count in counts) * (size + 6), size))

@@ -1,0 +1,49 @@
+"""An exam: a benchmark whose items are tasks of the kinds that a race trains, judged by the kinds' own graders."""
+
+from collections.abc import Sequence
+
+from redqueen.errors import InputError
+from redqueen.evals.protocol import Grade, Item, Prompt, Prompts, Reply
+from redqueen.tasks import all_kinds
+from redqueen.tasks.library import ExamTask
+from redqueen.tasks.protocol import Attempt, Form
+from redqueen.verifier import Verifier
+
+
+class Exam:
+    """Tasks that were run and found sound. The answer in a reply is the whole of it, where it keeps the contract."""
+
+    name = "exam"
+    title = "exam"
+
+    def __init__(self, tasks: Sequence[ExamTask], form: Form) -> None:
+        self._kinds = all_kinds(form)
+        self._tasks = {each.task.id: each.task for each in tasks}
+        self.items = tuple(Item(each.task.id, {"band": each.band, "kind": each.task.kind}) for each in tasks)
+
+    def prompt(self, item: Item, prompts: Prompts) -> Prompt:
+        task = self._tasks[item.id]
+        *before, last = self._kinds[task.kind].solve_prompt(task).messages
+        return Prompt(
+            text=last["content"], before=[{"role": each["role"], "content": each["content"]} for each in before]
+        )
+
+    async def judge(self, replies: Sequence[Reply], prompts: Prompts, verifier: Verifier) -> list[Grade]:
+        """All replies must be to one item: what its program gives is worked out once for all of them."""
+        task = self._tasks[replies[0].item.id]
+        attempts = [Attempt(task, reply.text, reply.cut) for reply in replies]
+        verdicts = await self._kinds[task.kind].grade(attempts, verifier)
+        if any(verdict.void for verdict in verdicts):
+            first, *_ = task.program.splitlines()
+            raise InputError(
+                f"the exam's task {task.id[:12]} ({first}...) does not return its own output again",
+                "take it out: its program can tell one run from another",
+            )
+        return [
+            Grade(
+                correct=verdict.correct,
+                why="" if verdict.correct else str(verdict.reason or verdict.grade),
+                answer=reply.text if verdict.well_formed else None,
+            )
+            for reply, verdict in zip(replies, verdicts, strict=True)
+        ]

@@ -1,0 +1,203 @@
+"""An evaluation on benchmarks, from the subjects to the report. Every answer is kept in a folder."""
+
+import asyncio
+import hashlib
+import json
+import os
+import time
+from collections.abc import Mapping, Sequence
+from contextlib import closing
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from redqueen import __version__
+from redqueen.console import Progress, say
+from redqueen.engine.local import LocalEngine
+from redqueen.engine.protocol import MemberState
+from redqueen.errors import InputError
+from redqueen.evals.answers import GREEDY, RESULTS, Answer, AnswerId, AnswerStore, note_settings, read_answers
+from redqueen.evals.asking import Encode, Question, Sampling, ask, encoder, positions, questions
+from redqueen.evals.data import LoadedBenchmark
+from redqueen.evals.figures import sheet
+from redqueen.evals.protocol import Item, Prompts
+from redqueen.evals.report import BenchmarkReport, EvaluationReport, benchmark_report, rival
+from redqueen.evals.subjects import Subjects, computed_on, open_subjects
+from redqueen.keys import key
+from redqueen.resources import open_verifier
+from redqueen.runs import benchmarks
+from redqueen.runs.atomic import write_text
+from redqueen.runs.records_file import RECORDS
+from redqueen.settings.models import EngineConfig, VerifierConfig
+from redqueen.verifier import Verifier
+
+
+def evaluate(
+    subjects: Subjects,
+    loaded: Sequence[LoadedBenchmark],
+    folder: Path,
+    *,
+    prompts: Prompts,
+    attempts: int,
+    k: int,
+    temperature: float,
+    max_tokens: int | None,
+    against: str | None,
+    engine_settings: EngineConfig,
+    verifier_settings: VerifierConfig,
+) -> EvaluationReport:
+    """Evaluate the subjects and their base on these benchmarks. Answers that are in the folder are not sampled again.
+    `max_tokens` is each benchmark's own when None."""
+    if against is not None:
+        if against not in {group.what for group in subjects.groups}:
+            raise InputError(f"--against {against} is not among the arguments", "add it there, spelt the same")
+        for group in subjects.groups:
+            rival(subjects, group, against)
+    with open_verifier(verifier_settings) as verifier, open_subjects(subjects, engine_settings) as engine:
+        encode = encoder(engine.base, prompts)
+        computed = computed_on(engine)
+        samplings = {
+            benchmark.name: Sampling(
+                prompts=prompts,
+                temperature=temperature,
+                max_tokens=max_tokens or benchmark.benchmark.tokens,
+                positions=positions(engine.base),
+            )
+            for benchmark in loaded
+        }
+        note_settings(folder, _settings(subjects, loaded, samplings) | computed)
+        wanted = {benchmark.name: _questions(benchmark, subjects, attempts) for benchmark in loaded}
+        reports: list[BenchmarkReport] = []
+        try:
+            for benchmark in loaded:
+                sampling = samplings[benchmark.name]
+                answers, seconds = asyncio.run(
+                    _answers(engine, verifier, encode, benchmark, wanted[benchmark.name], sampling, folder)
+                )
+                sheets = {name: sheet(answers, name, benchmark.items, attempts) for name in subjects.in_engine}
+                reports.append(benchmark_report(benchmark, sheets, subjects, against, k, seconds, sampling.max_tokens))
+        except KeyboardInterrupt:
+            say(_stopped(folder, wanted))
+            verifier.close()
+            # The engine's thread may be in the middle of minutes of work. What is on the disk is whole at any moment.
+            os._exit(130)
+    notes = [*subjects.notes, *(note for benchmark in loaded for note in benchmark.notes)]
+    how = {
+        "prompts": str(prompts),
+        "attempts": attempts,
+        "k": k,
+        "temperature": temperature,
+        "max_tokens": max_tokens,
+        "against": against,
+        "redqueen": __version__,
+    }
+    report = EvaluationReport(subjects.base, how | computed, tuple(reports), tuple(notes))
+    write_text(folder / RESULTS, json.dumps(report.as_json(), indent=1) + "\n")
+    _keep_with_runs(report, subjects)
+    return report
+
+
+def _questions(loaded: LoadedBenchmark, subjects: Subjects, attempts: int) -> list[Question]:
+    def key_of(item: Item, number: int) -> int:
+        return key("eval", loaded.name, item.id, number)
+
+    return questions(loaded.items, subjects.in_engine, (GREEDY, *range(attempts)), key_of)
+
+
+async def _answers(
+    engine: LocalEngine,
+    verifier: Verifier,
+    encode: Encode,
+    loaded: LoadedBenchmark,
+    wanted: Sequence[Question],
+    sampling: Sampling,
+    folder: Path,
+) -> tuple[Mapping[AnswerId, Answer], float]:
+    """All answers to one benchmark, and the seconds that sampling and grading the missing ones took."""
+    benchmark = loaded.benchmark
+    with closing(AnswerStore(folder, benchmark.name)) as store:
+        missing = [question for question in wanted if question.id not in store.answers]
+        known = len(wanted) - len(missing)
+        kept = f", {known:,} of them known" if known else ""
+        say(f"{benchmark.title}: {len(loaded.items):,} tasks, {len(wanted):,} answers{kept}")
+        progress = Progress(benchmark.title, known, len(wanted))
+
+        def keep(answer: Answer) -> None:
+            store.add(answer)
+            progress.more()
+
+        start = time.perf_counter()
+        judge = partial(benchmark.judge, prompts=sampling.prompts, verifier=verifier)
+        await ask(engine, encode, benchmark, missing, sampling, judge=judge, together="answer", keep=keep)
+        return store.answers, time.perf_counter() - start
+
+
+def _settings(
+    subjects: Subjects, loaded: Sequence[LoadedBenchmark], samplings: Mapping[str, Sampling]
+) -> dict[str, Any]:
+    """What all answers in one folder must have in common."""
+    first = next(iter(samplings.values()))
+    return {
+        "base": subjects.base,
+        "prompts": str(first.prompts),
+        "temperature": first.temperature,
+        "weights": {name: fingerprint(state) for name, state in subjects.members.items()},
+        "benchmarks": {
+            benchmark.name: {
+                "sha256": benchmark.sha256,
+                "beside_sha256": benchmark.beside_sha256,
+                "max_tokens": samplings[benchmark.name].max_tokens,
+            }
+            for benchmark in loaded
+        },
+    }
+
+
+def _stopped(folder: Path, wanted: Mapping[str, Sequence[Question]]) -> str:
+    kept = sum(len({question.id for question in wanted[name]} & read_answers(folder, name).keys()) for name in wanted)
+    total = sum(map(len, wanted.values()))
+    return f"stopped: {kept:,} of {total:,} answers are kept in {folder}; the same command goes on from there"
+
+
+def fingerprint(state: MemberState) -> str:
+    """A hash of a member's weights, rank and alpha."""
+    digest = hashlib.sha256(f"{state.rank} {float(state.alpha)!r} ".encode())
+    for name, factors in sorted(state.factors.items()):
+        digest.update(name.encode())
+        for factor in factors:
+            digest.update(factor.contiguous().float().cpu().numpy().tobytes())
+    return digest.hexdigest()[:16]
+
+
+def _keep_with_runs(report: EvaluationReport, subjects: Subjects) -> None:
+    """Store the scores of whole roles with their runs, for `redqueen compare`."""
+    by_run: dict[Path, list[benchmarks.Result]] = {}
+    temperature = report.how["temperature"]
+    for group in subjects.groups:
+        run = Path(group.what.rpartition(":")[0] if group.what.rpartition(":")[2].isdigit() else group.what)
+        if group.step is None or not (run / RECORDS).is_file():
+            continue
+        for of_one in report.benchmarks:
+            tokens = sum(of_one.sheets[name].tokens for name in group.members)
+            usual_tokens = of_one.loaded.benchmark.tokens
+            by_run.setdefault(run, []).extend(
+                benchmarks.Result(
+                    benchmark=line.benchmark,
+                    title=line.title,
+                    measure=line.measure,
+                    prompts=report.how["prompts"],
+                    role=line.role,
+                    step=group.step,
+                    tasks=line.tasks,
+                    sha256=of_one.loaded.sha256,
+                    value=line.mean.value,
+                    error=line.mean.error,
+                    tokens=tokens,
+                    temperature=temperature if line.sampled and temperature != benchmarks.TEMPERATURE else None,
+                    max_tokens=of_one.max_tokens if of_one.max_tokens != usual_tokens else None,
+                )
+                for line in of_one.lines
+                if line.what == group.what and line.role == (group.role and str(group.role)) and line.mean is not None
+            )
+    for run, results in by_run.items():
+        benchmarks.keep(run, results)

@@ -1,0 +1,121 @@
+"""A whole exam, from who is evaluated to a report."""
+
+import asyncio
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+
+from redqueen.console import Progress, say
+from redqueen.engine.local import LocalEngine
+from redqueen.engine.protocol import MemberId
+from redqueen.errors import InputError
+from redqueen.evals.answers import GREEDY, Answer, AnswerId
+from redqueen.evals.asking import Sampling, ask, encoded, questions
+from redqueen.evals.benchmarks.exam import Exam
+from redqueen.evals.exam_files import exam_file
+from redqueen.evals.exam_report import ExamReport, exam_report
+from redqueen.evals.figures import Tally, tally
+from redqueen.evals.protocol import Item, Prompts
+from redqueen.evals.subjects import Subjects, computed_on, open_subjects
+from redqueen.keys import key
+from redqueen.resources import open_verifier
+from redqueen.settings import Config
+from redqueen.settings.models import EngineConfig, VerifierConfig
+from redqueen.tasks.library import ExamDraft, ExamTask, read_held_out, validated_exam
+from redqueen.tasks.protocol import Form
+from redqueen.verifier import Verifier
+
+
+def evaluate_exam(
+    subjects: Subjects,
+    file: Path,
+    drafts: Sequence[ExamDraft],
+    *,
+    bands: Sequence[str],
+    form: Form,
+    attempts: int,
+    k: int,
+    temperature: float,
+    max_tokens: int,
+    engine_settings: EngineConfig,
+    verifier_settings: VerifierConfig,
+) -> ExamReport:
+    """Everybody and their base on the tasks of an exam, which are from this file and of these bands."""
+    with open_verifier(verifier_settings) as verifier:
+        tasks = asyncio.run(validated_exam(drafts, verifier))
+        subjects = replace(subjects, notes=(*subjects.notes, *_not_kept_out(tasks, subjects.runs)))
+        with open_subjects(subjects, engine_settings) as engine:
+            told = f"{len(tasks):,} tasks, {attempts} sampled and 1 greedy attempt at each"
+            say(f"{told}, by {', '.join(['the base', *subjects.members])}")
+            progress = Progress("exam", 0, len(tasks) * (attempts + 1) * len(subjects.in_engine))
+            tallies = asyncio.run(
+                examine(
+                    engine, verifier, subjects.in_engine, tasks,
+                    form=form, attempts=attempts, temperature=temperature, max_tokens=max_tokens,
+                    answered=progress.more,
+                )
+            )  # fmt: skip
+            computed = computed_on(engine)
+    given = {"form": str(form), "attempts": attempts, "k": k, "temperature": temperature, "max_tokens": max_tokens}
+    how = {"exam": str(file), "bands": list(bands), **given, **computed}
+    return exam_report(subjects, Exam(tasks, form).items, tallies, how)
+
+
+async def examine(
+    engine: LocalEngine,
+    verifier: Verifier,
+    subjects: Mapping[str, MemberId | None],
+    tasks: Sequence[ExamTask],
+    *,
+    form: Form,
+    attempts: int,
+    temperature: float,
+    max_tokens: int,
+    answered: Callable[[], None] = lambda: None,
+) -> dict[str, Tally]:
+    """What each subject makes of the tasks. `answered` is called for every answer that is judged."""
+    if not tasks or not subjects or attempts < 1:
+        raise InputError("an exam needs tasks, subjects and attempts", "give at least one of each")
+    exam = Exam(tasks, form)
+
+    def key_of(item: Item, number: int) -> int:
+        return key("exam", item.id, attempts if number == GREEDY else number)
+
+    answers: dict[AnswerId, Answer] = {}
+
+    def keep(answer: Answer) -> None:
+        answers[answer.id] = answer
+        answered()
+
+    asked = questions(exam.items, subjects, (*range(attempts), GREEDY), key_of)
+    sampling = Sampling(prompts=Prompts.CHAT, temperature=temperature, max_tokens=max_tokens, positions=None)
+    judge = partial(exam.judge, prompts=sampling.prompts, verifier=verifier)
+    encode = partial(encoded, engine.base)
+    await ask(engine, encode, exam, asked, sampling, judge=judge, together="item", keep=keep)
+    return {name: tally(answers, name, exam.items, attempts) for name in subjects}
+
+
+def _not_kept_out(exam: Sequence[ExamTask], runs: Mapping[str, Config]) -> list[str]:
+    """A line for each run whose teachers could have proposed what is asked, by its held-out files as they are now."""
+    found: list[str] = []
+    asked = [each.task.part_keys for each in exam]
+    held_out = {name: _keys(name) for name in {each for one in runs.values() for each in one.guard.held_out}}
+    for what, settings in runs.items():
+        files = [(name, held_out[name]) for name in settings.guard.held_out]
+        kept = frozenset[str]().union(*(keys for _, keys in files if keys is not None))
+        unread = [name for name, keys in files if keys is None]
+        open_to_it = sum(kept.isdisjoint(keys) for keys in asked)
+        if open_to_it:
+            tasks = f"{open_to_it:,} of these {len(exam):,} tasks"
+            doubt = f", unless {', '.join(unread)} did, which cannot be read here" if unread else ""
+            found.append(f"{what} did not keep {tasks} out of its race (guard.held_out){doubt}")
+    return found
+
+
+def _keys(held_out: str) -> frozenset[str] | None:
+    """Of the programs in a held-out file; None where it cannot be read any more."""
+    try:
+        return read_held_out([exam_file(held_out)]).keys
+    except InputError:
+        return None

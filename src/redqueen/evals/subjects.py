@@ -1,0 +1,186 @@
+"""Who is evaluated: from what the user names (runs, members, PEFT folders, a base) to adapters of one base.
+
+A run's adapters are read from its checkpoint one by one, without their optimisers, which may be larger than the base.
+"""
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+from redqueen.analysis import export
+from redqueen.analysis.distance import difference
+from redqueen.engine import peft
+from redqueen.engine.base import config as base_config
+from redqueen.engine.known import EMBEDDED, KNOWN
+from redqueen.engine.protocol import MemberId, MemberState
+from redqueen.errors import InputError
+from redqueen.population.members import SOLO, Role
+from redqueen.resources import open_engine
+from redqueen.runs import CONFIG, checkpoints
+from redqueen.runs.records_file import RECORDS
+from redqueen.settings import Config, load
+
+if TYPE_CHECKING:
+    from redqueen.engine.local import LocalEngine
+    from redqueen.settings.models import EngineConfig
+
+Roles = Literal["students", "teachers", "all"]
+"""Whom of a run."""
+BARE = ""
+"""The bare base among the subjects: no member has this name."""
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """Adapters that are reported together: a run's students or teachers, or a single one."""
+
+    what: str
+    """As the user named it."""
+    step: int | None
+    """Of the run's checkpoint; None for an adapter from elsewhere."""
+    role: Role | None
+    """None for an adapter that has both, or none that we know of."""
+    members: Mapping[str, MemberState]
+    """By names that no two of an evaluation share."""
+
+
+@dataclass(frozen=True, slots=True)
+class Subjects:
+    """Everybody who is evaluated."""
+
+    base: str
+    """Of all of them."""
+    groups: tuple[Group, ...]
+    runs: Mapping[str, Config]
+    """The runs' settings, by what the user named them."""
+    notes: tuple[str, ...]
+
+    @property
+    def members(self) -> dict[str, MemberState]:
+        return {name: state for group in self.groups for name, state in group.members.items()}
+
+    @property
+    def in_engine(self) -> dict[str, MemberId | None]:
+        """As the engine knows them: the bare base first, then every member under its own name."""
+        return {BARE: None} | {name: name for name in self.members}
+
+
+def find_subjects(whats: Sequence[str], roles: Roles, base_name: str | None = None) -> Subjects:
+    """Everybody that these runs (`RUN`, `RUN:STEP`, `RUN/ID`), PEFT folders and bases have; they must share one base.
+    `base_name` is for PEFT folders that call it otherwise."""
+    bases: dict[str, str] = {}
+    groups: list[Group] = []
+    runs: dict[str, Config] = {}
+    notes: list[str] = []
+    for what in whats:
+        if what in bases:
+            raise InputError(f"{what} is named twice", "name it once")
+        prefix = f"{what}/" if len(whats) > 1 else ""
+        run, step, member = _run(what)
+        if run is not None:
+            runs[what] = load(str(run / CONFIG))
+            checkpoint, told = export.find(run, step)
+            notes += told
+            if member is None:
+                groups += _of_run(what, prefix, checkpoint, runs[what], roles)
+            else:
+                state = peft.load(export.member_folder(checkpoint, member))
+                groups.append(Group(what, export.step_of(checkpoint), None, {what: state}))
+            named = runs[what].engine.base
+        elif (Path(what) / peft.CONFIG).is_file():
+            groups.append(Group(what, None, None, {what: peft.load(what)}))
+            named = base_name or json.loads((Path(what) / peft.CONFIG).read_text()).get("base_model_name_or_path")
+            if not isinstance(named, str) or not named:
+                raise InputError(f"the adapter in {what} does not say what base it is for", "say it with --engine.base")
+        else:
+            _base(what)
+            named = what
+        bases[what] = _one_name(named)
+    first, base = next(iter(bases.items()))
+    for what, other in bases.items():
+        if other != base:
+            raise InputError(
+                f"{first} is of the base {base}, {what} of {other}", "examine them apart: one base at a time"
+            )
+    subjects = Subjects(base, tuple(groups), runs, tuple(notes))
+    _fit(subjects.members)
+    return subjects
+
+
+def _base(what: str) -> None:
+    """Refuse what is no base either."""
+    try:
+        base_config(what)
+    except InputError as error:
+        if what in KNOWN or Path(what).expanduser().exists():
+            raise
+        raise InputError(f"{what} is no run, no member and no PEFT folder, and {error.what}", error.mend) from None
+
+
+def _run(what: str) -> tuple[Path | None, int | None, str | None]:
+    """The folder of the run that is meant, if one is, the step, and the member if only one is meant."""
+    if (Path(what) / RECORDS).is_file():
+        return Path(what), None, None
+    for name, member in ((what, None), (str(Path(what).parent), Path(what).name)):
+        if member is not None and (Path(name) / RECORDS).is_file() and not Path(what).exists():
+            return Path(name), None, member
+        folder, _, step = name.rpartition(":")
+        if folder and step.isascii() and step.isdigit() and (Path(folder) / RECORDS).is_file():
+            return Path(folder), int(step), member
+    return None, None, None
+
+
+def _of_run(what: str, prefix: str, checkpoint: Path, settings: Config, roles: Roles) -> list[Group]:
+    wanted: dict[Role | None, list[str]] = {}
+    if settings.population.single:
+        wanted[None] = [SOLO]
+    else:
+        living = checkpoints.population(checkpoint)
+        for role in (Role.STUDENT, Role.TEACHER):
+            if roles in ("all", f"{role}s"):
+                wanted[role] = [member.id for member in living.of(role)]
+    folder, step = checkpoint / checkpoints.MEMBERS, export.step_of(checkpoint)
+    return [
+        Group(what, step, role, {f"{prefix}{id}": peft.load(folder / id) for id in ids}) for role, ids in wanted.items()
+    ]
+
+
+def _one_name(base: str) -> str:
+    """What this base is called here: the same for its name and for the folder that it is in."""
+    known = {**EMBEDDED, **KNOWN}
+    if base in known or not Path(base).expanduser().exists():
+        return base
+    path = Path(base).expanduser().resolve()
+    return next((name for name, each in known.items() if each.folder.resolve() == path), str(path))
+
+
+def _fit(members: Mapping[str, MemberState]) -> None:
+    """Refuse adapters that one engine cannot hold together."""
+    for name, state in members.items():
+        first, other = next(iter(members.items()))
+        if (state.rank, state.alpha) != (other.rank, other.alpha):
+            why = f"rank {other.rank} and alpha {other.alpha:g}, {name} {state.rank} and {state.alpha:g}"
+            raise InputError(f"{first} has {why}", "examine them apart: they get the same random numbers")
+        if why := difference(other, state):
+            raise InputError(f"{first} and {name} cannot be examined together: {why}", "examine them apart")
+
+
+@contextmanager
+def open_subjects(subjects: Subjects, settings: "EngineConfig") -> Iterator["LocalEngine"]:
+    """An engine with everybody's adapters."""
+    fitting: dict[str, Any] = {"base": subjects.base}
+    if subjects.members:
+        state = next(iter(subjects.members.values()))
+        fitting |= {"rank": state.rank, "alpha": state.alpha, "target_modules": tuple(state.factors)}
+    with open_engine(settings.model_copy(update=fitting), list(subjects.members)) as engine:
+        for name, state in subjects.members.items():
+            engine.write(name, state)
+        yield engine
+
+
+def computed_on(engine: "LocalEngine") -> dict[str, str]:
+    """What figures depend on in their last bits."""
+    return {"device": engine.device.type, "dtype": str(engine.dtype).removeprefix("torch.")}

@@ -1,0 +1,32 @@
+"""What proposing and solving have in common: texts of one batch, of which those to one prompt are checked together."""
+
+from collections.abc import Sequence
+
+from redqueen.engine.flow import Check, Checked, sample_and_check
+from redqueen.engine.protocol import MemberId, SampleRequest
+from redqueen.phases.journal import Judged
+from redqueen.phases.race import Race
+from redqueen.rl.rollout import ResultT, Rollout
+
+Pending = Checked[Judged[Rollout[ResultT]]]
+"""Rollouts by prompt, with the verifier's runs that they took; they may still be checked."""
+
+
+async def sample_groups(
+    race: Race, requests: Sequence[SampleRequest], size: int, check: Check[Judged[Rollout[ResultT]]]
+) -> Pending[ResultT]:
+    """All texts of a phase in one batch; each `size` requests after one another are to one prompt."""
+    groups = [range(start, start + size) for start in range(0, len(requests), size)]
+    return await sample_and_check(race.engine, requests, groups, check)
+
+
+async def settle(
+    race: Race, step: int, pending: Pending[ResultT]
+) -> tuple[list[Rollout[ResultT]], dict[MemberId, int]]:
+    """The rollouts in the order of their requests, and the verifier's runs for each member."""
+    groups = await pending.results()
+    race.journal.flush(step)
+    runs: dict[MemberId, int] = {}
+    for rollouts, count in groups:
+        runs[rollouts[0].member] = runs.get(rollouts[0].member, 0) + count
+    return [rollout for rollouts, _ in groups for rollout in rollouts], runs

@@ -1,0 +1,99 @@
+"""The design of a study: its races with their settings and run folders, and its exam."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from redqueen.errors import InputError
+from redqueen.evals.exam_files import usual_exam
+from redqueen.evals.figures import Tally
+from redqueen.settings import Config, override
+from redqueen.training import arms
+from redqueen.training.study.exam import Examinee, Half, HalfExam
+
+SWEEP_SEED = 1000
+"""The first seed of the sweep; those of a study are below it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StudyRace:
+    arm: str
+    seed: int
+    settings: Config
+    folder: Path
+
+    @property
+    def name(self) -> str:
+        return self.folder.name
+
+    def own(self, answers: Mapping[Examinee, Tally]) -> list[Tally]:
+        """The answers of this race's students at its end."""
+        end = self.name, self.settings.run.steps
+        return [tally for examinee, tally in answers.items() if (examinee.race, examinee.step) == end]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Design:
+    """Arms x seeds, and how they are compared."""
+
+    folder: Path
+    settings: Config
+    arms: tuple[str, ...] = arms.STUDIED
+    seeds: int = 5
+    first_seed: int = 0
+    steps: int | None = None
+    """Of every race; None for those of the settings."""
+    rates: tuple[float, ...] = ()
+    """Learning rates of the sweep; without any, all arms have that of the settings."""
+    sweep_seeds: int = 2
+    sweep_steps: int | None = None
+    """None for those of the study."""
+    attempts: int = 8
+    """Sampled attempts at each task of the exam, beside a greedy one."""
+    exam_file: Path | None = None
+    """None for the base's own exam."""
+    jobs: int = 1
+    """Processes that share the races, each with its own engine: one keeps a core busy, not a GPU."""
+
+    def __post_init__(self) -> None:
+        if len(set(self.arms)) < len(self.arms) or len(set(self.rates)) < len(self.rates):
+            raise InputError("an arm or a learning rate is named twice", "name each once")
+        if not self.arms or min(self.seeds, self.sweep_seeds, self.attempts, self.jobs) < 1:
+            raise InputError("a study needs arms, seeds, attempts and jobs", "use 1 or more")
+        if self.first_seed < 0 or self.first_seed + self.seeds > SWEEP_SEED:
+            raise InputError(f"seeds from {SWEEP_SEED} on are the sweep's", f"use seeds from 0 to {SWEEP_SEED - 1}")
+        if self.settings.track.to:
+            raise InputError("a study cannot report to trackers", "leave out track.to")
+
+    def races(self, rates: Mapping[str, float] | None = None) -> tuple[StudyRace, ...]:
+        """The races of the study; `rates` has the learning rates that the sweep chose, by arm."""
+        seeds = range(self.first_seed, self.first_seed + self.seeds)
+        return tuple(
+            self._race(f"{arm}-{seed}", arm, seed, (rates or {}).get(arm), self.steps)
+            for arm in self.arms
+            for seed in seeds
+        )
+
+    def sweep_races(self) -> tuple[StudyRace, ...]:
+        """The races of the sweep: every arm with every rate."""
+        return tuple(
+            self._race(f"sweep/{arm}-lr{lr:g}-{seed}", arm, seed, lr, self.sweep_steps or self.steps)
+            for arm in self.arms
+            for lr in self.rates
+            for seed in range(SWEEP_SEED, SWEEP_SEED + self.sweep_seeds)
+        )
+
+    def exam(self, half: Half) -> HalfExam:
+        return HalfExam(
+            file=self.exam_file or usual_exam(self.settings.engine.base),
+            half=half,
+            folder=(self.folder if half == "odd" else self.folder / "sweep") / "exam",
+            settings=self.settings,
+            attempts=self.attempts,
+        )
+
+    def _race(self, folder: str, arm: str, seed: int, lr: float | None, steps: int | None) -> StudyRace:
+        changes = {"run.seed": seed, "rl.lr": lr, "run.steps": steps}
+        given = {name: repr(value) for name, value in changes.items() if value is not None}
+        settings = arms.apply(override(self.settings, given), arm)
+        return StudyRace(arm=arm, seed=seed, settings=settings, folder=self.folder / folder)

@@ -1,0 +1,88 @@
+"""The races of a study and their exam, in this process or shared among several, each with its own engine."""
+
+import multiprocessing
+import os
+import signal
+import threading
+from collections.abc import Sequence
+from multiprocessing.connection import Connection, wait
+from multiprocessing.context import SpawnProcess
+
+import torch
+
+from redqueen.errors import InputError, UserError
+from redqueen.evals.figures import Tally
+from redqueen.training.study.design import StudyRace
+from redqueen.training.study.exam import Examinee, HalfExam
+from redqueen.training.study.races import RaceProgress, run_and_examine
+from redqueen.verifier.zygotes import available_cores
+
+
+def run_all(races: Sequence[StudyRace], exam: HalfExam, jobs: int = 1) -> dict[Examinee, Tally] | None:
+    """All answers once all races are at their end; None if the user stopped them."""
+    jobs = min(jobs, len(races))
+    alone = jobs == 1
+    done = run_and_examine(races, exam, RaceProgress(races), bare=True) if alone else _run_jobs(races, exam, jobs)
+    return exam.answers() if done else None
+
+
+def _run_jobs(races: Sequence[StudyRace], exam: HalfExam, jobs: int) -> bool:
+    """The same in several processes. The first error stops the others, which save what they have."""
+    context = multiprocessing.get_context("spawn")
+    children: dict[Connection, SpawnProcess] = {}
+    for at in range(jobs):
+        ours, theirs = context.Pipe(duplex=False)
+        # Every `jobs`-th race, since arms differ in their cost and an arm's races are side by side.
+        child = context.Process(target=_job, args=(theirs, races[at::jobs], exam, at + 1, jobs))
+        child.start()
+        theirs.close()
+        children[ours] = child
+    done, stopped, first_error = True, False, None
+
+    def stop(*_: object) -> None:
+        nonlocal stopped
+        stopped = True
+        for child in children.values():
+            if child.is_alive():
+                child.terminate()
+
+    before = {number: signal.signal(number, stop) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        open_pipes = set(children)
+        while open_pipes:
+            for pipe in wait(list(open_pipes)):
+                assert isinstance(pipe, Connection)
+                open_pipes.discard(pipe)
+                try:
+                    answer: bool | UserError = pipe.recv()
+                except EOFError:
+                    mend = "give the same command again: it goes on from there"
+                    answer = False if stopped else InputError("a process of the study died", mend)
+                if isinstance(answer, UserError) and first_error is None:
+                    first_error = answer
+                    stop()
+                done = done and answer is True
+        for child in children.values():
+            child.join()
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+    if first_error is not None:
+        raise first_error
+    return done
+
+
+def _job(pipe: Connection, races: Sequence[StudyRace], exam: HalfExam, number: int, jobs: int) -> None:
+    """One of the processes, which dies with its parent. A terminal's Ctrl-C reaches the parent alone, which passes it
+    on."""
+    os.setpgrp()
+    parent = multiprocessing.parent_process()
+    assert parent is not None
+    threading.Thread(target=lambda: (parent.join(), os._exit(1)), daemon=True).start()
+    share = max(1, available_cores() // jobs)
+    torch.set_num_threads(share)
+    progress = RaceProgress(races, f"job {number} of {jobs}: ")
+    try:
+        pipe.send(run_and_examine(races, exam, progress, bare=number == 1, workers=share, jobs=jobs))
+    except UserError as error:
+        pipe.send(error)

@@ -1,0 +1,135 @@
+"""Races that run at once on one engine and one verifier, each in its own run folder, and then their exam.
+
+Each is the race that `redqueen train` would run alone: it resumes from its checkpoint, and a finished one is not run
+again. Members of the shared engine are called RACE/ID.
+"""
+
+import asyncio
+import time
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
+
+from redqueen.console import say, span_text
+from redqueen.errors import InputError
+from redqueen.loop import run_race
+from redqueen.phases.state import State
+from redqueen.phases.view import Quiet, StepSummary
+from redqueen.population.members import SOLO, Population
+from redqueen.population.members import restore as restore_population
+from redqueen.training.rules import read_rules
+from redqueen.training.setup import Start, open_races
+from redqueen.training.study.design import StudyRace
+from redqueen.training.study.exam import BARE, Examinee, HalfExam
+from redqueen.training.train import finished, heeding_signals, open_run, reached, started
+
+TICKS = 20
+
+
+class RaceProgress:
+    def __init__(self, races: Sequence[StudyRace], job: str = "") -> None:
+        self._job = job
+        self._done = {race.name: 0 for race in races}
+        self._steps = sum(race.settings.run.steps for race in races)
+        self._ticks, self._start = 0, time.monotonic()
+
+    def reached(self, name: str, step: int) -> None:
+        self._done[name] = step
+        done = sum(self._done.values())
+        if done * TICKS // self._steps > self._ticks:
+            self._ticks = done * TICKS // self._steps
+            self.say(f"{done:,} of {self._steps:,} steps, {span_text(time.monotonic() - self._start)}")
+
+    def say(self, line: str) -> None:
+        say(f"{self._job}{line}")
+
+
+class RaceView(Quiet):
+    """The view of one race among many: notes, and the progress."""
+
+    def __init__(self, name: str, progress: RaceProgress) -> None:
+        self._name, self._progress = name, progress
+
+    def started(self, facts: Mapping[str, str], step: int, steps: int, notes: Sequence[str]) -> None:
+        self._progress.reached(self._name, step)
+        for note in notes:
+            self.say(note)
+
+    def step_done(self, summary: StepSummary) -> None:
+        self._progress.reached(self._name, summary.step)
+
+    def say(self, line: str) -> None:
+        self._progress.say(f"{self._name}: {line}" if self._name else line)
+
+
+def run_and_examine(
+    races: Sequence[StudyRace],
+    exam: HalfExam,
+    progress: RaceProgress,
+    *,
+    bare: bool,
+    workers: int | None = None,
+    jobs: int = 1,
+) -> bool:
+    """Run the unfinished races and examine their students; whether all came to their end. `bare` also examines the
+    base. `workers` is for a verifier whose settings leave it open; `jobs` processes do this at once."""
+    rules = {race.name: read_rules(race.settings) for race in races}
+    with ExitStack() as stack:
+        runs = {race.name: stack.enter_context(open_run(race.settings, race.folder)) for race in races}
+        ends = {race.name: finished(runs[race.name], race.settings) for race in races}
+        for race in races:
+            end = ends[race.name]
+            if end is not None and end.step > race.settings.run.steps:
+                what = f"{race.folder} is at step {end.step}, and --steps is {race.settings.run.steps}"
+                raise InputError(what, "use as many steps as it has, or name another folder")
+        unfinished = [race for race in races if ends[race.name] is None]
+        answers = exam.answers()
+        unexamined = {
+            student: end.members[student.member]
+            for race in races
+            if (end := ends[race.name]) is not None
+            for student in students(race, restore_population(end.state["population"]))
+            if student not in answers
+        }
+        bare = bare and BARE not in answers
+        if not unfinished and not unexamined and not bare:
+            return True
+        starts = {
+            race.name: Start.of_run(race.settings, rules[race.name], runs[race.name], f"{race.name}/")
+            for race in unfinished
+        }
+        beside = {student.name: state for student, state in unexamined.items()}
+        stage = stack.enter_context(
+            open_races(list(starts.values()), races[0].settings, beside=beside, workers=workers, engines=jobs)
+        )
+        engine = stage.engine
+
+        async def run_one(race: StudyRace, stopping: Callable[[], bool]) -> State:
+            run, start, view = runs[race.name], starts[race.name], RaceView(race.name, progress)
+            started(start, run, stage, view)
+            opened = stage.races[start.name]
+            with engine.shared():
+                end = await run_race(opened.race, opened.state, run, view, stopping)
+            reached(run, race.settings, end.step, end.population)
+            return end
+
+        async def run_all(stopping: Callable[[], bool]) -> list[State]:
+            return await asyncio.gather(*(run_one(race, stopping) for race in unfinished))
+
+        progress.say(f"{len(unfinished)} of {len(races)} races to run, {len(engine.members)} adapters on one engine")
+        with heeding_signals(RaceView("", progress)) as stopping:
+            states = asyncio.run(run_all(stopping))
+        examinees = [BARE] if bare else []
+        examinees += unexamined
+        for race, state in zip(unfinished, states, strict=True):
+            if state.step < race.settings.run.steps:
+                return False
+            examinees += students(race, state.population)
+        progress.say(f"the exam: {len(examinees)} examinees at {len(exam.places)} tasks")
+        exam.examine(engine, stage.verifier, examinees)
+        return True
+
+
+def students(race: StudyRace, population: Population) -> list[Examinee]:
+    single = race.settings.population.single
+    ids = [SOLO] if single else [member.id for member in population.students]
+    return [Examinee(race.name, race.settings.run.steps, id) for id in ids]

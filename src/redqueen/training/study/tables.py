@@ -1,0 +1,107 @@
+"""The tables of a study in Markdown: the arms side by side, their differences, and their gains over the base."""
+
+import math
+from collections.abc import Mapping, Sequence
+
+from redqueen.analysis.intervals import Estimate, estimate
+from redqueen.analysis.quarters import shown
+from redqueen.analysis.resampling import Interval
+from redqueen.population.members import Role
+from redqueen.runs.metrics import COMPLEXITY, COMPUTE, COVERAGE, ENTROPY, SOLVE_RATE, VALID
+from redqueen.training.arms import POPULATION
+from redqueen.training.study.exam import MAIN_NAME
+from redqueen.training.study.outcomes import PER, ArmGain, RaceOutcome, arm_means, differences
+
+CLAIM = ("single", "single-wide")
+"""The arms that the paper says a population beats: with equal tokens per adapter, and in all."""
+
+
+def arms_table(outcomes: Sequence[RaceOutcome], base: Mapping[str, float], attempts: int) -> str:
+    """The arms side by side, and their differences to the population."""
+    means, names = arm_means(outcomes), _table_figures(attempts)
+    columns = [_column("bare base", {name: estimate([value]) for name, value in base.items()}, names)]
+    for arm, figures in means.items():
+        runs = [outcome for outcome in outcomes if outcome.arm == arm]
+        title = f"{arm} ({len(runs)} seed{'' if len(runs) == 1 else 's'})"
+        rates = ", ".join(sorted({f"{outcome.lr:g}" for outcome in runs}))
+        columns.append(_column(title, figures, names) | {"learning rate": rates})
+    blocks = [_side_by_side(columns, ["learning rate", *names])]
+    others = [arm for arm in means if arm != POPULATION]
+    if POPULATION in means and others:
+        main = _main_figures(attempts)
+        less = [_column(f"{arm} less {POPULATION}", differences(outcomes, arm, POPULATION), main) for arm in others]
+        blocks += [f"Each arm less {POPULATION}, seed by seed:", _side_by_side(less, main)]
+        claimed = [
+            _column(f"{POPULATION} less {arm}", differences(outcomes, POPULATION, arm), main)
+            for arm in CLAIM
+            if arm in means
+        ]
+        if claimed:
+            blocks += ["The claim of the paper, as measured here:", _side_by_side(claimed, main)]
+    blocks.append(
+        f"± is half of the 95 % interval over seeds (Student's t), not corrected for the number of comparisons. "
+        f"A slope is what {PER} steps add, by least squares over all steps. Exam figures are means over a run's "
+        f"students at the odd places of the exam; the even places choose learning rates in a sweep and count nowhere "
+        f"else. All examinees have the same tasks and random numbers: ± says nothing of other ones."
+    )
+    return "\n\n".join(blocks)
+
+
+def gains_table(gains: Mapping[str, Mapping[str, ArmGain]], attempts: int) -> str:
+    """A table for each arm, in %."""
+    names = {"sampled": "sampled", "greedy": "greedy", "pass_at_k": f"pass@{attempts}"}
+    blocks = []
+    for arm, parts in gains.items():
+        rows = [["exam", "tasks", *(t for name in names.values() for t in (f"base, {name}", arm, "less the base"))]]
+        for part, beside in parts.items():
+            row = [part, str(beside.tasks)]
+            for name in names:
+                base, ours = (100 * getattr(figures, name) for figures in (beside.base, beside.arm))
+                row += [f"{base:.1f}", f"{ours:.1f}", _gain(getattr(beside.gain, name))]
+            rows.append(row)
+        blocks.append(_markdown(rows))
+    rule = "[ ] is the 95 % interval by resampling tasks, the same ones for both sides: it says nothing of other seeds."
+    return "\n\n".join([*blocks, f"In %; {rule}"])
+
+
+def _main_figures(attempts: int) -> list[str]:
+    exam = [f"exam {MAIN_NAME}, {name}" for name in ("sampled", "greedy", f"pass@{attempts}", "weakest")]
+    late = [f"{title}, last quarter" for title in (VALID.title_of(Role.TEACHER), SOLVE_RATE.title)]
+    slopes = [f"{metric.title}, a slope" for metric in COMPLEXITY]
+    ends = [f"{COVERAGE.title} at the end", f"{COVERAGE.title}, growth in the last quarter"]
+    entropy = f"{ENTROPY.title_of(Role.STUDENT)}, last quarter"
+    return [*exam, "exam 5, sampled", "exam pairs, sampled", *late, *slopes, *ends, entropy]
+
+
+def _table_figures(attempts: int) -> list[str]:
+    names = _main_figures(attempts)
+    names.insert(names.index(f"{SOLVE_RATE.title}, last quarter"), f"{SOLVE_RATE.title}, first quarter")
+    return [*names, *(metric.title for metric in COMPUTE)]
+
+
+def _column(title: str, figures: Mapping[str, Estimate | None], names: Sequence[str]) -> dict[str, str]:
+    return {"": title} | {name: _mean(figures[name]) for name in names if name in figures}
+
+
+def _side_by_side(columns: Sequence[Mapping[str, str]], names: Sequence[str]) -> str:
+    """A column for each mapping, with its title under ""; rows that no column has are left out."""
+    known = [name for name in names if any(name in column for column in columns)]
+    return _markdown([[name, *(column.get(name, "-") for column in columns)] for name in ("", *known)])
+
+
+def _markdown(rows: Sequence[Sequence[str]]) -> str:
+    """Columns of figures are aligned right."""
+    head, *body = rows
+    return "\n".join(f"| {' | '.join(row)} |" for row in (head, [":--", *("--:" for _ in head[1:])], *body))
+
+
+def _mean(figure: Estimate | None) -> str:
+    if figure is not None and math.isfinite(figure.mean) and abs(figure.mean) >= 1000:
+        return f"{figure.mean:,.0f}" if figure.half is None else f"{figure.mean:,.0f} ±{figure.half:,.0f}"
+    return shown(figure)
+
+
+def _gain(gain: Interval) -> str:
+    if gain.low is None or gain.high is None:
+        return f"{100 * gain.value:+.1f}"
+    return f"{100 * gain.value:+.1f} [{100 * gain.low:+.1f}, {100 * gain.high:+.1f}]"
