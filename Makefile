@@ -2,6 +2,7 @@
 #
 #   make demo    a race on the base that comes with the package
 #   make test    lint, types and the whole test suite
+#   make quick   lint, types and the tests that are quick
 #   make check   lint and types only
 #   make clean   remove .venv and all caches
 
@@ -20,17 +21,31 @@ export PYRIGHT_PYTHON_IGNORE_WARNINGS := 1
 export PYRIGHT_PYTHON_CACHE_DIR := $(CURDIR)/$(VENV)/pyright
 export PYRIGHT_PYTHON_ENV_DIR := $(CURDIR)/$(VENV)/pyright/node
 
-.PHONY: demo test check browser clean moved
+.PHONY: demo test suite quick quick-suite check lint types browser clean moved
 
 demo: $(READY)
 	@$(BIN)/redqueen train demo --run runs/demo
 
-test: check browser
-	$(BIN)/python -m pytest -n 2 --no-loadscope-reorder
+# Types are checked beside the tests, many of which wait for something.
+test: lint browser
+	@$(MAKE) --no-print-directory -j 2 types suite
 
-check: $(READY)
+suite: $(READY)
+	$(BIN)/python -m pytest -n 3 --no-loadscope-reorder
+
+quick: lint
+	@$(MAKE) --no-print-directory -j 2 types quick-suite
+
+quick-suite: $(READY)
+	$(BIN)/python -m pytest -n 2 --no-loadscope-reorder --quick
+
+check: lint types
+
+lint: $(READY)
 	$(BIN)/python -m ruff check
 	$(BIN)/python -m ruff format --check
+
+types: $(READY)
 	$(BIN)/python -m pyright --pythonpath $(BIN)/python
 
 # The page is tested in a real browser: one that is here, or Debian's where we may install it.

@@ -1,8 +1,9 @@
 """Property tests draw new examples on every run; continuous integration repeats the same ones. No test passes or fails
 by the clock: a busy machine is no fault of what it runs.
 
-`make test` runs two files at a time (`-n 2`): a file's tests stay together and in order, as many share what is costly
-to set up, and files that would see each other's traces in the system count as one.
+`make test` runs three files at a time (`-n 3`, because many tests wait), the slow ones first: a file's tests stay
+together and in order, as many share what is costly to set up, and files that would see each other's traces in the
+system count as one. `make quick` leaves the slow files out (`--quick`).
 """
 
 import os
@@ -26,6 +27,36 @@ TRACES = (
     "test_bench.py", "test_hostile.py", "test_kill.py", "test_mutation.py", "test_pool.py", "test_stress.py",
 )  # fmt: skip
 """They make files of one name, or leave or count processes without a parent."""
+SLOW = (
+    "engine/test_bases.py", "engine/test_bench_engine.py", "engine/test_graph_backend.py", "engine/test_logits.py",
+    "engine/test_prompts.py", "engine/test_sample.py", "engine/test_update.py", "evals/test_benchmarks.py",
+    "evals/test_eval.py", "evals/test_evaluate.py", "evals/test_exam.py", "evals/test_extraction.py",
+    "evals/test_hostile.py", "evals/test_maths.py", "evals/test_reference.py", "evolution/test_commands.py",
+    "evolution/test_dense.py", "evolution/test_retention.py", "evolution/test_variation.py", "loop/test_ending.py",
+    "loop/test_kill.py", "loop/test_pico_race.py", "loop/test_plan.py", "loop/test_race.py", "loop/test_shared.py",
+    "loop/test_stopping.py", "measure/test_folders.py", "report/test_page.py", "runs/test_disks.py", "runs/test_run.py",
+    "tasks/test_guards.py", "tasks/test_order.py", "tasks/test_reward_hacks.py", "tasks/test_truth.py", "test_bench.py",
+    "test_chains.py", "test_cli.py", "test_doctor.py", "test_pico.py", "test_simulate.py", "test_stress.py",
+    "test_study.py", "test_trackers.py", "verifier/test_hostile.py", "verifier/test_machine.py",
+    "verifier/test_mutation.py", "verifier/test_pool.py",
+)  # fmt: skip
+"""They take five seconds or more: races, whole corpora, programs that are waited for."""
+
+
+def is_slow(file: Path) -> bool:
+    return str(file.relative_to(Path(__file__).parent)) in SLOW
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--quick", action="store_true", help="leave out the files that take five seconds or more")
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    return True if config.getoption("quick") and is_slow(collection_path) else None
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    items.sort(key=lambda item: (item.path.name not in TRACES, not is_slow(item.path)))
 
 
 @pytest.hookimpl(optionalhook=True)

@@ -22,7 +22,8 @@ from redqueen.training.train import heeding_signals
 @pytest.fixture(scope="module")
 def file(place: Path) -> Path:
     path = place / "race.toml"
-    path.write_text(SETTINGS)
+    # What has been played decides who meets whom and who dies.
+    path.write_text(SETTINGS.replace("[evolution]", '[match]\nmaker = "round_robin"\n[evolution]\nfitness = "rate"'))
     return path
 
 
@@ -121,6 +122,15 @@ def test_signals_are_handled_as_before_when_the_race_is_over():
 
 # No room
 
+LARGE = ["--engine.rank", "16", "--run.steps", "2"]
+"""The optimiser of members this large is larger than all that is recorded by then."""
+
+
+@pytest.fixture(scope="module")
+def roomy(place: Path, file: Path) -> Left:
+    """What the large members leave where there is room."""
+    return go_on(file, place / "roomy", *LARGE)
+
 
 @pytest.mark.parametrize(
     ("bytes", "says"),
@@ -128,19 +138,17 @@ def test_signals_are_handled_as_before_when_the_race_is_over():
     ids=["checkpoint", "records"],
 )
 def test_without_room_a_race_ends_in_one_line_and_goes_on_when_there_is_room(
-    bytes: int, says: str, file: Path, place: Path
+    bytes: int, says: str, file: Path, place: Path, roomy: Left
 ):
     folder = place / f"no-room-{bytes}"
-    # The optimiser of members this large is larger than all that is recorded by then.
-    how = ["--engine.rank", "16", "--run.steps", "2"]
     limit = lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (bytes, bytes))  # noqa: E731
-    with start(["-m", "redqueen"], file, folder, *how, preexec_fn=limit) as process:
+    with start(["-m", "redqueen"], file, folder, *LARGE, preexec_fn=limit) as process:
         _, errors = process.communicate()
     assert process.returncode == 2
     [line] = errors.splitlines()
     assert re.fullmatch(f"redqueen: {says}", line), line
     assert not [each for each in folder.rglob("*") if each.name.endswith(".partial")]
-    assert go_on(file, folder, *how).differences(go_on(file, place / f"room-{bytes}", *how)) == []
+    assert go_on(file, folder, *LARGE).differences(roomy) == []
 
 
 # Refusals
@@ -179,13 +187,13 @@ def test_a_finished_run_says_so(file: Path, alone: Path, capsys):
 # Going on
 
 
-def test_a_finished_run_that_is_extended_is_the_run_that_had_all_steps_from_the_start(file: Path, place: Path):
+def test_a_finished_run_that_is_extended_is_the_run_that_had_all_steps_from_the_start(
+    file: Path, alone: Path, place: Path
+):
     folder = place / "extended"
-    # What has been played decides who meets whom and who dies.
-    how = ["--match.maker", "round_robin", "--evolution.fitness", "rate"]
-    go_on(file, folder, *how, "--run.steps", "1")
+    go_on(file, folder, "--run.steps", "1")
     assert saved(folder) == [1]
-    assert go_on(file, folder, *how).differences(go_on(file, place / "not-extended", *how)) == []
+    assert go_on(file, folder).differences(Left.of(alone)) == []
 
 
 def test_a_fork_goes_on_from_a_step_of_another_run(file: Path, alone: Path, place: Path):

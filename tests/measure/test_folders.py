@@ -8,13 +8,13 @@ from pathlib import Path
 import pytest
 import torch
 from engine import tiny
-from engine.test_bases import TEMPLATE, TOKENS, tokenizer
 from rich.console import Console
-from transformers import LlamaConfig, LlamaForCausalLM
+from transformers import AutoTokenizer, LlamaConfig, LlamaForCausalLM
 
 from redqueen.analysis.folders import Comparison, compare
 from redqueen.commands.main import main
 from redqueen.engine.base import load as load_base
+from redqueen.engine.known import EMBEDDED
 from redqueen.engine.local import LocalEngine
 from redqueen.engine.peft import save
 from redqueen.engine.protocol import MemberState
@@ -27,21 +27,21 @@ CPU = EngineConfig(device="cpu", rows=8)
 def base(tmp_path_factory) -> Path:
     """A model that can read the prompts, on disk."""
     torch.manual_seed(0)
+    tokenizer = AutoTokenizer.from_pretrained(EMBEDDED["pico"].folder)
     config = LlamaConfig(
         hidden_size=32,
         num_hidden_layers=2,
         num_attention_heads=2,
         num_key_value_heads=1,
         intermediate_size=48,
-        vocab_size=len(TOKENS),
+        vocab_size=len(tokenizer),
         max_position_embeddings=8192,
-        bos_token_id=0,
-        eos_token_id=1,
-        pad_token_id=2,
+        eos_token_id=tokenizer.eos_token_id,
+        pad_token_id=tokenizer.pad_token_id,
     )
     folder = tmp_path_factory.mktemp("base") / "model"
     LlamaForCausalLM(config).save_pretrained(folder)
-    tokenizer(chat_template=TEMPLATE).save_pretrained(folder)
+    tokenizer.save_pretrained(folder)
     return folder
 
 

@@ -9,7 +9,7 @@ from random import Random
 from statistics import NormalDist
 
 import pytest
-from hypothesis import assume, given
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from redqueen.errors import ConfigError
@@ -77,6 +77,7 @@ def test_without_a_panel_one_student_attempts_a_task_or_all_do(maker):
         check(matches, teachers, students, students if maker == "all" else 1)
 
 
+@settings(max_examples=40)
 @given(st.data())
 def test_whom_the_settings_keep_apart_never_meet_and_still_everybody_plays(data):
     maker = data.draw(st.sampled_from(list(MATCHMAKERS)))

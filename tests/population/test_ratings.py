@@ -28,7 +28,7 @@ far = st.builds(Rating, st.floats(-500, 500), st.floats(1e-3, 100))
 results = st.sampled_from(list(MatchResult))
 
 
-@settings(max_examples=10_000)
+@settings(max_examples=1_000)
 @given(ratings, ratings, results)
 def test_a_match_changes_ratings_as_the_reference_package_says(student, teacher, result):
     ours = rate(student, teacher, result)

@@ -52,9 +52,9 @@ class House:
 
     def honest_everywhere(self) -> None:
         """An honest program gets the right answer on every zygote, those with few modules and those with all."""
-        for source in (HONEST, f"import decimal\n{HONEST}"):
-            for outcome in self.verifier.run_sync([Job.calls(source, ["2"])] * self.workers):
-                assert outcome.results[0].verdict == HONEST_VERDICT
+        jobs = [Job.calls(source, ["2"]) for source in (HONEST, f"import decimal\n{HONEST}")]
+        for outcome in self.verifier.run_sync(jobs * self.workers):
+            assert outcome.results[0].verdict == HONEST_VERDICT
 
     def check(self) -> None:
         self.honest_everywhere()
@@ -129,9 +129,9 @@ def test_the_folder_of_further_programs_has_some() -> None:
 @pytest.mark.parametrize("tier", [Tier.FULL, Tier.SECCOMP], ids=str)
 def test_the_corpus_is_contained_with_the_usual_modules_too(tier: Tier) -> None:
     programs = load(OWN) + (load(Path(MORE)) if MORE else [])
-    # All at once, and an honest one beside each.
+    # All at once, and an honest one beside each; many workers, because some programs only wait.
     jobs = [job for program in programs for job in (program.job(), Job.calls(HONEST, ["2"]))]
-    with start(tier, preload=PRELOAD) as pool:
+    with start(tier, preload=PRELOAD, workers=8) as pool:
         verdicts = [outcome.results[0].verdict for outcome in pool.run_sync(jobs)]
     assert set(verdicts[1::2]) == {HONEST_VERDICT}
     came = zip(programs, verdicts[::2], strict=True)

@@ -61,7 +61,7 @@ def test_without_one_layer_the_corpus_fails(layer: str, monkeypatch, tmp_path) -
     take_out(monkeypatch, tmp_path, changes)
     hold_off_canaries(monkeypatch)
     with start(Tier.SECCOMP, preload=ATTACK_PRELOAD) as weakened:
-        assert wrong(weakened, programs)
+        assert any(wrong(weakened, [program]) for program in programs)
 
 
 @pytest.mark.parametrize(
