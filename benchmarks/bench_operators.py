@@ -1,10 +1,10 @@
-"""Every operator beside PyPI's `populora`, where that has the same: same slots, same rank, one run.
+"""Operators beside those of PyPI's `populora`: same slots, same rank, one run.
 
     python -m venv peer && peer/bin/pip install populora
     python benchmarks/bench_operators.py --peer peer/bin/python
 
-The other options are those of `redqueen bench operators`. The peer changes its population in place: what is compared
-with it is the operator alone.
+The other options are those of `redqueen bench operators`. The peer changes its population in place, so it is compared
+with the operator alone.
 """
 
 import json
@@ -39,8 +39,8 @@ OPERATORS = {
     "extrapolation": ("extrapolative", False),
     "linear_0_5": ("average", False),
 }
-"""Operator -> the peer's name for it, and whether both do the same work. Where not, the peer mixes factors entry by
-entry, which costs next to nothing and is not what the operator means."""
+"""Operator -> the peer's name for it, and whether both do the same work. If not, the peer mixes factors entry by entry,
+which costs next to nothing and is another operation."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -58,7 +58,7 @@ class BesidePopulora(BenchOperatorsCommand):
 
 
 class Populora:
-    """`populora` in an interpreter of its own, which waits while others have their turn."""
+    """`populora` in an interpreter of its own, which waits while others take their turn."""
 
     operators = OPERATORS
 
@@ -82,8 +82,8 @@ class Populora:
                 ) from None
             peer = cls(process, errors, python)
             try:
-                asked = {"slots": slots, "rank": rank, "device": device.type, "threads": torch.get_num_threads()}
-                peer.version = peer._ask(asked)["version"]
+                settings = {"slots": slots, "rank": rank, "device": device.type, "threads": torch.get_num_threads()}
+                peer.version = peer._ask(settings)["version"]
                 yield peer
             finally:
                 process.kill()
@@ -104,9 +104,9 @@ class Populora:
         if not answer:
             self._process.wait()
             self._errors.seek(0)
-            said = self._errors.read().decode("utf-8", "replace").strip().splitlines()
+            lines = self._errors.read().decode("utf-8", "replace").strip().splitlines()
             raise InputError(
-                f"the peer in {self._python} failed: {said[-1] if said else 'it said nothing'}",
+                f"the peer in {self._python} failed: {lines[-1] if lines else 'it said nothing'}",
                 "name an interpreter that has populora and torch",
             )
         return json.loads(answer)

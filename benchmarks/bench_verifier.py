@@ -1,4 +1,4 @@
-"""The verifier beside what one would use instead: same programs, same workers, one run.
+"""The verifier beside its alternatives: same programs, same workers, one run.
 
     python benchmarks/bench_verifier.py --seconds 5
 
@@ -14,8 +14,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from redqueen.bench import verifier
-from redqueen.bench.programs import PROGRAMS
-from redqueen.bench.verifier import Peer
+from redqueen.bench.verifier import PROGRAMS, VerifierPeer
 from redqueen.commands.arguments import read
 from redqueen.commands.bench import BenchVerifierCommand
 from redqueen.commands.command import positive
@@ -32,14 +31,14 @@ ISOLATION = {
 """Of each peer."""
 
 
-def peers(workers: int) -> dict[str, Peer]:
-    """Those that this machine has."""
-    here = [name for name in ISOLATION if name != "bubblewrap" or shutil.which("bwrap")]
-    return {name: Peer(ISOLATION[name], rate_of(name, workers)) for name in here}
+def peers(workers: int) -> dict[str, VerifierPeer]:
+    """Those that are installed."""
+    installed = [name for name in ISOLATION if name != "bubblewrap" or shutil.which("bwrap")]
+    return {name: VerifierPeer(ISOLATION[name], rate_of(name, workers)) for name in installed}
 
 
 def rate_of(name: str, workers: int) -> Callable[[float], float]:
-    """How many programs a second a peer runs; in a process of its own, so that it starts small and clean."""
+    """A peer's programs per second, in a process of its own, so that it starts small and clean."""
     script = Path(__file__).with_name("verifier_peers.py")
 
     def run(seconds: float) -> float:

@@ -1,12 +1,13 @@
-"""What one would use instead of the engine: PEFT with `generate` and a plain training loop, and vLLM.
+"""Alternatives to the engine: PEFT with `generate` and a plain training loop, and vLLM.
 
-Each is written as its users write it, and whatever a peer leaves out makes it faster: PEFT gives no log-probabilities,
-and is asked for one batch only, since it would do the next in just the same way. Only the tokens that were wanted
-count; in a batch that ends with its longest row, the others' surplus does not.
+Each is written as its users write it, and whatever a peer leaves out makes it faster: PEFT returns no log-probabilities
+and does one batch only, since all its batches are alike. Only requested tokens count: a batch that runs until its
+longest row ends computes more for the others.
 """
 
 import importlib.util
 import tempfile
+from collections import Counter
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -15,17 +16,17 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from redqueen.bench.engine import Run, SamplingPeer, States
+from redqueen.bench.engine import RunOnce, SamplingPeer, States
 from redqueen.engine import peft as peft_folders
 from redqueen.engine.base import Base
 from redqueen.engine.protocol import Recipe, SampleRequest, Trajectory
 
-MOST_TOKENS = 16_384
-"""In a micro-batch of the training loop: more are no faster there."""
+MAX_MICRO_TOKENS = 16_384
+"""More per micro-batch do not make the training loop faster."""
 
 
 def samplers(open_base: Callable[[], Base], states: States, rows: int) -> tuple[list[SamplingPeer], list[str]]:
-    """Those that are installed, and what to say about the others."""
+    """Those that are installed, and notes about the others."""
     missing = _missing("peft", "vllm")
     notes = list(missing.values())
     peers: list[SamplingPeer] = []
@@ -41,7 +42,9 @@ def samplers(open_base: Callable[[], Base], states: States, rows: int) -> tuple[
 
 def trainers(open_base: Callable[[], Base], states: States, micro_tokens: int) -> tuple[list["PeftLoop"], list[str]]:
     missing = _missing("peft")
-    return [] if missing else [PeftLoop(open_base(), states, min(micro_tokens, MOST_TOKENS))], list(missing.values())
+    return [] if missing else [PeftLoop(open_base(), states, min(micro_tokens, MAX_MICRO_TOKENS))], list(
+        missing.values()
+    )
 
 
 def _missing(*names: str) -> dict[str, str]:
@@ -53,7 +56,7 @@ def _missing(*names: str) -> dict[str, str]:
 
 
 def _adapted(base: Base, states: States, *, exact: bool) -> Any:
-    """The base with every member as an adapter of PEFT's. `exact` keeps them in float32, as training needs them."""
+    """The base with every member as a PEFT adapter. `exact` keeps them in float32, for training."""
     import peft
 
     first = next(iter(states.values()))
@@ -89,12 +92,12 @@ class PeftGenerate:
         self.rows = rows
         self.model = _adapted(base, states, exact=False).eval()
         self.device = base.model.device
-        # Not the base's own: nothing but temperature 1, and no end before the limit.
+        # Not the base's own: temperature 1 alone, and no end before the limit.
         self.model.generation_config = base.model.generation_config = GenerationConfig(
             do_sample=True, temperature=1.0, top_k=0, top_p=1.0, pad_token_id=0, eos_token_id=None
         )
 
-    def sampling(self, requests: Sequence[SampleRequest]) -> Run:
+    def sampling(self, requests: Sequence[SampleRequest]) -> RunOnce:
         batch = requests[: self.rows]
         width = max(len(request.prompt) for request in batch)
         token_B_T = torch.zeros(len(batch), width, dtype=torch.int64)
@@ -130,25 +133,25 @@ class PeftLoop:
         self.optimisers: dict[str, torch.optim.Optimizer] = {}
 
     def at_once(self, batch: Sequence[Trajectory]) -> int:
-        longest = max(len(one.prompt) + len(one.completion) for one in batch)
-        most = max(sum(one.member == member for one in batch) for member in {one.member for one in batch})
-        return min(most, max(1, self.micro_tokens // longest))
+        longest = max(map(_length, batch))
+        per_member = max(Counter(trajectory.member for trajectory in batch).values())
+        return min(per_member, max(1, self.micro_tokens // longest))
 
-    def updating(self, batch: Sequence[Trajectory], recipe: Recipe) -> Run:
+    def updating(self, batch: Sequence[Trajectory], recipe: Recipe) -> RunOnce:
         by_member: dict[str, list[Trajectory]] = {}
-        for one in sorted(batch, key=lambda one: -len(one.prompt) - len(one.completion)):
-            by_member.setdefault(one.member, []).append(one)
+        for trajectory in sorted(batch, key=_length, reverse=True):
+            by_member.setdefault(trajectory.member, []).append(trajectory)
 
         def run() -> int:
-            for member, mine in by_member.items():
-                while not self._step(member, mine, recipe):
+            for member, trajectories in by_member.items():
+                while not self._step(member, trajectories, recipe):
                     self.micro_tokens //= 2
                     torch.cuda.empty_cache()
-            return sum(len(one.prompt) + len(one.completion) for one in batch)
+            return sum(map(_length, batch))
 
         return run
 
-    def _step(self, member: str, mine: list[Trajectory], recipe: Recipe) -> bool:
+    def _step(self, member: str, batch: list[Trajectory], recipe: Recipe) -> bool:
         """Whether there was memory for it."""
         self.model.set_adapter(member)
         weights = [weight for weight in self.model.parameters() if weight.requires_grad]
@@ -157,10 +160,10 @@ class PeftLoop:
                 weights, recipe.lr, recipe.betas, recipe.eps, recipe.weight_decay, fused=True
             )
         self.optimisers[member].zero_grad()
-        size = self.at_once(mine)
+        size = self.at_once(batch)
         try:
-            for at in range(0, len(mine), size):
-                self._loss(mine[at : at + size], recipe).backward()
+            for at in range(0, len(batch), size):
+                self._loss(batch[at : at + size], recipe).backward()
         except torch.OutOfMemoryError:
             if self.micro_tokens < 64:
                 raise
@@ -170,17 +173,16 @@ class PeftLoop:
         self.optimisers[member].step()
         return True
 
-    def _loss(self, mine: list[Trajectory], recipe: Recipe) -> Tensor:
-        width = max(len(one.prompt) + len(one.completion) for one in mine)
-        token_B_T = torch.zeros(len(mine), width, dtype=torch.int64)
+    def _loss(self, batch: list[Trajectory], recipe: Recipe) -> Tensor:
+        token_B_T = torch.zeros(len(batch), max(map(_length, batch)), dtype=torch.int64)
         known_B_T, trained_B_T = torch.zeros_like(token_B_T), torch.zeros(token_B_T.shape, dtype=torch.bool)
-        for row, one in enumerate(mine):
-            start, end = len(one.prompt), len(one.prompt) + len(one.completion)
-            token_B_T[row, :end] = torch.tensor((*one.prompt, *one.completion))
+        for row, trajectory in enumerate(batch):
+            start, end = len(trajectory.prompt), _length(trajectory)
+            token_B_T[row, :end] = torch.tensor((*trajectory.prompt, *trajectory.completion))
             known_B_T[row, :end] = 1
             trained_B_T[row, start:end] = True
-        sampled_M = torch.tensor([logprob for one in mine for logprob in one.logprobs], device=self.device)
-        advantage_M = torch.tensor([one.advantages for one in mine for _ in one.completion], device=self.device)
+        sampled_M = torch.tensor([logprob for t in batch for logprob in t.logprobs], device=self.device)
+        advantage_M = torch.tensor([t.advantages for t in batch for _ in t.completion], device=self.device)
         token_B_T, trained_B_T = token_B_T.to(self.device), trained_B_T.to(self.device)
         out = self.model(input_ids=token_B_T, attention_mask=known_B_T.to(self.device), use_cache=False)
         logits_M_V = out.logits[:, :-1][trained_B_T[:, 1:]].float()
@@ -189,9 +191,12 @@ class PeftLoop:
         return -(weight_M * logprob_M).sum() / recipe.normaliser
 
 
+def _length(trajectory: Trajectory) -> int:
+    return len(trajectory.prompt) + len(trajectory.completion)
+
+
 class Vllm:
-    """Multi-LoRA batches of vLLM. Neither continuous integration nor the machine that this was written on has it:
-    written by its documentation, and not yet run."""
+    """Multi-LoRA batches of vLLM; written by its documentation and not yet run."""
 
     name = "vLLM"
 
@@ -210,7 +215,7 @@ class Vllm:
         share: dict[str, float] = {}
         if base.model.device.type == "cuda":
             free, total = torch.cuda.mem_get_info(base.model.device)
-            # It takes its share at once and keeps it: the others need theirs too.
+            # It allocates its share at once: the others need memory too.
             share = {"gpu_memory_utilization": 0.7 * free / total}
         rank = next(iter(states.values())).rank
         self._engine = vllm.LLM(
@@ -219,13 +224,13 @@ class Vllm:
             dtype=str(base.model.dtype).removeprefix("torch."),
             enable_lora=True,
             max_loras=len(states),
-            # It knows powers of two only.
+            # A power of two.
             max_lora_rank=max(8, 1 << (rank - 1).bit_length()),
             **share,
         )
         self._parameters = vllm.SamplingParams
 
-    def sampling(self, requests: Sequence[SampleRequest]) -> Run:
+    def sampling(self, requests: Sequence[SampleRequest]) -> RunOnce:
         prompts = [{"prompt_token_ids": list(request.prompt)} for request in requests]
         limits = [
             self._parameters(
@@ -237,6 +242,6 @@ class Vllm:
 
         def run() -> int:
             done = self._engine.generate(prompts, limits, lora_request=adapters, use_tqdm=False)
-            return sum(len(one.outputs[0].token_ids) for one in done)
+            return sum(len(output.outputs[0].token_ids) for output in done)
 
         return run

@@ -1,12 +1,12 @@
 """PyPI's `populora` as the operators' peer, run by an interpreter that has it: nothing of Red Queen is imported here.
 
-A line of JSON is asked, a line is answered. The first question says what the population is like and gets the peer's
-version, each further one names an operator and gets its seconds for one child of two parents:
+Each line of JSON on standard input gets a line in answer. The first one describes the population and gets the peer's
+version; each further one names an operator and gets its seconds for one child of two parents:
 
     {"slots": [[outputs, inputs], ...], "rank": 32, "device": "cpu", "threads": 2}    {"version": "populora 0.4.5"}
     {"operator": "dare"}                                                              {"seconds": 0.5}
 
-Its operators need no more of a population than the two tables of factors, so no base is loaded.
+Its operators need only the two tables of factors of a population, so no base is loaded.
 """
 
 import importlib
@@ -24,8 +24,8 @@ CHILD = 2
 """The parents come first."""
 
 
-class Population:
-    """What the peer's operators look at: factors by module, [individual, inputs or outputs, rank]."""
+class PeerPopulation:
+    """What the peer's operators read: factors by module, [individual, inputs or outputs, rank]."""
 
     def __init__(self, slots: list[list[int]], rank: int, device: str) -> None:
         self.device = torch.device(device)
@@ -39,13 +39,13 @@ class Population:
                 table[f"slot{index}"] = torch.nn.Parameter(drawn.to(self.device), requires_grad=False)
 
     def renew(self) -> None:
-        """The child is its first parent again, since mutations change it in place."""
+        """Reset the child to its first parent, since mutations change it in place."""
         for table in (self.weight_down, self.weight_up):
             for weight in table.values():
                 weight.data[CHILD] = weight.data[0]
 
 
-def timed(operators: Any, population: Population, name: str) -> float:
+def timed(operators: Any, population: PeerPopulation, name: str) -> float:
     child = torch.tensor([CHILD], device=population.device)
     population.renew()
     _wait(population.device)
@@ -68,15 +68,15 @@ def _wait(device: torch.device) -> None:
 @torch.no_grad()
 def main() -> None:
     operators = importlib.import_module("populora.operators")
-    asked = json.loads(sys.stdin.readline())
-    torch.set_num_threads(asked["threads"])
-    small = Population([[48, 40], [40, 48]], 4, asked["device"])
-    population = Population(asked["slots"], asked["rank"], asked["device"])
+    settings = json.loads(sys.stdin.readline())
+    torch.set_num_threads(settings["threads"])
+    small = PeerPopulation([[48, 40], [40, 48]], 4, settings["device"])
+    population = PeerPopulation(settings["slots"], settings["rank"], settings["device"])
     version = f"populora {importlib.metadata.version('populora')}, torch {torch.__version__}"
     print(json.dumps({"version": version}), flush=True)
     for line in sys.stdin:
         name = json.loads(line)["operator"]
-        # A first turn that nobody times, as ours has one.
+        # A first turn that is not timed, as ours has one.
         timed(operators, small, name)
         print(json.dumps({"seconds": timed(operators, population, name)}), flush=True)
 

@@ -1,9 +1,9 @@
-"""What one would use instead of the verifier, run as a script of its own so that it starts small and clean.
+"""Alternatives to the verifier, run as a script of its own so that it starts small and clean.
 
     python verifier_peers.py NAME SECONDS WORKERS < programs.json      prints {"runs": ..., "seconds": ...}
 
-Each peer executes the same programs one per process, on as many workers, and checks nothing but that the program ran:
-whatever a peer leaves out makes it faster. Standard library only.
+Each peer executes the same programs, one per process, on as many workers, and checks only that they ran: whatever a
+peer leaves out makes it faster. Standard library only.
 """
 
 import ast
@@ -23,32 +23,12 @@ from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from functools import partial
 
 TIMEOUT_S = 1.0
-_TAKEN_AWAY = [
-    "kill",
-    "system",
-    "putenv",
-    "remove",
-    "removedirs",
-    "rmdir",
-    "fchdir",
-    "setuid",
-    "fork",
-    "forkpty",
-    "killpg",
-    "rename",
-    "renames",
-    "truncate",
-    "replace",
-    "unlink",
-    "fchmod",
-    "fchown",
-    "chmod",
-    "chown",
-    "chroot",
-    "lchown",
-    "getcwd",
-    "chdir",
-]
+_REMOVED = [
+    "kill", "system", "putenv", "remove", "removedirs", "rmdir", "fchdir", "setuid", "fork", "forkpty", "killpg",
+    "rename", "renames", "truncate", "replace", "unlink", "fchmod", "fchown", "chmod", "chown", "chroot", "lchown",
+    "getcwd", "chdir",
+]  # fmt: skip
+"""Functions of `os`."""
 
 programs = []
 
@@ -71,14 +51,14 @@ def fresh_interpreter(number):
 
 
 def bubblewrap(number):
-    walls = ["bwrap", "--ro-bind", "/", "/", "--unshare-all", "--die-with-parent", "--new-session", "--clearenv"]
-    command = [*walls, sys.executable, "-I", "-S", "-c", _script(number)]
+    command = ["bwrap", "--ro-bind", "/", "/", "--unshare-all", "--die-with-parent", "--new-session", "--clearenv"]
+    command += [sys.executable, "-I", "-S", "-c", _script(number)]
     return subprocess.run(command, capture_output=True, timeout=TIMEOUT_S, check=True).stdout
 
 
 def evalplus_way(number):
-    """A forked process per program, from one that has numpy loaded as evalplus has: a scratch folder, a memory limit,
-    functions taken away, output swallowed, an alarm, and a verdict in shared memory."""
+    """A forked process per program, from one that has loaded numpy, as in evalplus: a scratch folder, a memory limit,
+    functions removed, output discarded, an alarm, and a verdict in shared memory."""
     verdict, progress = multiprocessing.Value("i", 0), multiprocessing.Value("i", 0)
     details = multiprocessing.Array("b", [False])
     process = multiprocessing.Process(target=_guarded, args=(number, verdict, progress, details))
@@ -90,11 +70,11 @@ def evalplus_way(number):
 
 
 def _guarded(number, verdict, progress, details):
-    kept = {name: getattr(os, name) for name in _TAKEN_AWAY}
+    kept = {name: getattr(os, name) for name in _REMOVED}
     with tempfile.TemporaryDirectory() as folder:
         os.chdir(folder)
         resource.setrlimit(resource.RLIMIT_AS, (4 << 30, 4 << 30))
-        for name in _TAKEN_AWAY:
+        for name in _REMOVED:
             setattr(os, name, None)
         signal.signal(signal.SIGALRM, signal.default_int_handler)
         with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):

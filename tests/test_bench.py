@@ -10,7 +10,7 @@ import bench_verifier
 import pytest
 
 from redqueen.bench import soak, verifier
-from redqueen.bench.programs import PROGRAMS
+from redqueen.bench.verifier import PROGRAMS
 from redqueen.commands.main import exit_status, main
 from redqueen.errors import Fault
 from redqueen.settings import Config
@@ -68,16 +68,16 @@ def test_a_soak_with_a_wrong_answer_fails(monkeypatch) -> None:
         soak.soak(200, Config())
 
 
-def sample(**changes: float) -> soak.Sample:
-    return soak.Sample(
+def footprint(**changes: float) -> soak.Footprint:
+    return soak.Footprint(
         **({"runs": 0, "descriptors": 20, "processes": 8, "host_mb": 40.0, "zygotes_mb": 90.0} | changes)
     )
 
 
 @pytest.mark.parametrize("grown", [{"descriptors": 21}, {"processes": 9}, {"host_mb": 57.0}, {"zygotes_mb": 107.0}])
 def test_growth_is_not_flat(grown: dict[str, float]) -> None:
-    assert soak._flat([sample(), sample(), sample(), sample()])
-    assert not soak._flat([sample(), sample(), sample(**grown), sample(**grown)])
+    assert soak._flat([footprint(), footprint(), footprint(), footprint()])
+    assert not soak._flat([footprint(), footprint(), footprint(**grown), footprint(**grown)])
 
 
 FEW = ["--shape", "tiny", "--repeats", "2", "--rank", "4", "--engine.device", "cpu"]

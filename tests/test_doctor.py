@@ -17,7 +17,7 @@ from redqueen.engine import memory, shapes
 from redqueen.engine.local import LocalEngine
 from redqueen.settings.models import EngineConfig, VerifierConfig
 from redqueen.training.doctor import FIT_MEMBERS, FIT_RANKS, Checkup, Device, Machine, Missing, check, check_base
-from redqueen.verifier import Examination, LocalVerifier, Refusal, Tier
+from redqueen.verifier import AvailableTier, LocalVerifier, Refusal, Tier
 
 
 @pytest.fixture(scope="module")
@@ -74,7 +74,7 @@ def test_a_weaker_tier_is_shown_with_its_reason_and_its_mend():
             redqueen="0",
             machine=machine,
             device=device,
-            isolation=Examination(Tier.SECCOMP, (refusal,)),
+            isolation=AvailableTier(Tier.SECCOMP, (refusal,)),
             missing=missing,
         )
     )
@@ -120,7 +120,7 @@ def test_what_it_says_of_a_base_is_what_an_engine_plans():
     found = check_base("random:tiny", members, ON_CPU)
     base = shapes.random_base("tiny", device=torch.device("cpu"), dtype=torch.float32)
     with LocalEngine(base, members=[f"m{i}" for i in range(members)], rank=4) as engine:
-        assert found.path == engine.path == "llama"
+        assert found.path == engine.body.path == "llama"
         assert found.parameters == sum(p.numel() for p in base.model.parameters())
         assert found.base_bytes == 4 * found.parameters
         assert found.members_bytes == engine.plan.resident() - engine.plan.weights

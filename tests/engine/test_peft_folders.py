@@ -115,8 +115,10 @@ def test_the_targets_are_short_and_name_the_adapted_modules_alone(adapted, other
     save(member, tmp_path / "m", base_name="tiny", modules=[*adapted, *others])
     assert settings(tmp_path / "m")["target_modules"] == targets
     config = peft.LoraConfig(target_modules=targets)
-    found = [name for name in [*adapted, *others] if peft.tuners.tuners_utils.check_target_module_exists(config, name)]
-    assert found == adapted
+    matched = [
+        name for name in [*adapted, *others] if peft.tuners.tuners_utils.check_target_module_exists(config, name)
+    ]
+    assert matched == adapted
 
 
 # Whole or not at all
@@ -200,8 +202,11 @@ SPOILT: dict[str, tuple[Callable[[Path], object], str]] = {
     "no rank": (lambda folder: tell(folder, r=None), "no usable r and lora_alpha"),
     "no alpha": (lambda folder: tell(folder, lora_alpha="6"), "no usable r and lora_alpha"),
     "rank of a lie": (lambda folder: tell(folder, r=8), "says rank 8, but its factors"),
-    "cut off": (lambda folder: (folder / WEIGHTS).write_bytes((folder / WEIGHTS).read_bytes()[:-9]), "may be cut off"),
-    "empty file": (lambda folder: (folder / WEIGHTS).write_bytes(b""), "may be cut off"),
+    "cut off": (
+        lambda folder: (folder / WEIGHTS).write_bytes((folder / WEIGHTS).read_bytes()[:-9]),
+        "may be truncated",
+    ),
+    "empty file": (lambda folder: (folder / WEIGHTS).write_bytes(b""), "may be truncated"),
     "no factors": (change(dict.clear), "holds nothing"),
     "one half": (change(lambda t: t.pop(f"{UP}.lora_B.weight")), "one factor only for model.layers.0.mlp.up_proj"),
     "other ranks": (

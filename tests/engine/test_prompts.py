@@ -36,16 +36,16 @@ def group(random: Random, member: str, prompt: int, lengths: Sequence[int]) -> l
 def groups(members: Sequence[str], seed: int = 0) -> list[Trajectory]:
     """Of 1, 4 and 8 sequences for each member, in no order; two members have one prompt in common."""
     random = Random(seed)
-    found = []
+    sequences = []
     for member in members:
         random.shuffle(lengths := list(LENGTHS))
-        found += group(random, member, random.randrange(1, 30), [5])
-        found += group(random, member, random.randrange(10, 20), lengths[:4])
-        found += group(random, member, random.randrange(30, 60), lengths)
+        sequences += group(random, member, random.randrange(1, 30), [5])
+        sequences += group(random, member, random.randrange(10, 20), lengths[:4])
+        sequences += group(random, member, random.randrange(30, 60), lengths)
     common = group(random, members[0], 25, LENGTHS[:4])
-    found += common + [replace(one, member=members[-1]) for one in common]
-    random.shuffle(found)
-    return found
+    sequences += common + [replace(one, member=members[-1]) for one in common]
+    random.shuffle(sequences)
+    return sequences
 
 
 def passed(opened) -> list[int]:

@@ -48,10 +48,10 @@ ODD = {
     "quantised": (quantised, "quantised"),
     "capped attention": (lambda: Gemma2ForCausalLM(Gemma2Config(**COMMON)), "attention of gemma2 uses softcap"),
     "scaled logits": (
-        lambda: GraniteForCausalLM(GraniteConfig(**SMALL, logits_scaling=3.0)), "does not know: its logits differ by"
+        lambda: GraniteForCausalLM(GraniteConfig(**SMALL, logits_scaling=3.0)), "does not support: its logits differ by"
     ),
     "other scaled logits": (
-        lambda: Cohere2ForCausalLM(Cohere2Config(**COMMON, logit_scale=0.3)), "does not know: its logits differ by"
+        lambda: Cohere2ForCausalLM(Cohere2Config(**COMMON, logit_scale=0.3)), "does not support: its logits differ by"
     ),
 }  # fmt: skip
 
@@ -88,14 +88,14 @@ TARGETS = [("q_proj", "v_proj"), ("up_proj",), ("o_proj", "k_proj", "gate_proj")
 @pytest.mark.parametrize("architecture", ["qwen2", "gemma3"])
 def test_some_layers_alone_are_adapted_as_in_peft(architecture, targets, tmp_path):
     with tiny.engine(architecture, members=2, target_modules=targets) as opened:
-        asked = [
+        requests = [
             ScoreRequest(prompt=(1, 2, 3), completion=(9, 8, 7, 6, 5), member=member, hidden=True)
             for member in ("m0", "m1", None)
         ]
-        scores = tiny.score(opened, asked)
+        scores = tiny.score(opened, requests)
         states = {member: opened.read(member) for member in opened.members}
     assert {name.rpartition(".")[2] for name in states["m0"].factors} == {t.rpartition(".")[2] for t in targets}
-    for request, found in zip(asked, scores, strict=True):
+    for request, score in zip(requests, scores, strict=True):
         alone = tiny.model(architecture)
         if request.member is not None:
             folder = tmp_path / request.member
@@ -107,8 +107,8 @@ def test_some_layers_alone_are_adapted_as_in_peft(architecture, targets, tmp_pat
             alone = peft.PeftModel.from_pretrained(alone, folder)
         with torch.no_grad():
             right = alone(torch.tensor([[*request.prompt, *request.completion]]), output_hidden_states=True)
-        assert found.hidden is not None
-        assert torch.allclose(found.hidden, right.hidden_states[-1][0, -1], rtol=0, atol=1e-4)
+        assert score.hidden is not None
+        assert torch.allclose(score.hidden, right.hidden_states[-1][0, -1], rtol=0, atol=1e-4)
     assert scores[0].logprobs != scores[1].logprobs != scores[2].logprobs
 
 

@@ -13,7 +13,7 @@ from transformers import PreTrainedTokenizerFast
 from transformers.convert_slow_tokenizer import bytes_to_unicode
 
 from engine import tiny
-from redqueen.engine.attention import Prefill
+from redqueen.engine.attention import PrefillAttention
 from redqueen.engine.base import Base
 from redqueen.engine.decode_attention import SlotDecode
 from redqueen.engine.local import LocalEngine
@@ -113,7 +113,7 @@ def test_temperature_0_is_what_transformers_generates_greedily(architecture, tmp
     prompts = [tiny.tokens(Random(at), 4 + 11 * at) for at in range(2)]
     who = ["m0", "m1", None]
     with tiny.engine(architecture) as opened:
-        found = tiny.sample(
+        samples = tiny.sample(
             opened,
             [
                 SampleRequest(prompt=prompt, member=member, key=9, max_tokens=10, temperature=0)
@@ -131,7 +131,7 @@ def test_temperature_0_is_what_transformers_generates_greedily(architecture, tmp
                 input_ids=ids, attention_mask=torch.ones_like(ids), max_new_tokens=10, do_sample=False
             )
             wanted.append(tuple(out[0, len(prompt) :].tolist()))
-    assert [one.tokens for one in found] == wanted
+    assert [one.tokens for one in samples] == wanted
 
 
 def chi_square(counts: Counter, wanted: torch.Tensor) -> float:
@@ -161,16 +161,16 @@ def test_tokens_come_as_often_as_their_probability_says(temperature):
 
 def watch(opened: LocalEngine, kind: type) -> list[int]:
     """The sizes of an engine's passes of one kind, as they happen."""
-    found: list[int] = []
+    batches: list[int] = []
     hidden = opened.body.hidden
 
     def watched(token_N, routing, attention, **options):
         if isinstance(attention, kind):
-            found.append(attention.batch)
+            batches.append(attention.batch)
         return hidden(token_N, routing, attention, **options)
 
     opened.body.hidden = watched
-    return found
+    return batches
 
 
 @pytest.mark.parametrize("architecture", ["llama", "gemma3"])
@@ -183,7 +183,7 @@ def test_a_prompt_that_is_asked_k_times_is_read_once(architecture):
         for member in ("m0", "m1")
     ]
     with tiny.engine(architecture, rows=32) as opened:
-        counts = watch(opened, Prefill)
+        counts = watch(opened, PrefillAttention)
         samples = tiny.sample(opened, requests)
         assert sum(counts) == 6
         alone = [one for request in requests[::5] for one in tiny.sample(opened, [request])]
@@ -231,10 +231,10 @@ def byte_fallback() -> PreTrainedTokenizerFast:
 
 def pieces(*script: str) -> list[int]:
     """The tokens of words, of the end, and of whatever else byte by byte."""
-    found: list[int] = []
+    ids: list[int] = []
     for word in script:
-        found += [256 + WORDS.index(word)] if word in WORDS else [END] if word == "<end>" else word.encode()
-    return found
+        ids += [256 + WORDS.index(word)] if word in WORDS else [END] if word == "<end>" else word.encode()
+    return ids
 
 
 def scripted(script: list[int], tokenizer: PreTrainedTokenizerFast) -> LocalEngine:
@@ -283,10 +283,10 @@ def test_a_stop_string_ends_the_completion_and_is_cut_off_its_text(script, stop,
         [plain] = tiny.sample(opened, [replace(request, stop=())])
         assert list(plain.tokens) == ids[1:] and plain.stop == Stop.LENGTH
         assert plain.text == "".join(script).replace("<end>", "")
-        [found] = tiny.sample(opened, [request])
-    assert list(found.tokens) == ids[1 : length + 1]
-    assert found.text == text
-    assert found.stop == (Stop.LENGTH if text == plain.text else Stop.STRING)
+        [sample] = tiny.sample(opened, [request])
+    assert list(sample.tokens) == ids[1 : length + 1]
+    assert sample.text == text
+    assert sample.stop == (Stop.LENGTH if text == plain.text else Stop.STRING)
 
 
 def test_requests_in_one_batch_have_their_own_stop_strings():
@@ -294,8 +294,8 @@ def test_requests_in_one_batch_have_their_own_stop_strings():
     stops = [(), ("ello",), ("wor",), ("h",), ("nothing", "w")]
     request = SampleRequest(prompt=(ids[0],), key=0, max_tokens=4, temperature=0)
     with scripted(ids, byte_level()) as opened:
-        found = tiny.sample(opened, [replace(request, stop=stop) for stop in stops])
-    assert [one.text for one in found] == ["hello world", "h", "hello ", "", "hello "]
+        samples = tiny.sample(opened, [replace(request, stop=stop) for stop in stops])
+    assert [one.text for one in samples] == ["hello world", "h", "hello ", "", "hello "]
 
 
 # Refusals, and callers that share a batch

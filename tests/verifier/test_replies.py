@@ -10,8 +10,7 @@ from hypothesis import strategies as st
 
 from redqueen.verifier.guest import literals, wire
 from redqueen.verifier.jobs import Job, Limits, Mode, Result, Status
-from redqueen.verifier.machine import Stopped
-from redqueen.verifier.replies import Ending, agree, judge, lone_deaths, most_bytes, results_wanted
+from redqueen.verifier.replies import Ending, KillReason, agree, judge, lone_deaths, max_reply_bytes, result_count
 
 TOKEN = "5f2c"
 LIMITS = Limits(cpu_s=1.0, value_chars=30, stdout_bytes=50)
@@ -32,7 +31,7 @@ def frame(*lines: str, token: str = TOKEN) -> bytes:
 
 
 def perfect(job: Job) -> bytes:
-    return frame(*[PERFECT[job.mode]] * results_wanted(job))
+    return frame(*[PERFECT[job.mode]] * result_count(job))
 
 
 def ended(data: bytes, wait_status: int = 0, **rest) -> Ending:
@@ -41,14 +40,14 @@ def ended(data: bytes, wait_status: int = 0, **rest) -> Ending:
 
 def statuses(job: Job, ending: Ending) -> set[Status]:
     results = judge(job, TOKEN, ending)
-    assert len(results) == results_wanted(job)
+    assert len(results) == result_count(job)
     return {result.status for result in results}
 
 
 def line_result(line: str, mode: Mode = Mode.ARGUMENTS) -> Result:
     """What one line of an otherwise perfect reply comes to."""
     job = JOBS[mode]
-    wanted = results_wanted(job)
+    wanted = result_count(job)
     *others, last = judge(job, TOKEN, ended(frame(*[PERFECT[mode]] * (wanted - 1), line)))
     assert {result.status for result in others} <= {Status.OK}
     return last
@@ -69,7 +68,7 @@ replies = (
     | st.sampled_from([b"", perfect(JOBS[Mode.CALLS])])
 )
 wait_statuses = st.just(0) | st.integers(0, 0xFFFF) | st.integers(-(2**31), 2**31 - 1)
-ends = st.none() | st.sampled_from(Stopped)
+ends = st.none() | st.sampled_from(KillReason)
 
 
 @settings(unhurried, max_examples=400)
@@ -77,11 +76,10 @@ ends = st.none() | st.sampled_from(Stopped)
 @example(JOBS[Mode.CALLS], f"{TOKEN}\nend\n".encode(), 0, False, False, None, True)  # head and tail share a newline
 @example(JOBS[Mode.PROGRAM], f"{TOKEN}\n\nend\n".encode(), 0, False, False, None, True)
 @example(JOBS[Mode.PROGRAM], f"{TOKEN}\nok {'[' * 500}\nend\n".encode(), 0, False, False, None, True)
-def test_any_ending_comes_to_one_result_per_call(job, data, wait_status, spent, early, stopped, contained):
-    results = judge(
-        job, TOKEN, Ending(wait_status=wait_status, data=data, spent=spent, early=early, stopped=stopped), contained
-    )
-    assert len(results) == results_wanted(job)
+def test_any_ending_comes_to_one_result_per_call(job, data, wait_status, spent, early, killed_for, contained):
+    ending = Ending(wait_status=wait_status, data=data, spent=spent, early=early, killed_for=killed_for)
+    results = judge(job, TOKEN, ending, contained)
+    assert len(results) == result_count(job)
     for result in results:
         assert (result.value is not None) == (result.status is Status.OK)
         assert (result.exception is not None) == (result.status is Status.EXCEPTION)
@@ -95,11 +93,11 @@ def test_any_ending_comes_to_one_result_per_call(job, data, wait_status, spent, 
 @modes
 def test_a_perfect_reply_is_believed(mode):
     results = judge(JOBS[mode], TOKEN, ended(perfect(JOBS[mode])))
-    assert results == (Result(Status.OK, value=PERFECT[mode].removeprefix("ok ")),) * results_wanted(JOBS[mode])
+    assert results == (Result(Status.OK, value=PERFECT[mode].removeprefix("ok ")),) * result_count(JOBS[mode])
 
 
 def test_a_program_has_one_result_and_other_jobs_one_per_text():
-    assert [results_wanted(JOBS[mode]) for mode in (Mode.CALLS, Mode.PROGRAM, Mode.LITERALS, Mode.ARGUMENTS)] == [
+    assert [result_count(JOBS[mode]) for mode in (Mode.CALLS, Mode.PROGRAM, Mode.LITERALS, Mode.ARGUMENTS)] == [
         2,
         1,
         3,
@@ -147,7 +145,7 @@ def test_the_exit_status_wins_over_a_perfect_reply(mode, wait_status, status):
     ("how", "status"),
     [
         ({"spent": True}, Status.TIMEOUT),
-        ({"stopped": Stopped.OVERDUE}, Status.FAULT),
+        ({"killed_for": KillReason.OVERDUE}, Status.FAULT),
     ],
     ids=["out of time", "overdue"],
 )
@@ -158,8 +156,8 @@ def test_a_kill_is_the_machines_unless_we_know_what_it_was_for(how, status):
 
 def test_where_nothing_contains_a_guest_a_kill_may_be_its_own_doing():
     job = JOBS[Mode.CALLS]
-    for stopped, status in ((None, Status.CRASH), (Stopped.OVERDUE, Status.TIMEOUT)):
-        results = judge(job, TOKEN, ended(b"", signal.SIGKILL, stopped=stopped), contained=False)
+    for stopped, status in ((None, Status.CRASH), (KillReason.OVERDUE, Status.TIMEOUT)):
+        results = judge(job, TOKEN, ended(b"", signal.SIGKILL, killed_for=stopped), contained=False)
         assert {result.status for result in results} == {status}
 
 
@@ -180,8 +178,8 @@ def test_a_timer_that_fires_before_the_time_is_over_is_not_believed():
 @modes
 @pytest.mark.parametrize("wait_status", [0, signal.SIGKILL, signal.SIGSYS, signal.SIGVTALRM])
 def test_a_flood_is_too_long_wherever_it_was_noticed(mode, wait_status):
-    flood = b"x" * (most_bytes(JOBS[mode]) + 1)
-    assert statuses(JOBS[mode], ended(flood, wait_status, stopped=Stopped.FLOOD)) == {Status.TOO_LONG}
+    flood = b"x" * (max_reply_bytes(JOBS[mode]) + 1)
+    assert statuses(JOBS[mode], ended(flood, wait_status, killed_for=KillReason.FLOOD)) == {Status.TOO_LONG}
 
 
 @modes
@@ -234,7 +232,7 @@ def test_a_wrong_number_of_results_is_no_result(count):
 @modes
 def test_a_reply_longer_than_any_right_one_is_too_long(mode):
     job = JOBS[mode]
-    for size, status in ((most_bytes(job), Status.NO_RESULT), (most_bytes(job) + 1, Status.TOO_LONG)):
+    for size, status in ((max_reply_bytes(job), Status.NO_RESULT), (max_reply_bytes(job) + 1, Status.TOO_LONG)):
         assert statuses(job, ended(b"x" * size)) == {status}
 
 
@@ -243,7 +241,7 @@ def test_the_longest_right_reply_fits(mode):
     job = replace(JOBS[mode], limits=Limits(value_chars=4000, stdout_bytes=4000))
     longest = "\udcff" * 4000 if mode is Mode.PROGRAM else 10**3999
     line = "ok " + ascii(longest)
-    assert statuses(job, ended(frame(*[line] * results_wanted(job)))) == {Status.OK}
+    assert statuses(job, ended(frame(*[line] * result_count(job)))) == {Status.OK}
 
 
 # Then the lines
@@ -338,7 +336,7 @@ def test_what_a_program_says_is_read_at_once():
     """Integers that hash alike: a set of them is built in time that grows with the square of its size."""
     job = Job.program("")
     data = frame("ok {" + ", ".join(str((2**61 - 1) * at) for at in range(8_000)) + "}")
-    assert len(data) < most_bytes(job)
+    assert len(data) < max_reply_bytes(job)
     start = time.process_time()
     judge(job, TOKEN, ended(data))
     assert time.process_time() - start < 0.3

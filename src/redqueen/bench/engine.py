@@ -1,21 +1,20 @@
-"""How fast the engine samples and updates, and beside it the peers that a caller brings: same base, same prompts, same
-lengths, one run.
+"""How fast the engine and peers that a caller passes sample and update: same base, prompts and lengths, one run.
 
-Contestants take turns, so that whatever else the machine does hits all of them; each figure is the median of its
-turns. Sampling is timed from the call to its last sample, prompts included; an update with its optimiser step.
+Contestants take turns, so that other load hits all of them; each figure is the median of its turns. Sampling is timed
+from the call to its last sample, prompts included; an update with its optimiser step.
 """
 
 import asyncio
 import statistics
-import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any, Protocol
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Protocol
 
 import torch
 
-from redqueen.bench import workload
+from redqueen.bench import BenchReport, workload
 from redqueen.bench.workload import Options, Span, Work
+from redqueen.console import print_table, size_text
 from redqueen.engine.base import Base
 from redqueen.engine.local import LocalEngine
 from redqueen.engine.protocol import MemberState, Recipe, SampleRequest, Trajectory
@@ -27,13 +26,13 @@ if TYPE_CHECKING:
 
 OURS = "Red Queen"
 ALONE = 32
-"""Requests that are sampled one by one for the agreement."""
+"""Requests that are also sampled one by one, for the agreement."""
 RECIPE = Recipe(lr=1e-5, normaliser=1e4)
 
 Way = tuple[str, int]
 """A contestant and its number of adapters."""
-Run = Callable[[], int]
-"""Does the work once; how many tokens it came to."""
+RunOnce = Callable[[], int]
+"""Does the work once; returns its tokens."""
 States = Mapping[str, MemberState]
 Turns = dict[Way, list[tuple[int, float]]]
 """Tokens and seconds of every turn."""
@@ -42,58 +41,52 @@ Turns = dict[Way, list[tuple[int, float]]]
 class SamplingPeer(Protocol):
     name: str
 
-    def sampling(self, requests: Sequence[SampleRequest]) -> Run: ...
+    def sampling(self, requests: Sequence[SampleRequest]) -> RunOnce: ...
 
 
 class TrainingPeer(Protocol):
     name: str
 
-    def updating(self, batch: Sequence[Trajectory], recipe: Recipe) -> Run: ...
+    def updating(self, batch: Sequence[Trajectory], recipe: Recipe) -> RunOnce: ...
 
     def at_once(self, batch: Sequence[Trajectory]) -> int:
-        """Sequences in a micro-batch, at most."""
+        """Of the largest micro-batch."""
         ...
 
 
 Samplers = Callable[[Callable[[], Base], States, int], tuple[Sequence[SamplingPeer], Sequence[str]]]
-"""From the base, the members and the rows to the peers that there are, and notes about them."""
+"""From the base, the members and the rows to the installed peers, and notes about them."""
 Trainers = Callable[[Callable[[], Base], States, int], tuple[Sequence[TrainingPeer], Sequence[str]]]
 """The same from the tokens of a micro-batch."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Contestant:
+class EngineContestant:
     name: str
     adapters: int
-    """In the batch."""
     rows: int
     """Sequences at once, at most."""
     tokens: int
-    """Of one turn."""
     tokens_per_s: float
-    """Median of the turns."""
     ratio: float
-    """For us: to ours with the first number of adapters. For a peer: ours with as many adapters, divided by it."""
+    """Ours: to ours with the first number of adapters. A peer's: ours with as many adapters, divided by it."""
     peak_bytes: int | None = None
     """Measured, on CUDA: base, adapters and all that an update takes beside them."""
     predicted_bytes: int | None = None
-    """What the engine's plan says that is."""
+    """The same by the engine's memory plan."""
 
 
 @dataclass(frozen=True, slots=True)
 class Agreement:
-    """How much of what is sampled in a full batch is what is sampled alone."""
+    """Shares of what is sampled in a full batch that are the same when sampled alone."""
 
     requests: int
     tokens: float
-    """Share of the tokens that are the same."""
     completions: float
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class EngineReport:
-    """What `redqueen bench sample` and `redqueen bench update` found."""
-
+class EngineReport(BenchReport):
     benchmark: str
     machine: str
     device: str
@@ -106,33 +99,28 @@ class EngineReport:
     output: Span
     repeats: int
     seed: int
-    contestants: tuple[Contestant, ...]
+    contestants: tuple[EngineContestant, ...]
     agreement: Agreement | None
     notes: tuple[str, ...]
 
-    def as_json(self) -> dict[str, Any]:
-        return asdict(self)
-
     def render(self, console: "Console") -> None:
-        from rich.table import Table
-
         lengths = f"prompts of {_shown(self.prompt)} tokens, completions of {_shown(self.output)}"
         console.print(f"{self.machine}; {self.device}, {self.dtype}", soft_wrap=True)
         console.print(f"{self.benchmark} on {self.shape} (path {self.path}), rank {self.rank}", soft_wrap=True)
         console.print(f"{self.requests} texts: {lengths}; median of {self.repeats} turns", soft_wrap=True)
-        alone = all(one.name == OURS for one in self.contestants)
-        of_peers = "" if alone else "; of a peer: ours to it"
-        table = Table(caption=f"ratio: to ours with the first number of adapters{of_peers}")
-        table.add_column("way")
-        peaks = any(contestant.peak_bytes is not None for contestant in self.contestants)
-        for column in ("adapters", "rows", "tokens/s", "ratio", *(("peak", "predicted") if peaks else ())):
-            table.add_column(column, justify="right")
-        for one in self.contestants:
-            cells = [one.name, str(one.adapters), str(one.rows), f"{one.tokens_per_s:,.0f}", f"{one.ratio:.2f}x"]
-            if peaks:
-                cells += ["" if n is None else workload.size(n) for n in (one.peak_bytes, one.predicted_bytes)]
-            table.add_row(*cells)
-        console.print(table)
+        rows = self.contestants
+        figures = {
+            "adapters": [str(row.adapters) for row in rows],
+            "rows": [str(row.rows) for row in rows],
+            "tokens/s": [f"{row.tokens_per_s:,.0f}" for row in rows],
+            "ratio": [f"{row.ratio:.2f}x" for row in rows],
+        }
+        if any(row.peak_bytes is not None for row in rows):
+            figures["peak"] = [_size(row.peak_bytes) for row in rows]
+            figures["predicted"] = [_size(row.predicted_bytes) for row in rows]
+        print_table(console, {"way": [row.name for row in rows]}, figures)
+        of_peers = "" if all(row.name == OURS for row in rows) else "; of a peer: ours to it"
+        console.print(f"ratio: to ours with the first number of adapters{of_peers}", soft_wrap=True)
         if self.agreement is not None:
             agreed = f"{self.agreement.tokens:.1%} of the tokens, {self.agreement.completions:.1%} of the completions"
             console.print(f"as sampled one by one ({self.agreement.requests} requests): {agreed}", soft_wrap=True)
@@ -147,17 +135,17 @@ def sample(options: Options, settings: EngineConfig, samplers: Samplers | None =
     workload.afford(work.base, device, dtype, twice=samplers is not None)
     engine, states = workload.open_engine(work, settings, device, dtype)
     with engine:
-        asked = {n: workload.requests(work, engine.shape.vocabulary, n) for n in work.members}
-        ways: dict[Way, Run] = {(OURS, n): _sampling(engine, requests) for n, requests in asked.items()}
+        by_count = {n: workload.requests(work, engine.shape.vocabulary, n) for n in work.members}
+        ways: dict[Way, RunOnce] = {(OURS, n): _sampling(engine, requests) for n, requests in by_count.items()}
         peers, notes = [], []
         if samplers is not None:
-            peers, notes = samplers(lambda: workload.open_base(work.base, device, dtype, work.seed), states, work.rows)
+            peers, notes = samplers(lambda: workload.open_base(work.base, device, dtype), states, work.rows)
         for peer in peers:
-            ways |= {(peer.name, n): peer.sampling(requests) for n, requests in asked.items()}
+            ways |= {(peer.name, n): peer.sampling(requests) for n, requests in by_count.items()}
         for run in ways.values():
             run()
         turns = _turns(ways, work.repeats, device)
-        agreement = _agreement(engine, asked[max(asked)]) if options.agreement else None
+        agreement = _agreement(engine, by_count[max(by_count)]) if options.agreement else None
     rows = dict.fromkeys(ways, work.rows)
     return _report("sample", work, engine, _contestants(turns, rows, {}), agreement, notes)
 
@@ -167,25 +155,25 @@ def update(options: Options, settings: EngineConfig, trainers: Trainers | None =
     device, dtype = place(settings)
     work = workload.settle(options, device, training=True)
     workload.afford(work.base, device, dtype, twice=trainers is not None)
-    before = _allocated(device)
+    before = workload.allocated(device)
     engine, states = workload.open_engine(work, settings, device, dtype)
     with engine:
-        asked = {n: workload.trajectories(work, engine.shape.vocabulary, n) for n in work.members}
-        ways: dict[Way, Run] = {(OURS, n): _updating(engine, batch) for n, batch in asked.items()}
+        by_count = {n: workload.trajectories(work, engine.shape.vocabulary, n) for n in work.members}
+        ways: dict[Way, RunOnce] = {(OURS, n): _updating(engine, batch) for n, batch in by_count.items()}
         peaks, rows = {}, {}
         # Fewest first: what a member needs for its training is there from its first update on.
-        for n in sorted(asked):
+        for n in sorted(by_count):
             peak = _peak(ways[OURS, n], device, before)
-            rows[OURS, n] = engine.trainer.largest(asked[n])[0]
-            peaks[OURS, n] = peak, None if peak is None else _predicted(engine, asked[n], n)
-        before = _allocated(device)
+            rows[OURS, n] = engine.trainer.largest(by_count[n])[0]
+            peaks[OURS, n] = peak, None if peak is None else _predicted(engine, by_count[n], n)
+        before = workload.allocated(device)
         peers, notes = [], []
         if trainers is not None:
             peers, notes = trainers(
-                lambda: workload.open_base(work.base, device, dtype, work.seed), states, engine.trainer.micro_tokens
+                lambda: workload.open_base(work.base, device, dtype), states, engine.trainer.micro_tokens
             )
         for peer in peers:
-            for n, batch in asked.items():
+            for n, batch in by_count.items():
                 ways[peer.name, n] = peer.updating(batch, RECIPE)
                 peaks[peer.name, n] = _peak(ways[peer.name, n], device, before), None
                 rows[peer.name, n] = peer.at_once(batch)
@@ -193,33 +181,29 @@ def update(options: Options, settings: EngineConfig, trainers: Trainers | None =
     return _report("update", work, engine, _contestants(turns, rows, peaks), None, notes)
 
 
-def _sampling(engine: LocalEngine, requests: Sequence[SampleRequest]) -> Run:
-    return lambda: sum(len(one.tokens) for one in asyncio.run(engine.sample(requests)))
+def _sampling(engine: LocalEngine, requests: Sequence[SampleRequest]) -> RunOnce:
+    return lambda: sum(len(sample.tokens) for sample in asyncio.run(engine.sample(requests)))
 
 
-def _updating(engine: LocalEngine, batch: Sequence[Trajectory]) -> Run:
-    return lambda: sum(one.tokens for one in asyncio.run(engine.update(batch, RECIPE)).values())
+def _updating(engine: LocalEngine, batch: Sequence[Trajectory]) -> RunOnce:
+    return lambda: sum(stats.tokens for stats in asyncio.run(engine.update(batch, RECIPE)).values())
 
 
-def _turns(ways: dict[Way, Run], repeats: int, device: torch.device) -> Turns:
+def _turns(ways: dict[Way, RunOnce], repeats: int, device: torch.device) -> Turns:
     turns: Turns = {way: [] for way in ways}
     for _ in range(repeats):
         for way, run in ways.items():
-            workload.synchronize(device)
-            started = time.perf_counter()
-            tokens = run()
-            workload.synchronize(device)
-            turns[way].append((tokens, time.perf_counter() - started))
+            turns[way].append(workload.timed(run, device))
     return turns
 
 
 def _contestants(
     turns: Turns, rows: dict[Way, int], peaks: dict[Way, tuple[int | None, int | None]]
-) -> tuple[Contestant, ...]:
-    per_s = {way: statistics.median(tokens / seconds for tokens, seconds in found) for way, found in turns.items()}
+) -> tuple[EngineContestant, ...]:
+    per_s = {way: statistics.median(tokens / seconds for tokens, seconds in runs) for way, runs in turns.items()}
     first = next(iter(per_s.values()))
     return tuple(
-        Contestant(
+        EngineContestant(
             name=way[0],
             adapters=way[1],
             rows=rows[way],
@@ -241,12 +225,8 @@ def _agreement(engine: LocalEngine, requests: Sequence[SampleRequest]) -> Agreem
     return Agreement(len(same), sum(tokens) / len(tokens), sum(all(row) for row in same) / len(same))
 
 
-def _allocated(device: torch.device) -> int:
-    return torch.cuda.memory_allocated(device) if device.type == "cuda" else 0
-
-
-def _peak(run: Run, device: torch.device, before: int) -> int | None:
-    """Run it once; on CUDA, the most memory that was taken meanwhile beyond what was `before` its base was loaded."""
+def _peak(run: RunOnce, device: torch.device, before: int) -> int | None:
+    """Run it once; on CUDA, its peak memory beyond what was allocated `before` its base was loaded."""
     if device.type != "cuda":
         run()
         return None
@@ -257,17 +237,17 @@ def _peak(run: Run, device: torch.device, before: int) -> int | None:
 
 
 def _predicted(engine: LocalEngine, batch: Sequence[Trajectory], count: int) -> int:
-    cache = 0 if engine.sampler.cache is None else engine.sampler.cache.tokens
+    cache = engine.sampler.backend.cache
     # Members that were never trained have no optimiser state yet.
     untrained = (engine.plan.members - count) * engine.plan.trained_member
-    return engine.plan.update_peak(engine.trainer.largest(batch)[1], cache) - untrained
+    return engine.plan.update_peak(engine.trainer.largest(batch)[1], cache.tokens if cache else 0) - untrained
 
 
 def _report(
     benchmark: str,
     work: Work,
     engine: LocalEngine,
-    contestants: tuple[Contestant, ...],
+    contestants: tuple[EngineContestant, ...],
     agreement: Agreement | None,
     notes: Sequence[str],
 ) -> EngineReport:
@@ -277,13 +257,13 @@ def _report(
         device=device_name(engine.device),
         dtype=str(engine.dtype).removeprefix("torch."),
         shape=work.base,
-        path=engine.path,
+        path=engine.body.path,
         rank=work.rank,
         requests=work.requests,
         prompt=work.prompt,
         output=work.output,
         repeats=work.repeats,
-        seed=work.seed,
+        seed=workload.SEED,
         contestants=contestants,
         agreement=agreement,
         notes=tuple(notes),
@@ -292,3 +272,7 @@ def _report(
 
 def _shown(bounds: Span) -> str:
     return str(bounds[0]) if bounds[0] == bounds[1] else f"{bounds[0]}-{bounds[1]}"
+
+
+def _size(count: int | None) -> str:
+    return "" if count is None else size_text(count)

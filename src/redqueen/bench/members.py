@@ -1,18 +1,17 @@
 """What members cost beside the base: memory at rest, and the time to swap one in or out.
 
-Memory is what the device says before and after, not what a formula says: the allocator's count on CUDA, the resident
-set of the process on a CPU.
+Memory is measured, not computed: the allocator's count on CUDA, the resident set of the process on a CPU.
 """
 
 import statistics
-import time
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import torch
 
-from redqueen.bench import workload
+from redqueen.bench import BenchReport, workload
+from redqueen.console import print_table, size_text
 from redqueen.engine import memory
 from redqueen.engine.local import LocalEngine
 from redqueen.errors import InputError
@@ -26,9 +25,7 @@ REPEATS = 20
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class MembersReport:
-    """What `redqueen bench members` found."""
-
+class MembersReport(BenchReport):
     machine: str
     device: str
     dtype: str
@@ -38,7 +35,7 @@ class MembersReport:
     parameters_per_member: int
     base_bytes: int
     members_bytes: int
-    """All members as they are sampled: masters, and the copy that the base's dtype asks for."""
+    """All members: masters, and the copy in the base's dtype."""
     trained_bytes: int
     """The same with both moments of the optimiser."""
     write_ms: float
@@ -46,26 +43,18 @@ class MembersReport:
     read_ms: float
     repeats: int
 
-    def as_json(self) -> dict[str, Any]:
-        return asdict(self)
-
     def render(self, console: "Console") -> None:
-        from rich.table import Table
-
         console.print(f"{self.machine}; {self.device}, {self.dtype}", soft_wrap=True)
-        each = f"{self.parameters_per_member / 1e6:,.2f} million parameters each"
-        console.print(f"{self.members} members of rank {self.rank} on {self.shape}, {each}", soft_wrap=True)
-        table = Table("", "measured")
-        table.columns[1].justify = "right"
-        for name, cell in (
-            ("the base", workload.size(self.base_bytes)),
-            ("its members", workload.size(self.members_bytes)),
-            ("its members with optimiser states", workload.size(self.trained_bytes)),
-            ("swap one in (write)", f"{self.write_ms:,.2f} ms"),
-            ("swap one out (read)", f"{self.read_ms:,.2f} ms"),
-        ):
-            table.add_row(name, cell)
-        console.print(table)
+        size = f"{self.parameters_per_member / 1e6:,.2f} million parameters each"
+        console.print(f"{self.members} members of rank {self.rank} on {self.shape}, {size}", soft_wrap=True)
+        figures = {
+            "the base": size_text(self.base_bytes),
+            "its members": size_text(self.members_bytes),
+            "its members with optimiser states": size_text(self.trained_bytes),
+            "swap one in (write)": f"{self.write_ms:,.2f} ms",
+            "swap one out (read)": f"{self.read_ms:,.2f} ms",
+        }
+        print_table(console, {"": list(figures)}, {"measured": list(figures.values())})
         console.print(f"times are medians of {self.repeats}", soft_wrap=True)
 
 
@@ -74,25 +63,25 @@ def measure(base: str, members: int, rank: int, settings: EngineConfig) -> Membe
     device, dtype = place(settings)
     workload.afford(base, device, dtype)
     names = [f"m{index}" for index in range(members)]
-    start = _taken(device)
+    start = workload.allocated(device)
     loaded = workload.open_base(base, device, dtype)
-    base_bytes = _taken(device) - start
+    base_bytes = workload.allocated(device) - start
     with LocalEngine(
         loaded, rank=rank, alpha=settings.alpha, target_modules=settings.target_modules, rows=settings.rows
     ) as engine:
-        wanted = members * (engine.plan.member + engine.plan.trained_member)
-        if wanted > memory.available(device):
+        needed = members * (engine.plan.member + engine.plan.trained_member)
+        if needed > memory.available(device):
             raise InputError(
-                f"{members} members of rank {rank} take {workload.size(wanted)}, "
-                f"and {workload.size(memory.available(device))} are free",
+                f"{members} members of rank {rank} take {size_text(needed)}, "
+                f"and {size_text(memory.available(device))} are free",
                 "use fewer members or a lower rank",
             )
-        start = _taken(device)
+        start = workload.allocated(device)
         engine.bank.add(names)
-        members_bytes = _taken(device) - start
+        members_bytes = workload.allocated(device) - start
         for name in names:
             engine.bank.adam(engine.bank.row(name))
-        trained_bytes = _taken(device) - start
+        trained_bytes = workload.allocated(device) - start
         state = engine.read(names[0])
         write_ms = _median_ms(lambda: engine.write(names[-1], state), device)
         read_ms = _median_ms(lambda: engine.read(names[-1]), device)
@@ -114,19 +103,5 @@ def measure(base: str, members: int, rank: int, settings: EngineConfig) -> Membe
     )
 
 
-def _taken(device: torch.device) -> int:
-    if device.type == "cuda":
-        return torch.cuda.memory_allocated(device)
-    with open("/proc/self/status") as lines:
-        return next(int(line.split()[1]) * 1024 for line in lines if line.startswith("VmRSS"))
-
-
 def _median_ms(work: Callable[[], object], device: torch.device) -> float:
-    times = []
-    for _ in range(REPEATS):
-        workload.synchronize(device)
-        started = time.perf_counter()
-        work()
-        workload.synchronize(device)
-        times.append(time.perf_counter() - started)
-    return 1000 * statistics.median(times)
+    return 1000 * statistics.median(workload.timed(work, device)[1] for _ in range(REPEATS))

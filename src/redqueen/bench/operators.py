@@ -1,8 +1,8 @@
-"""What a child costs: every operator on adapters of a base's slots, and beside it a peer that a caller brings.
+"""What a child costs: every operator on adapters of a base's slots, and a peer that a caller passes.
 
-Contestants take turns, so that whatever else the machine does hits all of them, and a ratio is the median of the turns'
-ratios. A peer is compared with the operator alone, from stacked parents to a stacked child. What a user waits for, from
-member to member, stands beside it.
+Contestants take turns, so that other load hits all of them, and a ratio is the median of the turns' ratios. A peer is
+compared with the operator alone, from stacked parents to a stacked child; what a user waits for, from member to member,
+is reported beside it.
 """
 
 import math
@@ -11,12 +11,13 @@ import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from dataclasses import asdict, dataclass, replace
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Protocol
 
 import torch
 
-from redqueen.bench import workload
+from redqueen.bench import BenchReport, workload
+from redqueen.console import print_table, size_text
 from redqueen.engine import memory, shapes
 from redqueen.engine.adaptable import adaptable
 from redqueen.engine.protocol import MemberState, OptimiserState
@@ -31,46 +32,39 @@ if TYPE_CHECKING:
     from rich.console import Console
 
 COPIES = 8
-"""Of a member, that are in memory at the same time at most: two parents with moments, as states and stacked."""
-SMALL = [(48, 40), (40, 48)]
-"""Slots for a first turn that nobody times."""
+"""Of a member, in memory at once: two parents with moments, as states and stacked."""
+WARMUP_SLOTS = [(48, 40), (40, 48)]
+"""For a first turn that is not timed."""
+MAX_SECONDS = 60.0
+"""After which an operator gets no further turn."""
 
-LONG = 60.0
-"""Seconds after which an operator gets no further turn."""
-
-T = TypeVar("T")
 Slots = Sequence[tuple[int, int]]
 """Outputs and inputs."""
 
 
-class Peer(Protocol):
-    """Somebody else's operators."""
+class OperatorPeer(Protocol):
+    """Another implementation of operators."""
 
     version: str
     operators: Mapping[str, tuple[str, bool]]
-    """By our names: theirs, and whether both do the same work."""
+    """Our name -> its name, and whether both do the same work."""
 
-    def seconds(self, operator: str) -> float:
-        """What one of theirs takes for a child."""
-        ...
+    def seconds(self, operator: str) -> float: ...
 
 
-OpenPeer = Callable[[Slots, int, torch.device], AbstractContextManager[Peer]]
+OpenPeer = Callable[[Slots, int, torch.device], AbstractContextManager[OperatorPeer]]
 """From slots, rank and device to a peer that is ready."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Row:
-    """One operator."""
-
+class OperatorCost:
     name: str
     kind: str
     seconds: float
-    """From parents to child as members, which is what a user waits for; medians of the turns."""
+    """From parents to child as members; median of the turns."""
     turns: int
-    """As asked for, or fewer where they take long."""
+    """Fewer than asked for where they take long."""
     operator_seconds: float
-    """The operator alone."""
     norm: float
     """Of the child's Delta W, to the mean of its parents'."""
     cosine: tuple[float, ...]
@@ -83,9 +77,7 @@ class Row:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class OperatorsReport:
-    """What `redqueen bench operators` found."""
-
+class OperatorsReport(BenchReport):
     machine: str
     device: str
     threads: int
@@ -96,32 +88,25 @@ class OperatorsReport:
     repeats: int
     seed: int
     peer: str | None
-    operators: tuple[Row, ...]
-
-    def as_json(self) -> dict[str, Any]:
-        return asdict(self)
+    operators: tuple[OperatorCost, ...]
 
     def render(self, console: "Console") -> None:
-        from rich import box
-        from rich.table import Table
-
         console.print(f"{self.machine}; {self.device}, {self.threads} threads", soft_wrap=True)
-        each = f"{self.parameters_per_member / 1e6:,.2f} million parameters each"
-        console.print(f"{self.slots} slots of {self.shape}, rank {self.rank}, {each}", soft_wrap=True)
-        table = Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0))
-        table.add_column("operator", no_wrap=True)
-        peer = () if self.peer is None else ("peer", "ratio", "same")
-        for column in ("child", "alone", "norm", "cosine", *peer):
-            table.add_column(column, justify="right")
-        for row in self.operators:
-            cosines = " ".join(f"{cosine:.2f}" for cosine in row.cosine)
-            cells = [row.name, _shown(row.seconds), _shown(row.operator_seconds), f"{row.norm:.2f}", cosines]
-            if self.peer is not None:
-                ratio = "" if row.ratio is None else f"{row.ratio:.2f}x"
-                cells += [_shown(row.peer_seconds), ratio, "" if row.same is None else "yes" if row.same else "no"]
-            table.add_row(*cells)
-        console.print(table)
-        turns = f"times are medians of {self.repeats} turns, or of those that began within {LONG:.0f} s"
+        size = f"{self.parameters_per_member / 1e6:,.2f} million parameters each"
+        console.print(f"{self.slots} slots of {self.shape}, rank {self.rank}, {size}", soft_wrap=True)
+        rows = self.operators
+        figures = {
+            "child": [_shown(row.seconds) for row in rows],
+            "alone": [_shown(row.operator_seconds) for row in rows],
+            "norm": [f"{row.norm:.2f}" for row in rows],
+            "cosine": [" ".join(f"{cosine:.2f}" for cosine in row.cosine) for row in rows],
+        }
+        if self.peer is not None:
+            figures["peer"] = [_shown(row.peer_seconds) for row in rows]
+            figures["ratio"] = ["" if row.ratio is None else f"{row.ratio:.2f}x" for row in rows]
+            figures["same"] = [{None: "", True: "yes", False: "no"}[row.same] for row in rows]
+        print_table(console, {"operator": [row.name for row in rows]}, figures)
+        turns = f"times are medians of {self.repeats} turns, or of those that began within {MAX_SECONDS:.0f} s"
         console.print(f"{turns}; alone: from stacked parents to a stacked child", soft_wrap=True)
         if self.peer is not None:
             ratio = "ratio: its seconds to the operator's alone; same: whether both do the same work"
@@ -145,12 +130,12 @@ def measure(
     _afford(parameters, rank, base)
     alpha = settings.alpha or 2.0 * rank
     parents = [_member(names, slots, rank, alpha, seed) for seed in (0, 1)]
-    rows = []
+    costs = []
     with nullcontext() if open_peer is None else open_peer(slots, rank, device) as peer:
         for operator in chosen:
             _warm(operator, device)
             with _progress(operator.name):
-                rows.append(_row(operator, parents, repeats, device, peer))
+                costs.append(_cost(operator, parents, repeats, device, peer))
         version = None if peer is None else peer.version
     return OperatorsReport(
         machine=machine_name(),
@@ -161,35 +146,35 @@ def measure(
         slots=len(slots),
         parameters_per_member=parameters,
         repeats=repeats,
-        seed=0,
+        seed=workload.SEED,
         peer=version,
-        operators=tuple(rows),
+        operators=tuple(costs),
     )
 
 
-def _row(
-    operator: Operator, parents: Sequence[MemberState], repeats: int, device: torch.device, peer: Peer | None
-) -> Row:
+def _cost(
+    operator: Operator, parents: Sequence[MemberState], repeats: int, device: torch.device, peer: OperatorPeer | None
+) -> OperatorCost:
     states = list(parents[: operator.parents])
     if operator.moments:
         states = [_trained(state) for state in states]
-    theirs, same = (None, None) if peer is None else peer.operators.get(operator.name, (None, None))
+    peer_name, same = (None, None) if peer is None else peer.operators.get(operator.name, (None, None))
     seconds, alone, peers = [], [], []
     made = states[0]
     started = time.perf_counter()
-    while len(seconds) < repeats and (not seconds or time.perf_counter() - started < LONG):
+    while len(seconds) < repeats and (not seconds or time.perf_counter() - started < MAX_SECONDS):
         seed = len(seconds)
-        adapters, before = _timed(lambda: stacked(states, device), device)
-        adapter, middle = _timed(lambda seed=seed, adapters=adapters: operator(adapters, Draws(seed, device)), device)
-        del adapters
-        made, after = _timed(lambda adapter=adapter: unstacked(adapter), device)
-        del adapter
+        stacks, before = workload.timed(lambda: stacked(states, device), device)
+        child, middle = workload.timed(lambda seed=seed, stacks=stacks: operator(stacks, Draws(seed, device)), device)
+        del stacks
+        made, after = workload.timed(lambda child=child: unstacked(child), device)
+        del child
         alone.append(middle)
         seconds.append(before + middle + after)
-        if peer is not None and theirs is not None:
-            peers.append(peer.seconds(theirs))
+        if peer is not None and peer_name is not None:
+            peers.append(peer.seconds(peer_name))
     norm, cosines = variation.portrait(made, parents[: operator.parents])
-    return Row(
+    return OperatorCost(
         name=operator.name,
         kind=str(operator.kind),
         seconds=statistics.median(seconds),
@@ -199,27 +184,19 @@ def _row(
         cosine=cosines,
         peer_seconds=statistics.median(peers) if peers else None,
         same=same,
-        ratio=statistics.median(their / our for their, our in zip(peers, alone, strict=True)) if peers else None,
+        ratio=statistics.median(peer / own for peer, own in zip(peers, alone, strict=True)) if peers else None,
     )
 
 
-def _timed(work: Callable[[], T], device: torch.device) -> tuple[T, float]:
-    workload.synchronize(device)
-    started = time.perf_counter()
-    made = work()
-    workload.synchronize(device)
-    return made, time.perf_counter() - started
-
-
 def _warm(operator: Operator, device: torch.device) -> None:
-    """What is loaded or set up at the first use of a product or a decomposition shall not be in the figures."""
-    names = [str(index) for index in range(len(SMALL))]
-    states = [_member(names, SMALL, 4, 8.0, seed) for seed in range(operator.parents)]
+    """Keep what is loaded at the first product or decomposition out of the figures."""
+    names = [str(index) for index in range(len(WARMUP_SLOTS))]
+    states = [_member(names, WARMUP_SLOTS, 4, 8.0, seed) for seed in range(operator.parents)]
     variation.child(operator, states, seed=0, device=device)
 
 
 def _member(names: Sequence[str], slots: Slots, rank: int, alpha: float, seed: int) -> MemberState:
-    """A as in fresh members, and a B whose components fall off as those of trained ones do."""
+    """A as in new members, and a B whose components fall off as in trained ones."""
     numbers = torch.Generator().manual_seed(seed)
     falling_R = (1 + torch.arange(rank)) ** -0.5
     factors = {}
@@ -231,23 +208,23 @@ def _member(names: Sequence[str], slots: Slots, rank: int, alpha: float, seed: i
 
 
 def _trained(state: MemberState) -> MemberState:
-    """With second moments, which is all that an operator looks at: the first ones need no memory of their own."""
+    """With second moments, which are all that operators read; the first ones share their memory."""
     squares = {name: (a_R_I.square(), b_O_R.square()) for name, (a_R_I, b_O_R) in state.factors.items()}
     return replace(state, optimiser=OptimiserState(1, squares, squares))
 
 
 def _afford(parameters: int, rank: int, base: str) -> None:
-    wanted, free = 4 * COPIES * parameters, memory.available(torch.device("cpu"))
-    if wanted > free:
+    needed, free = 4 * COPIES * parameters, memory.available(torch.device("cpu"))
+    if needed > free:
         raise InputError(
-            f"breeding on {base} at rank {rank} takes {workload.size(wanted)}, and {workload.size(free)} are free",
+            f"breeding on {base} at rank {rank} takes {size_text(needed)}, and {size_text(free)} are free",
             "use a smaller base or a lower rank",
         )
 
 
 @contextmanager
 def _progress(name: str) -> Iterator[None]:
-    """The operator at work, on a terminal: some take minutes."""
+    """Show the operator's name on a terminal: some take minutes."""
     shown = sys.stderr.isatty()
     if shown:
         print(f"\r{name} ...\x1b[K", end="", file=sys.stderr, flush=True)

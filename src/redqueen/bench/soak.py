@@ -1,4 +1,4 @@
-"""A long run with attacks and killed zygotes, watched for what leaks: descriptors, processes, memory, jobs."""
+"""A long run with attacks and killed zygotes that looks for leaks of descriptors, processes, memory and jobs."""
 
 import os
 import random
@@ -6,8 +6,9 @@ import signal
 import time
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from redqueen.bench import BenchReport
 from redqueen.errors import Fault
 from redqueen.resources import open_verifier
 from redqueen.settings import Config
@@ -20,7 +21,7 @@ BATCH = 1000
 HOSTILE_SHARE = 0.1
 TWICE_SHARE = 0.5
 MEMORY_SLACK_MB = 16
-"""Growth between the first and the last quarter that counts as flat: Python's own arenas come and go."""
+"""Growth between the first and the last quarter that counts as flat: Python's arenas come and go."""
 
 HONEST = "def f(n):\n    return n * 7 + 1"
 HOSTILE = (
@@ -39,12 +40,12 @@ HOSTILE = (
     ("def f(n):\n    return 'x' * 10**6", {"toolong"}),
     ("def f(n):\n    raise type('ok\\n1', (Exception,), {})", {"exc:badname"}),
 )
-"""Programs that try something, and what must come of them."""
+"""Attacks, and their allowed verdicts."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Sample:
-    """What the host and its zygotes hold, between two batches."""
+class Footprint:
+    """Of the host and its zygotes, between two batches."""
 
     runs: int
     descriptors: int
@@ -54,29 +55,22 @@ class Sample:
 
 
 @dataclass(slots=True)
-class Tally:
-    """What has happened so far."""
-
+class SoakCounts:
     runs: int = 0
     hostile: int = 0
     zygotes_killed: int = 0
     wrong: int = 0
-    """Answers that were not what they had to be; a lost or doubled job would be one."""
+    """Answers with another verdict than allowed; a lost or doubled job would be one."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SoakReport:
-    """What the soak found."""
-
+class SoakReport(BenchReport):
     tier: str
-    tally: Tally
+    tally: SoakCounts
     seconds: float
-    first: Sample
-    last: Sample
+    first: Footprint
+    last: Footprint
     flat: bool
-
-    def as_json(self) -> dict[str, Any]:
-        return asdict(self)
 
     def render(self, console: "Console") -> None:
         console.print(
@@ -89,20 +83,20 @@ class SoakReport:
 
 
 def soak(runs: int, config: Config) -> SoakReport:
-    """Run `runs` programs; raises Fault when an answer is wrong or something grew."""
+    """Run `runs` programs; raises Fault when an answer is wrong or something leaks."""
     rng = random.Random(0)
-    tally = Tally()
+    tally = SoakCounts()
     started = time.monotonic()
     with open_verifier(config.verifier) as verifier:
-        _run_batch(verifier, rng, BATCH, Tally())
-        samples = [_sample(verifier, 0)]
+        _run_batch(verifier, rng, BATCH, SoakCounts())
+        footprints = [_footprint(verifier, 0)]
         while tally.runs < runs:
             _run_batch(verifier, rng, min(BATCH, runs - tally.runs), tally)
-            samples.append(_sample(verifier, tally.runs))
+            footprints.append(_footprint(verifier, tally.runs))
         tier = verifier.tier
     seconds = round(time.monotonic() - started, 1)
     report = SoakReport(
-        tier=tier, tally=tally, seconds=seconds, first=samples[0], last=samples[-1], flat=_flat(samples)
+        tier=tier, tally=tally, seconds=seconds, first=footprints[0], last=footprints[-1], flat=_flat(footprints)
     )
     if tally.wrong or not report.flat:
         first, last = asdict(report.first), asdict(report.last)
@@ -111,8 +105,8 @@ def soak(runs: int, config: Config) -> SoakReport:
     return report
 
 
-def _run_batch(verifier: LocalVerifier, rng: random.Random, runs: int, tally: Tally) -> None:
-    """One batch, in the middle of which a zygote is killed. A job that runs twice counts as two runs."""
+def _run_batch(verifier: LocalVerifier, rng: random.Random, runs: int, tally: SoakCounts) -> None:
+    """One batch, during which a zygote is killed. A job with two seeds counts as two runs."""
     limits = Limits(cpu_s=0.1, value_chars=1000, stdout_bytes=1000)
     jobs: list[Job] = []
     expected: list[set[str]] = []
@@ -128,43 +122,37 @@ def _run_batch(verifier: LocalVerifier, rng: random.Random, runs: int, tally: Ta
         tally.hostile += attack * job.seeds
     answer = verifier.submit(jobs)
     time.sleep(rng.random() * 0.3)
-    tally.zygotes_killed += _kill_one(verifier, rng)
+    pids = verifier.zygote_pids()
+    if pids:
+        os.kill(rng.choice(pids), signal.SIGKILL)
+        tally.zygotes_killed += 1
     outcomes = answer.result()
     tally.wrong += sum(o.results[0].verdict not in right for o, right in zip(outcomes, expected, strict=True))
 
 
-def _kill_one(verifier: LocalVerifier, rng: random.Random) -> int:
-    pids = verifier.zygote_pids()
-    if not pids:
-        return 0
-    os.kill(rng.choice(pids), signal.SIGKILL)
-    return 1
-
-
-def _sample(verifier: LocalVerifier, runs: int) -> Sample:
-    """Taken when every zygote is back."""
-    wanted = verifier.zygotes_wanted()
-    deadline = time.monotonic() + 30
-    while len(verifier.zygote_pids()) < wanted and time.monotonic() < deadline:
+def _footprint(verifier: LocalVerifier, runs: int) -> Footprint:
+    """Measured when every zygote has been replaced."""
+    count, deadline = verifier.zygote_count(), time.monotonic() + 30
+    while len(verifier.zygote_pids()) < count and time.monotonic() < deadline:
         time.sleep(0.05)
-    family = _family(os.getpid())
-    return Sample(
+    descendants = _descendants(os.getpid())
+    return Footprint(
         runs=runs,
         descriptors=len(os.listdir("/proc/self/fd")),
-        processes=len(family),
+        processes=len(descendants),
         host_mb=round(_resident_mb(os.getpid()), 1),
-        zygotes_mb=round(sum(map(_resident_mb, family)), 1),
+        zygotes_mb=round(sum(map(_resident_mb, descendants)), 1),
     )
 
 
-def _family(pid: int) -> list[int]:
+def _descendants(pid: int) -> list[int]:
     children: list[int] = []
     for task in Path(f"/proc/{pid}/task").glob("*/children"):
         try:
             children += [int(child) for child in task.read_text().split()]
         except OSError:
             continue  # it ended while we looked
-    return children + [further for child in children for further in _family(child)]
+    return children + [descendant for child in children for descendant in _descendants(child)]
 
 
 def _resident_mb(pid: int) -> float:
@@ -174,9 +162,9 @@ def _resident_mb(pid: int) -> float:
         return 0.0  # it ended while we looked
 
 
-def _flat(samples: list[Sample]) -> bool:
-    quarter = max(1, len(samples) // 4)
-    early, late = samples[:quarter], samples[-quarter:]
+def _flat(footprints: list[Footprint]) -> bool:
+    quarter = max(1, len(footprints) // 4)
+    early, late = footprints[:quarter], footprints[-quarter:]
     return (
         late[-1].descriptors <= early[0].descriptors
         and late[-1].processes <= early[0].processes

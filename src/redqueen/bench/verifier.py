@@ -1,8 +1,7 @@
-"""What the verifier runs in a second, and beside it the peers that a caller brings: same programs, same workers, one
-run.
+"""Programs per second of the verifier, and of peers that a caller passes: same programs, same workers, one run.
 
-Contestants take turns in short rounds, so that whatever else the machine does hits all of them, and the figures that
-count are ratios within one round: their median over the rounds is reported.
+Contestants take turns in short rounds, so that other load hits all of them. Ratios are medians of the ratios within one
+round.
 """
 
 import os
@@ -10,10 +9,11 @@ import platform
 import statistics
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-from redqueen.bench.programs import LOOP, PROGRAMS
+from redqueen.bench import BenchReport
+from redqueen.console import print_table
 from redqueen.resources import open_verifier
 from redqueen.settings import Config
 from redqueen.verifier import Job, Limits, LocalVerifier
@@ -26,80 +26,81 @@ OURS = "Red Queen, one fork per run"
 TEN_INPUTS = "Red Queen, ten inputs per fork"
 LOOPS = "Red Queen, 5 % infinite loops"
 LOOPS_100_MS = "Red Queen, the same, 100 ms limit"
+PROGRAMS = (
+    ("def f(x):\n    return x + 1\n", "41"),
+    ("def f(s):\n    return s[::-1].upper()\n", "'abc def'"),
+    ("def f(n):\n    a, b = 0, 1\n    for _ in range(n):\n        a, b = b, a + b\n    return a\n", "30"),
+    ("def f(xs):\n    return sorted(set(xs), reverse=True)\n", "[3, 1, 2, 3, 1]"),
+    ("def f(xs):\n    return [x * x for x in xs if x % 2]\n", "[1, 2, 3, 4, 5]"),
+    (
+        "def f(s):\n    counts = {}\n    for c in s:\n        counts[c] = counts.get(c, 0) + 1\n    return counts\n",
+        "'mississippi'",
+    ),
+    ("def g(n):\n    return n if n < 2 else g(n - 1) + g(n - 2)\ndef f(n):\n    return g(n)\n", "8"),
+    ("import math\ndef f(a, b):\n    return math.gcd(a, b), a * b // math.gcd(a, b)\n", "84, 36"),
+)
+"""Small programs like those of teachers, each with the arguments of a call. All contestants run them."""
+LOOP = "def f(x):\n    while True:\n        x += 1\n"
 
 
 @dataclass(frozen=True, slots=True)
-class Peer:
-    """What one would use instead."""
+class VerifierPeer:
+    """An alternative to the verifier."""
 
     isolation: str
     run: Callable[[float], float]
-    """Run programs for so many seconds; how many a second."""
+    """Run programs for this many seconds; returns programs per second."""
 
 
 @dataclass(frozen=True, slots=True)
-class Contestant:
+class VerifierContestant:
     name: str
     isolation: str
     per_s: float
-    """Median over the rounds: programs a second (calls a second for ten inputs per fork)."""
+    """Programs per second (calls for ten inputs per fork), median over the rounds."""
     ours_to_it: float | None
-    """For a peer: our runs a second, one fork per run, divided by its own; the median of the rounds' ratios."""
+    """For a peer: our programs per second, one fork per run, divided by its own; median over the rounds."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class VerifierReport:
-    """What `redqueen bench verifier` found."""
-
+class VerifierReport(BenchReport):
     machine: str
     cores: int
     tier: str
     seconds: float
     rounds: int
-    contestants: tuple[Contestant, ...]
+    contestants: tuple[VerifierContestant, ...]
     ten_inputs_to_one: float
-    """Calls a second with ten inputs per fork, divided by those with one."""
+    """Calls per second with ten inputs per fork, divided by those with one."""
     notes: tuple[str, ...]
-    """About peers that this machine has not."""
-
-    def as_json(self) -> dict[str, Any]:
-        return asdict(self)
 
     def render(self, console: "Console") -> None:
-        from rich.table import Table
-
         console.print(f"{self.machine}, {self.cores} cores, tier {self.tier}, median of {self.rounds} rounds")
-        table = Table()
-        for column in ("way", "isolation"):
-            table.add_column(column)
-        peers = any(contestant.ours_to_it is not None for contestant in self.contestants)
-        for column in ("per second", *(["Red Queen is"] if peers else [])):
-            table.add_column(column, justify="right")
-        for contestant in self.contestants:
-            ratio = "" if contestant.ours_to_it is None else f"{contestant.ours_to_it:.2f}x"
-            cells = contestant.name, contestant.isolation, f"{contestant.per_s:,.0f}"
-            table.add_row(*cells, *([ratio] if peers else []))
-        console.print(table)
+        rows = self.contestants
+        names = {"way": [row.name for row in rows], "isolation": [row.isolation for row in rows]}
+        figures = {"per second": [f"{row.per_s:,.0f}" for row in rows]}
+        if any(row.ours_to_it is not None for row in rows):
+            figures["Red Queen is"] = ["" if row.ours_to_it is None else f"{row.ours_to_it:.2f}x" for row in rows]
+        print_table(console, names, figures)
         console.print(f"ten inputs per fork make {self.ten_inputs_to_one:.2f}x the calls of one per fork")
         for line in self.notes:
             console.print(line)
 
 
 def compare(
-    seconds: float, config: Config, peers: Mapping[str, Peer] | None = None, notes: Sequence[str] = ()
+    seconds: float, config: Config, peers: Mapping[str, VerifierPeer] | None = None, notes: Sequence[str] = ()
 ) -> VerifierReport:
-    """Let everyone run for `seconds`, spread over the rounds."""
+    """Every contestant runs for `seconds`, spread over the rounds."""
     peers = peers or {}
     with open_verifier(config.verifier) as verifier:
-        ours = _our_ways(verifier)
-        ways = ours | {name: peer.run for name, peer in peers.items()}
+        ways = _our_ways(verifier) | {name: peer.run for name, peer in peers.items()}
         rates: dict[str, list[float]] = {name: [] for name in ways}
         for _ in range(ROUNDS):
             for name, run in ways.items():
                 rates[name].append(run(seconds / ROUNDS))
         tier = verifier.tier
     contestants = [
-        Contestant(
+        VerifierContestant(
             name,
             peers[name].isolation if name in peers else str(tier),
             statistics.median(per_s),
@@ -107,16 +108,14 @@ def compare(
         )
         for name, per_s in rates.items()
     ]
-    machine = f"{platform.system()} {platform.machine()}, Python {platform.python_version()}"
-    ten_to_one = _ratio(rates[TEN_INPUTS], rates[OURS])
     return VerifierReport(
-        machine=machine,
+        machine=f"{platform.system()} {platform.machine()}, Python {platform.python_version()}",
         cores=os.cpu_count() or 1,
         tier=tier,
         seconds=seconds,
         rounds=ROUNDS,
         contestants=tuple(contestants),
-        ten_inputs_to_one=ten_to_one,
+        ten_inputs_to_one=_ratio(rates[TEN_INPUTS], rates[OURS]),
         notes=tuple(notes),
     )
 

@@ -1,16 +1,20 @@
-"""What the benchmarks of the engine ask for: a base, members, and random texts of ragged lengths.
+"""The workload of the engine's benchmarks: a base, members, and random texts of ragged lengths.
 
 Speed depends on a base's shape and not on what it has learnt, so bases with random weights serve as well as real ones.
-Every completion runs to its limit, so that all contestants are asked for the same work.
+Every completion runs to its limit, so that all contestants do the same work.
 """
 
 import dataclasses
 import math
 import random
+import time
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import TypeVar
 
 import torch
 
+from redqueen.console import size_text
 from redqueen.engine import base as bases
 from redqueen.engine import memory, shapes
 from redqueen.engine.base import Base
@@ -19,16 +23,18 @@ from redqueen.engine.protocol import MemberState, SampleRequest, Trajectory
 from redqueen.errors import InputError
 from redqueen.settings.models import EngineConfig
 
+SEED = 0
 B_STD = 0.02
-"""Of the members' B factors, which start at zero: every member shall say something of its own."""
+"""Of the members' B factors, which start at zero: members must differ."""
 
+T = TypeVar("T")
 Span = tuple[int, int]
-"""The least and the most."""
+"""Lowest and highest."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Options:
-    """What is asked for; None is what suits the base."""
+    """None is a default for the base."""
 
     shape: str = "tiny"
     base: str | None = None
@@ -42,12 +48,11 @@ class Options:
     output: Span | None = None
     repeats: int = 3
     agreement: bool = False
-    seed: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Work:
-    """What is measured, the same for everybody."""
+    """What every contestant does."""
 
     base: str
     """`random:SHAPE`, or a real one."""
@@ -55,20 +60,19 @@ class Work:
     """Numbers of adapters, each measured by itself."""
     rank: int
     rows: int
-    """Completions that grow at the same time."""
+    """Completions that are sampled at once."""
     requests: int
     prompt: Span
     output: Span
-    same: int
-    """Completions of one prompt, one after the other; they are one member's."""
+    per_prompt: int
+    """Neighbouring completions of one prompt and member."""
     repeats: int
-    seed: int
 
     def __post_init__(self) -> None:
         if self.requests < max(self.members):
             raise InputError(
                 f"{max(self.members)} members cannot share {self.requests} {'text' if self.requests == 1 else 'texts'}",
-                "ask for at least one for each member",
+                "use at least one per member",
             )
 
 
@@ -80,8 +84,7 @@ class _Size:
     sequences: int
     update_prompt: Span
     update_output: Span
-    same: int = 1
-    """Completions of one prompt."""
+    per_prompt: int = 1
 
 
 _SMALL = _Size(rows=64, prompt=(32, 64), output=(32, 64), sequences=128, update_prompt=(32, 64), update_output=(32, 64))
@@ -95,13 +98,13 @@ _GROUPS = _Size(
     sequences=128,
     update_prompt=(60, 200),
     update_output=(20, 100),
-    same=8,
+    per_prompt=8,
 )
 _SIZES = {"tiny": _SMALL, "1m": _GROUPS, "7b": dataclasses.replace(_LARGE, rows=256)}
 
 
 def settle(options: Options, device: torch.device, *, training: bool = False) -> Work:
-    """The options with everything filled in that was left out."""
+    """The options with the defaults filled in."""
     usual = _LARGE if device.type == "cuda" else _SMALL
     if options.base is None:
         usual = _SIZES.get(options.shape, _LARGE)
@@ -114,46 +117,44 @@ def settle(options: Options, device: torch.device, *, training: bool = False) ->
         requests=options.requests or (max(usual.sequences, 8 * max(options.members)) if training else 2 * rows),
         prompt=options.prompt or (usual.update_prompt if training else usual.prompt),
         output=options.output or (usual.update_output if training else usual.output),
-        same=1 if training else usual.same,
+        per_prompt=1 if training else usual.per_prompt,
         repeats=options.repeats,
-        seed=options.seed,
     )
 
 
 def afford(base: str, device: torch.device, dtype: torch.dtype, *, twice: bool = False) -> None:
-    """Refuse a base that would fill the memory, before it does; peers load it a second time."""
+    """Refuse a base that does not fit into memory; peers load it a second time."""
     weights = dtype.itemsize * sum(weight.numel() for weight in shapes.outline(base).parameters())
     free = memory.available(device)
     if weights * (2 if twice else 1) > free:
         raise InputError(
-            f"{base} takes {size(weights)}{', twice with the peers' if twice else ''}, "
-            f"and {size(free)} are free on {device.type}",
+            f"{base} takes {size_text(weights)}{', twice with the peers' if twice else ''}, "
+            f"and {size_text(free)} are free on {device.type}",
             "use a smaller base" if weights > free else "use a smaller base, or `redqueen bench`, which has no peers",
         )
 
 
-def open_base(name: str, device: torch.device, dtype: torch.dtype, seed: int = 0) -> Base:
-    """Without end tokens and tokenizer: completions run to their limits, and nobody turns them into text."""
+def open_base(name: str, device: torch.device, dtype: torch.dtype) -> Base:
+    """Without end tokens and tokenizer: completions run to their limits and are not decoded."""
     if name.startswith(shapes.RANDOM):
-        return shapes.random_base(name.removeprefix(shapes.RANDOM), device=device, dtype=dtype, seed=seed)
+        return shapes.random_base(name.removeprefix(shapes.RANDOM), device=device, dtype=dtype)
     return dataclasses.replace(bases.load(name, device=device, dtype=dtype), tokenizer=None, eos_ids=frozenset())
 
 
 def open_engine(
     work: Work, settings: EngineConfig, device: torch.device, dtype: torch.dtype
 ) -> tuple[LocalEngine, dict[str, MemberState]]:
-    """An engine with as many members as are ever needed at once, and what it holds of each."""
+    """An engine with the largest number of members, and the state of each."""
     names = [f"m{index}" for index in range(max(work.members))]
     engine = LocalEngine(
-        open_base(work.base, device, dtype, work.seed),
+        open_base(work.base, device, dtype),
         members=names,
         rank=work.rank,
         alpha=settings.alpha,
         target_modules=settings.target_modules,
         rows=work.rows,
-        seed=work.seed,
     )
-    numbers = torch.Generator().manual_seed(work.seed)
+    numbers = torch.Generator().manual_seed(SEED)
     states = {}
     for name in names:
         state = engine.read(name)
@@ -169,14 +170,14 @@ def open_engine(
 def requests(work: Work, vocabulary: int, count: int) -> list[SampleRequest]:
     """Completions to sample, spread evenly over `count` members."""
     return [
-        SampleRequest(prompt=prompt, member=f"m{index // work.same % count}", key=index, max_tokens=len(completion))
-        for index, (prompt, completion) in enumerate(_texts(work, vocabulary))
+        SampleRequest(prompt=prompt, member=f"m{at // work.per_prompt % count}", key=at, max_tokens=len(completion))
+        for at, (prompt, completion) in enumerate(_texts(work, vocabulary))
     ]
 
 
 def trajectories(work: Work, vocabulary: int, count: int) -> list[Trajectory]:
     """Sequences to train on, spread evenly over `count` members."""
-    # As if sampled from a uniform distribution, which random weights come close to.
+    # As if sampled from a uniform distribution, to which random weights come close.
     logprob = -math.log(vocabulary)
     return [
         Trajectory(
@@ -192,23 +193,35 @@ def trajectories(work: Work, vocabulary: int, count: int) -> list[Trajectory]:
 
 def _texts(work: Work, vocabulary: int) -> list[tuple[tuple[int, ...], tuple[int, ...]]]:
     """Prompts and completions, the same for every number of members."""
-    numbers = random.Random(work.seed)
+    numbers = random.Random(SEED)
 
     def text(low: int, high: int) -> tuple[int, ...]:
         return tuple(numbers.randrange(vocabulary) for _ in range(numbers.randint(low, high)))
 
-    found: list[tuple[tuple[int, ...], tuple[int, ...]]] = []
-    while len(found) < work.requests:
+    texts: list[tuple[tuple[int, ...], tuple[int, ...]]] = []
+    while len(texts) < work.requests:
         prompt = text(*work.prompt)
-        found += [(prompt, text(*work.output)) for _ in range(work.same)]
-    return found[: work.requests]
+        texts += [(prompt, text(*work.output)) for _ in range(work.per_prompt)]
+    return texts[: work.requests]
+
+
+def timed(work: Callable[[], T], device: torch.device) -> tuple[T, float]:
+    """What the work returns, and its seconds, those of the device included."""
+    synchronize(device)
+    started = time.perf_counter()
+    result = work()
+    synchronize(device)
+    return result, time.perf_counter() - started
 
 
 def synchronize(device: torch.device) -> None:
-    """Wait for what is still on its way on the device."""
     if device.type == "cuda":
         torch.cuda.synchronize(device)
 
 
-def size(count: int) -> str:
-    return f"{count / memory.GIB:,.2f} GiB" if count >= memory.GIB else f"{count / (1 << 20):,.1f} MiB"
+def allocated(device: torch.device) -> int:
+    """Bytes of this process: the allocator's count on CUDA, the resident set on a CPU."""
+    if device.type == "cuda":
+        return torch.cuda.memory_allocated(device)
+    with open("/proc/self/status") as lines:
+        return next(int(line.split()[1]) * 1024 for line in lines if line.startswith("VmRSS"))

@@ -38,6 +38,6 @@ class BasePullCommand(Command):
     def run(self) -> None:
         from redqueen.engine import pull
 
-        with pull.Bar(self.name) as bar:
-            folder = pull.pull(self.name, bar)
+        with pull.progress_bar(self.name) as progress:
+            folder = pull.pull(self.name, progress)
         print(printable(f"{self.name} is here: {folder}"))

@@ -12,10 +12,8 @@ LLAMA_FAMILY = ("llama", "mistral", "qwen2", "qwen3")
 
 
 def adaptable(model: PreTrainedModel, target_modules: Sequence[str] | None) -> list[Linear]:
-    """The linear layers that members adapt: all of the base's blocks, or those whose name ends in one of the targets.
-
-    Refuses what low-rank factors cannot be put on in this way: experts, quantised weights, other kinds of layers.
-    """
+    """All linear layers of the base's blocks, or those whose name ends in a target. Refuses bases that cannot carry
+    adapters: mixtures of experts, quantised weights, other kinds of layers."""
     config = model.config
     text = config.get_text_config()
     experts = [getattr(text, name, None) for name in ("num_local_experts", "num_experts", "n_routed_experts")]
@@ -30,29 +28,30 @@ def adaptable(model: PreTrainedModel, target_modules: Sequence[str] | None) -> l
     if rope in ("dynamic", "longrope"):
         raise InputError(
             f"the rotary embedding of {config.model_type} ({rope}) depends on the longest text of a batch, "
-            "so a member's neighbours would change what it says",
+            "so a member's samples would depend on its neighbours",
             "use a base without it",
         )
     head = model.get_output_embeddings()
-    linears, other = [], []
+    linears, unsupported = [], []
     for name, module in model.named_modules():
         weight = getattr(module, "weight", None)
         if module is head or isinstance(module, nn.Embedding) or not isinstance(weight, Tensor) or weight.ndim < 2:
             continue
-        (linears if type(module) is nn.Linear else other).append((name, module))
+        (linears if type(module) is nn.Linear else unsupported).append((name, module))
     if target_modules is not None:
         chosen = [(name, module) for name, module in linears if _matches(name, target_modules)]
-        odd = [name for name, _ in other if _matches(name, target_modules)]
-        missing = [t for t in target_modules if not any(_matches(name, [t]) for name, _ in [*linears, *other])]
+        modules = [name for name, _ in [*linears, *unsupported]]
+        unsupported = [(name, module) for name, module in unsupported if _matches(name, target_modules)]
+        missing = [target for target in target_modules if not any(_matches(name, [target]) for name in modules)]
         if missing:
             names = sorted({name.rpartition(".")[2] for name, _ in linears})
             raise InputError(
                 f"no module of the base is called {missing[0]}", f"its linear layers are {', '.join(names)}"
             )
     else:
-        chosen, odd = linears, [name for name, _ in other]
-    if odd or not chosen:
-        kind = type(model.get_submodule(odd[0])).__name__ if odd else "no"
+        chosen = linears
+    if unsupported or not chosen:
+        kind = type(unsupported[0][1]).__name__ if unsupported else "no"
         raise InputError(
             f"{config.model_type} has {kind} layers where adapters need torch.nn.Linear",
             "use another base, or name the layers to adapt in target_modules",
@@ -78,7 +77,7 @@ def llama_family(model: PreTrainedModel) -> str | None:
 
 
 def fused_groups(model: PreTrainedModel, linears: Sequence[Linear]) -> list[list[Linear]]:
-    """The adapted linears, grouped as the body computes them: those that read the same input at once."""
+    """The adapted linears, grouped as the body computes them: those with the same input at once."""
     if llama_family(model) is not None:
         return [[linear] for linear in linears]
     groups: dict[str, list[Linear]] = {}

@@ -1,8 +1,7 @@
 """All members' adapters, stacked: one row of numbers per member, one view per adapted linear layer.
 
-A member is one row of `masters_A_D`: its low-rank factors for every adapted layer, end to end. Whatever concerns a
-member as a whole (an optimiser step, a norm, a copy) is then one operation on one row, and no operation can reach a
-neighbour. Row 0 belongs to nobody and stays zero: it is the bare base.
+A member is one row of `masters_A_D`: its low-rank factors for every adapted layer, end to end. An optimiser step or a
+copy is then one operation on one row, which cannot reach a neighbour. Row 0 stays zero: it is the bare base.
 """
 
 import math
@@ -16,7 +15,7 @@ from redqueen.engine.protocol import MemberId, MemberState, OptimiserState
 from redqueen.errors import InputError
 
 ALIGN = 64
-"""Every factor starts at a multiple of this many numbers, so that kernels may load them in wide pieces."""
+"""Every factor starts at a multiple of this many numbers, so that kernels can use wide loads."""
 BARE = 0
 """The bank's row of the bare base."""
 
@@ -32,12 +31,12 @@ class Linear:
 
 
 @dataclass(frozen=True, slots=True)
-class Group:
-    """Linear layers that read the same input and are computed at once: q, k and v; gate and up; or a single one."""
+class LinearGroup:
+    """Linear layers with the same input, computed at once: q, k and v; gate and up; or a single one."""
 
     linears: tuple[Linear, ...]
     a_at: int
-    """Where the A factors start in a member's row; they follow each other without a gap."""
+    """Where the A factors start in a member's row, one after the other."""
     b_at: int
 
     @property
@@ -65,17 +64,19 @@ class Bank:
     ) -> None:
         self.rank, self.alpha, self.scale = rank, alpha, alpha / rank
         self.device, self.dtype = device, dtype
-        self.groups: list[Group] = []
-        at = 0
+        self.groups: list[LinearGroup] = []
+        self._places: dict[str, tuple[Linear, int, int]] = {}
+        """Module -> its layer, and where its A and B factors start in a row."""
+        end = 0
         for linears in groups:
-            a_at = at
-            b_at = aligned(a_at + len(linears) * rank * linears[0].inputs)
-            at = aligned(b_at + rank * sum(linear.outputs for linear in linears))
-            self.groups.append(Group(tuple(linears), a_at, b_at))
-        self.width = at
-        self._places = {
-            linear.name: (linear, *place) for group in self.groups for linear, *place in _places(group, rank)
-        }
+            a_at, b_at = end, aligned(end + len(linears) * rank * linears[0].inputs)
+            self.groups.append(LinearGroup(tuple(linears), a_at, b_at))
+            for linear in linears:
+                self._places[linear.name] = linear, a_at, b_at
+                a_at += rank * linear.inputs
+                b_at += rank * linear.outputs
+            end = aligned(b_at)
+        self.width = end
         self.rows: dict[MemberId, int] = {}
         self._free: list[int] = []
         self._fresh_D = self._drawn(seed)
@@ -85,9 +86,9 @@ class Bank:
         self._exp_avg_sq_D: dict[int, Tensor] = {}
         self._steps: dict[int, int] = {}
         self.edits = 0
-        """Counts changes of anybody's weights."""
+        """Counts changes of the members' weights."""
         self.version = 0
-        """Changes whenever the tensors move, so that whoever holds their addresses looks again."""
+        """Counts moves of the tensors, after which their addresses are stale."""
         self.add(members)
 
     @property
@@ -95,7 +96,7 @@ class Bank:
         return sum(self.rank * (linear.inputs + linear.outputs) for linear, *_ in self._places.values())
 
     def add(self, members: Sequence[MemberId]) -> None:
-        """Fresh members: the shared A factors, and B = 0, so that they say what the base says."""
+        """New members: the shared A factors and B = 0, so that they compute what the base computes."""
         new = [member for member in dict.fromkeys(members) if member not in self.rows]
         self._grow(len(new) - len(self._free))
         for member in new:
@@ -106,7 +107,7 @@ class Bank:
     def remove(self, member: MemberId) -> None:
         row = self.own_row(member)
         del self.rows[member]
-        self.forget(row)
+        self.drop_optimiser(row)
         self._free.append(row)
         self._free.sort(reverse=True)
 
@@ -120,30 +121,30 @@ class Bank:
             raise InputError(f"there is no member {member!r}", f"the members are {known}") from None
 
     def own_row(self, member: MemberId | None) -> int:
-        """The row of somebody who can change, as the bare base cannot."""
+        """The row of a member, which can change as the bare base cannot."""
         if member is None:
             raise InputError("the bare base is not a member", "name one")
         return self.row(member)
 
-    def a(self, group: Group) -> Tensor:
+    def a(self, group: LinearGroup) -> Tensor:
         """The A factors of a group, of all rows: [A, linears * rank, inputs]."""
         store = self.compute_A_D
         size = len(group.linears) * self.rank
         return store[:, group.a_at : group.a_at + size * group.inputs].unflatten(1, (size, group.inputs))
 
-    def b(self, group: Group) -> Tensor:
+    def b(self, group: LinearGroup) -> Tensor:
         """The B factors of a group, of all rows: [A, outputs, rank]."""
         store = self.compute_A_D
         return store[:, group.b_at : group.b_at + group.outputs * self.rank].unflatten(1, (group.outputs, self.rank))
 
     def refresh(self, row: int) -> None:
-        """Bring a row's compute copy up to date with its masters, and whatever else was made from it."""
+        """Bring a row's compute copy, and whatever is cached by `edits`, up to date with its masters."""
         self.edits += 1
         if self.compute_A_D is not self.masters_A_D:
             self.compute_A_D[row].copy_(self.masters_A_D[row])
 
     def adam(self, row: int) -> tuple[Tensor, Tensor]:
-        """First and second moment of a row, made when first asked for: members that only sample need none."""
+        """First and second moment of a row, allocated on first use: members that only sample need none."""
         if row not in self._exp_avg_D:
             self._exp_avg_D[row] = torch.zeros_like(self.masters_A_D[row])
             self._exp_avg_sq_D[row] = torch.zeros_like(self.masters_A_D[row])
@@ -151,12 +152,11 @@ class Bank:
         return self._exp_avg_D[row], self._exp_avg_sq_D[row]
 
     def advance(self, row: int) -> int:
-        """Count one optimiser step of a row; which one it is, from 1."""
+        """Count one optimiser step of a row; its number, from 1."""
         self._steps[row] = self._steps.get(row, 0) + 1
         return self._steps[row]
 
-    def forget(self, row: int) -> None:
-        """Drop a row's optimiser state."""
+    def drop_optimiser(self, row: int) -> None:
         for store in (self._exp_avg_D, self._exp_avg_sq_D, self._steps):
             store.pop(row, None)
 
@@ -172,13 +172,13 @@ class Bank:
         return MemberState(self.rank, self.alpha, self._unpack(self._fresh_D))
 
     def write(self, member: MemberId, state: MemberState) -> None:
-        if member is None or member in self.rows:
+        if member is None:
             self.own_row(member)
         if (state.rank, state.alpha) != (self.rank, self.alpha):
             raise InputError(
                 f"member {member!r} has rank {state.rank} and alpha {state.alpha:g}, "
                 f"this engine's are {self.rank} and {self.alpha:g}",
-                "open the engine with the rank and alpha of what it shall hold",
+                "open the engine with the rank and alpha of its members",
             )
         weights_D = self._pack(state.factors)
         moments = None
@@ -188,10 +188,10 @@ class Bank:
         row = self.row(member)
         self.masters_A_D[row].copy_(weights_D)
         self.refresh(row)
-        self.forget(row)
+        self.drop_optimiser(row)
         if state.optimiser is not None and moments is not None:
-            for mine_D, theirs_D in zip(self.adam(row), moments, strict=True):
-                mine_D.copy_(theirs_D)
+            for moment_D, new_D in zip(self.adam(row), moments, strict=True):
+                moment_D.copy_(new_D)
             self._steps[row] = state.optimiser.step
 
     def _drawn(self, seed: int) -> Tensor:
@@ -205,15 +205,15 @@ class Bank:
             fresh_D[a_at : a_at + drawn.numel()] = (2 * drawn - 1) * bound
         return fresh_D.to(self.device)
 
-    def _grow(self, wanted: int) -> None:
-        if wanted <= 0:
+    def _grow(self, count: int) -> None:
+        if count <= 0:
             return
         size = self.masters_A_D.shape[0]
-        masters_A_D = torch.zeros(size + wanted, self.width, dtype=self.masters_A_D.dtype, device=self.device)
+        masters_A_D = torch.zeros(size + count, self.width, dtype=self.masters_A_D.dtype, device=self.device)
         masters_A_D[:size] = self.masters_A_D
         self.masters_A_D = masters_A_D
         self.compute_A_D = self._compute()
-        self._free = sorted([*self._free, *range(size, size + wanted)], reverse=True)
+        self._free = sorted([*self._free, *range(size, size + count)], reverse=True)
         self.version += 1
 
     def _compute(self) -> Tensor:
@@ -232,9 +232,10 @@ class Bank:
     def _pack(self, factors: Mapping[str, tuple[Tensor, Tensor]]) -> Tensor:
         missing, foreign = self._places.keys() - factors.keys(), factors.keys() - self._places.keys()
         if missing or foreign:
-            odd = min(missing) if missing else min(foreign)
             what = "has no factors for" if missing else "adapts a module that this engine does not adapt,"
-            raise InputError(f"the adapter {what} {odd}", "use one made for the same base and target modules")
+            raise InputError(
+                f"the adapter {what} {min(missing or foreign)}", "use one made for the same base and target modules"
+            )
         row_D = torch.zeros(self.width, dtype=self.masters_A_D.dtype)
         for name, (linear, a_at, b_at) in self._places.items():
             a_R_I, b_O_R = factors[name]
@@ -247,15 +248,6 @@ class Bank:
             row_D[a_at : a_at + a_R_I.numel()] = a_R_I.reshape(-1)
             row_D[b_at : b_at + b_O_R.numel()] = b_O_R.reshape(-1)
         return row_D.to(self.device)
-
-
-def _places(group: Group, rank: int) -> list[tuple[Linear, int, int]]:
-    places, a_at, b_at = [], group.a_at, group.b_at
-    for linear in group.linears:
-        places.append((linear, a_at, b_at))
-        a_at += rank * linear.inputs
-        b_at += rank * linear.outputs
-    return places
 
 
 def aligned(at: int) -> int:

@@ -1,6 +1,6 @@
 """The base: one frozen language model with its tokenizer, wherever it comes from."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -9,7 +9,7 @@ from jinja2 import TemplateError
 from transformers import PreTrainedConfig, PreTrainedModel, PreTrainedTokenizerBase
 
 from redqueen.engine import weights
-from redqueen.engine.control_tokens import take_out
+from redqueen.engine.control_tokens import escape
 from redqueen.engine.locate import find
 from redqueen.engine.messages import one_line
 from redqueen.engine.pretrained import quiet, read_config, read_model, read_tokenizer
@@ -18,38 +18,33 @@ from redqueen.errors import InputError
 
 @dataclass(frozen=True, slots=True)
 class Base:
-    """A frozen language model."""
-
     name: str
-    """What the user asked for."""
     model: PreTrainedModel
     """In evaluation mode, without gradients, on its device and in its dtype."""
     tokenizer: PreTrainedTokenizerBase | None
     """None where there is none, as with random weights."""
     eos_ids: frozenset[int]
-    """Every token that ends a text."""
 
     def encode(self, messages: Sequence[Mapping[str, str]] | str, *, prefill: str = "") -> tuple[int, ...]:
-        """The tokens of a prompt that asks for a reply, of which the beginning may be given, or of a text as it is.
-        Control tokens are the template's alone: what spells one in the messages is text."""
+        """The tokens of a chat prompt, with the beginning of its reply in `prefill`, or of a plain text. Control tokens
+        come from the template alone: what spells one in the messages is text."""
         tokenizer = self._tokenizer()
         if isinstance(messages, str):
-            [text], taken_out = take_out(tokenizer, [messages])
-            return taken_out.encode(text, add_special_tokens=True)
-        [*contents, prefill], taken_out = take_out(tokenizer, [*(message["content"] for message in messages), prefill])
+            [text], escaped = escape(tokenizer, [messages])
+            return escaped.encode(text, add_special_tokens=True)
+        [*contents, prefill], escaped = escape(tokenizer, [*(message["content"] for message in messages), prefill])
         if not tokenizer.chat_template:
-            # White space at the end would be cut apart from the word that it begins: as no training text is.
-            return taken_out.encode("\n\n".join(contents).rstrip(), add_special_tokens=True)
+            # A tokenizer would split trailing white space from the word that it begins, unlike in any training text.
+            return escaped.encode("\n\n".join(contents).rstrip(), add_special_tokens=True)
         chat = [{**message, "content": text} for message, text in zip(messages, contents, strict=True)]
         try:
             rendered: Any = tokenizer.apply_chat_template(chat, add_generation_prompt=True, tokenize=False)
         except TemplateError as error:
             what = f"the chat template of {self.name} refuses these messages: {one_line(error)}"
             raise InputError(what, "write them as one user message, or use another base") from None
-        return taken_out.encode(rendered + prefill, add_special_tokens=False)
+        return escaped.encode(rendered + prefill, add_special_tokens=False)
 
     def decode(self, tokens: Sequence[int]) -> str:
-        """The text of these tokens, without special ones."""
         text = self._tokenizer().decode(list(tokens), skip_special_tokens=True, clean_up_tokenization_spaces=False)
         assert isinstance(text, str)
         return text
@@ -71,19 +66,12 @@ def load(name: str, *, device: torch.device, dtype: torch.dtype) -> Base:
         model = read_model(name, folder, config=config, dtype=dtype, device_map={"": device}, use_safetensors=True)
         tokenizer = read_tokenizer(name, folder)
     model.eval().requires_grad_(False)
-    ends = (getattr(model.generation_config, "eos_token_id", None), getattr(tokenizer, "eos_token_id", None))
-    return Base(name, model, tokenizer, frozenset(_flat(ends)))
+    ends = getattr(model.generation_config, "eos_token_id", None)
+    ids = [*(ends if isinstance(ends, list) else [ends]), getattr(tokenizer, "eos_token_id", None)]
+    return Base(name, model, tokenizer, frozenset(end for end in ids if end is not None))
 
 
 def config(name: str) -> PreTrainedConfig:
-    """The configuration of a base, for its shape: a hub's weights are not fetched, but a .gguf file is converted."""
+    """The configuration of a base. A hub's weights are not fetched, but a .gguf file is converted."""
     with quiet():
         return read_config(name, find(name, with_weights=False))
-
-
-def _flat(ids: Any) -> Iterator[int]:
-    if isinstance(ids, int):
-        yield ids
-    elif ids is not None:
-        for inner in ids:
-            yield from _flat(inner)

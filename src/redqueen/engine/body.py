@@ -1,7 +1,7 @@
 """The base with its members' adapters, from token ids to the last hidden state, and from there to logits.
 
-There are two bodies, which give the same numbers: `general.py` runs any architecture through `transformers`' own
-modules, `llama.py` runs the Llama family several times faster where many rows decode.
+There are two bodies, which compute the same: `general.py` runs any architecture through `transformers`' own modules,
+`llama.py` decodes the Llama family several times faster.
 """
 
 from dataclasses import dataclass
@@ -21,8 +21,6 @@ MAX_POSITIONS = 32_768
 
 @dataclass(frozen=True, slots=True)
 class Heads:
-    """The shape of a base's attention."""
-
     heads: int
     kv_heads: int
     dim: int
@@ -48,7 +46,7 @@ class Head:
     def backward(
         self, logits_M_V: Tensor, target_M: Tensor, temperature_M: Tensor, total_M: Tensor, weight_M: Tensor
     ) -> Tensor:
-        """What the hidden states get when every target's log-probability gets `weight_M`."""
+        """The gradient of the hidden states, where that of each target's log-probability is `weight_M`."""
         dtype = self.weight_V_H.dtype
         grad_M_V = ops.head_backward(logits_M_V, target_M, temperature_M, total_M, weight_M, dtype)
         if self.softcap is not None:
@@ -66,6 +64,6 @@ class Body(Protocol):
     """Tokens of the longest sequence."""
 
     def hidden(self, token_N: Tensor, routing: Routing, attention: Attention, *, checkpointing: bool = False) -> Tensor:
-        """The last hidden state of every token, normed. Differentiable where `routing` asks for gradients; then
-        `checkpointing` keeps the inputs of the blocks only, and computes the rest once more on the way back."""
+        """The normed last hidden state of every token. Differentiable where `routing` has gradients; `checkpointing`
+        then keeps only the inputs of the blocks and recomputes the rest in the backward pass."""
         ...

@@ -1,7 +1,7 @@
 """Calls of an engine from several coroutines, which share its batches.
 
-What is asked for while the engine is busy is answered together, in one batch, where it can be. The work itself runs on
-one thread of its own.
+Calls that arrive while the engine is busy are answered in one batch where possible. The work runs on one thread of its
+own.
 """
 
 import asyncio
@@ -20,8 +20,8 @@ R = TypeVar("R")
 Kind = Literal["sample", "score", "update"]
 Run = Callable[[Kind, list[Any], Recipe | None, Done], Any]
 """Does the work of one turn, on the engine's thread."""
-PATIENCE_S, LOOK_S = 0.3, 0.002
-"""How long a turn waits for those who share the engine and have not called yet, and how often it looks."""
+SHARE_WAIT_S, POLL_S = 0.3, 0.002
+"""How long a turn waits for sharers of the engine that have not called yet, and how often it checks."""
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
@@ -62,7 +62,7 @@ class CallQueue:
         call = _Call(kind=kind, items=list(items), recipe=recipe, done=done, answer=loop.create_future())
         with self._lock:
             if self._server is not None and (self._server.done() or self._server.get_loop().is_closed()):
-                # Whoever called in a loop that has ended waits for no answer any more.
+                # Nobody waits for the answers of a loop that has ended.
                 self._server, self._waiting = None, []
             if self._server is not None and self._server.get_loop() is not loop:
                 raise InputError("this engine is in use in another event loop", "use one loop, or an engine for each")
@@ -80,7 +80,7 @@ class CallQueue:
             self._sharers -= 1
 
     def on_thread(self, work: Callable[..., R], *args: Any, **options: Any) -> R:
-        """Between two turns."""
+        """Run it between two turns."""
         self._check_open()
         return self._thread.submit(work, *args, **options).result()
 
@@ -93,7 +93,6 @@ class CallQueue:
             raise InputError("this engine is closed", "open another")
 
     async def _serve(self) -> None:
-        """Answer calls until none is left. Whoever is ready to call gets the chance to before each turn."""
         while True:
             await self._wait_for_sharers()
             with self._lock:
@@ -104,17 +103,16 @@ class CallQueue:
             await self._answer(turn)
 
     async def _wait_for_sharers(self) -> None:
-        """For a little while, for those who share the engine and have not called yet."""
         await asyncio.sleep(0)
-        end = time.monotonic() + PATIENCE_S
+        end = time.monotonic() + SHARE_WAIT_S
         while time.monotonic() < end:
             waiting = sum(not call.answer.done() for call in self._waiting)
             if not 0 < waiting < self._sharers:
                 return
-            await asyncio.sleep(LOOK_S)
+            await asyncio.sleep(POLL_S)
 
     def _turn(self) -> list[_Call]:
-        """The oldest call and those that can share its batch. Calls that were cancelled meanwhile are forgotten."""
+        """The oldest call and those that can share its batch. Drops calls that were cancelled."""
         self._waiting = [call for call in self._waiting if not call.answer.done()]
         if not self._waiting:
             return []
@@ -124,7 +122,7 @@ class CallQueue:
             if (call.kind, call.recipe) != (first.kind, first.recipe):
                 continue
             if first.kind == "update":
-                # Two steps of one member are two steps.
+                # A member takes one step per update.
                 if call.members & taken:
                     continue
                 taken |= call.members
@@ -137,11 +135,11 @@ class CallQueue:
         kind, items = turn[0].kind, [item for call in turn for item in call.items]
         try:
             result = await loop.run_in_executor(
-                self._thread, self._run, kind, items, turn[0].recipe, _passing_on(turn, loop)
+                self._thread, self._run, kind, items, turn[0].recipe, _done_callback(turn, loop)
             )
         except Exception as error:
-            # One caller's mistake is not the others': each gets an answer of its own. An update is checked before it
-            # changes anybody, so what a user can mend has changed nobody; anything else all must hear of.
+            # One caller's mistake must not fail the others: each call is tried by itself. An update is checked before
+            # it changes any member, so after a user's mistake it can be; any other error goes to all.
             if len(turn) > 1 and (kind != "update" or isinstance(error, UserError)):
                 for call in turn:
                     await self._answer([call])
@@ -158,16 +156,16 @@ class CallQueue:
             at += len(call.items)
 
 
-def _passing_on(turn: Sequence[_Call], loop: asyncio.AbstractEventLoop) -> Done:
-    """Passes samples on from the engine's thread to their callers, each once: a batch that ran out of memory begins
-    anew."""
-    places = [(call.done, place) for call in turn for place in range(len(call.items))]
-    told: set[int] = set()
+def _done_callback(turn: Sequence[_Call], loop: asyncio.AbstractEventLoop) -> Done:
+    """Passes samples from the engine's thread to their callers, each once: a batch that runs out of memory is sampled
+    again."""
+    callbacks = [(call.done, index) for call in turn for index in range(len(call.items))]
+    passed: set[int] = set()
 
     def done(at: int, sample: Sample) -> None:
-        callback, place = places[at]
-        if callback is not None and at not in told:
-            told.add(at)
-            loop.call_soon_threadsafe(callback, place, sample)
+        callback, index = callbacks[at]
+        if callback is not None and at not in passed:
+            passed.add(at)
+            loop.call_soon_threadsafe(callback, index, sample)
 
     return done

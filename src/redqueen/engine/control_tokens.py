@@ -1,9 +1,9 @@
 """Control tokens, told from text that spells them.
 
-A tokenizer reads `<|im_end|>` as the token that ends a turn, whoever wrote it. In a prompt such tokens are the chat
-template's alone: what the messages hold is text, most of it a model's. So each spelling of one is taken out of the
-messages before they are rendered, and comes back letter by letter, which no tokenizer reads as a control token. Where
-nothing is spelt, the tokens are those that the tokenizer gives the whole text.
+A tokenizer reads `<|im_end|>` as the token that ends a turn, whoever wrote it. In a prompt such tokens must come from
+the chat template alone: the messages are text, most of it a model's. So each spelling of one is replaced by a
+placeholder before the messages are rendered, and comes back letter by letter, which no tokenizer reads as a control
+token. Without any spelling, the tokens are those that the tokenizer gives the whole text.
 """
 
 import re
@@ -13,80 +13,68 @@ from functools import lru_cache
 
 from transformers import PreTrainedTokenizerBase
 
-_LOOKS_LIKE_ONE = re.compile("<[|\uff5c].+[|\uff5c]>", re.DOTALL)
+_CONTROL_STYLE = re.compile("<[|\uff5c].+[|\uff5c]>", re.DOTALL)
 """Control tokens that their tokenizer does not call special: `<|file_sep|>`, or DeepSeek's with wide bars."""
-_STAND_INS = range(0xF0000, 0xFFFFE)
-"""Characters that mean nothing, more of them than a prompt has room for; one marks where something was taken out."""
+_MARKS = range(0xF0000, 0xFFFFE)
+"""Private-use characters, more of them than a prompt can use; one that it does not use delimits placeholders."""
 
 
 @dataclass(frozen=True, slots=True)
-class ControlTokens:
-    """The control tokens of a tokenizer."""
-
-    ids: frozenset[int]
-    """Those that only a spelling comes to."""
-    spelling: re.Pattern[str]
-
-
-@dataclass(frozen=True, slots=True)
-class TakenOut:
-    """What was taken out of the texts of one prompt."""
+class Escaped:
+    """What the placeholders of one prompt stand for."""
 
     tokenizer: PreTrainedTokenizerBase
-    stand_in: str
+    mark: str
     texts: tuple[str, ...]
 
     def encode(self, text: str, *, add_special_tokens: bool) -> tuple[int, ...]:
-        """The tokens of a text made of those that things were taken out of: they are back in it, as text."""
+        """The tokens of a text with placeholders, each replaced by the letters that it stands for."""
         if not self.texts:
             return tuple(self.tokenizer.encode(text, add_special_tokens=add_special_tokens))
         tokens: list[int] = []
-        for place, piece in enumerate(re.split(f"{self.stand_in}([0-9]+){self.stand_in}", text)):
+        for place, piece in enumerate(re.split(f"{self.mark}([0-9]+){self.mark}", text)):
             for part in self.texts[int(piece)] if place % 2 else [piece]:
                 tokens += self.tokenizer.encode(part, add_special_tokens=False)
         before, after = _around(self.tokenizer) if add_special_tokens else ([], [])
         return (*before, *tokens, *after)
 
 
-def take_out(tokenizer: PreTrainedTokenizerBase, texts: Sequence[str]) -> tuple[list[str], TakenOut]:
-    """The texts without any control token that they spell, and what gives it back."""
-    control = _control_tokens(tokenizer, str(tokenizer.chat_template))
+def escape(tokenizer: PreTrainedTokenizerBase, texts: Sequence[str]) -> tuple[list[str], Escaped]:
+    """The texts with a placeholder for every control token that they spell."""
+    control_ids, spelling = _control_tokens(tokenizer, str(tokenizer.chat_template))
     used = set().union(*texts)
-    stand_in = next(chr(code) for code in _STAND_INS if chr(code) not in used)
-    taken: list[str] = []
+    mark = next(chr(code) for code in _MARKS if chr(code) not in used)
+    spelt: list[str] = []
 
-    def take(spelt: str) -> str:
-        taken.append(spelt)
-        return f"{stand_in}{len(taken) - 1}{stand_in}"
+    def placeholder(text: str) -> str:
+        spelt.append(text)
+        return f"{mark}{len(spelt) - 1}{mark}"
 
-    left: list[str] = []
+    escaped: list[str] = []
     for text in texts:
-        rest = control.spelling.sub(lambda match: take(match[0]), text)
-        # What a tokenizer makes the same before it looks, another width of letters for one, no pattern finds.
-        hidden = not control.ids.isdisjoint(tokenizer.encode(rest, add_special_tokens=False))
-        left.append(take(text) if hidden else rest)
-    return left, TakenOut(tokenizer, stand_in, tuple(taken))
+        replaced = spelling.sub(lambda match: placeholder(match[0]), text)
+        # No pattern finds what only the tokenizer's normalisation makes equal, such as full-width letters.
+        hidden = not control_ids.isdisjoint(tokenizer.encode(replaced, add_special_tokens=False))
+        escaped.append(placeholder(text) if hidden else replaced)
+    return escaped, Escaped(tokenizer, mark, tuple(spelt))
 
 
 @lru_cache(maxsize=4)
-def _control_tokens(tokenizer: PreTrainedTokenizerBase, template: str) -> ControlTokens:
-    """Special tokens, those that the chat template writes, and those that look like one.
-
-    Other tokens of a list of added ones are text that somebody wanted in one piece: white space, or a fence.
-    """
-    added = tokenizer.added_tokens_decoder.items()
-    ids = {token.content: at for at, token in added if token.special or _is_one(token.content, template)}
+def _control_tokens(tokenizer: PreTrainedTokenizerBase, template: str) -> tuple[frozenset[int], re.Pattern[str]]:
+    """Ids and spellings of special tokens, of those that the chat template writes, and of those that look like control
+    tokens. Other added tokens are plain text in one piece, such as white space or a fence."""
+    ids = {
+        token.content: number
+        for number, token in tokenizer.added_tokens_decoder.items()
+        if token.special or token.content in template or _CONTROL_STYLE.fullmatch(token.content)
+    }
     ids |= dict(zip(tokenizer.all_special_tokens, tokenizer.all_special_ids, strict=True))
-    # One letter, or white space, is nothing that could be told from text.
-    ids = {content: at for content, at in ids.items() if len(content.strip()) > 1}
+    # A single letter, or white space, cannot be told from text.
+    ids = {content: number for content, number in ids.items() if len(content.strip()) > 1}
     longest_first = sorted(ids, key=len, reverse=True)
     spelling = re.compile("|".join(map(re.escape, longest_first)) or "(?!)")
-    # What is not in the vocabulary comes to the unknown token without spelling it.
-    return ControlTokens(frozenset(ids.values()) - {getattr(tokenizer, "unk_token_id", None)}, spelling)
-
-
-def _is_one(content: str, template: str) -> bool:
-    return content in template or _LOOKS_LIKE_ONE.fullmatch(content) is not None
+    # Whatever is not in the vocabulary becomes the unknown token without spelling it.
+    return frozenset(ids.values()) - {getattr(tokenizer, "unk_token_id", None)}, spelling
 
 
 def _around(tokenizer: PreTrainedTokenizerBase) -> tuple[list[int], list[int]]:

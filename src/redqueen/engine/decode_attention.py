@@ -1,8 +1,8 @@
 """Attention of the newest token of each sequence to its part of the KV cache: by the kernels, or in plain torch.
 
-The kernels walk each row's own region. Plain torch wants tensors of one shape, so prompts and completions are kept in
-slots of one capacity each: a slot is a row of the arena seen as one tensor, and the queries are brought into the slots'
-order, which moves a token of each sequence instead of its whole past.
+The kernels walk each row's own region. Plain torch needs tensors of one shape, so prompts and completions are in slots
+of one capacity each: a slot is a row of the arena seen as one tensor, and the queries are reordered to match the slots,
+which moves one token of each sequence instead of its whole past.
 """
 
 from dataclasses import dataclass, field
@@ -16,7 +16,7 @@ from redqueen.engine.kv_cache import SCRATCH, KVCache
 
 @dataclass(slots=True, kw_only=True)
 class KernelDecode:
-    """Every row's region holds its prompt and what was sampled since."""
+    """Every row's region holds its prompt and its completion."""
 
     cache: KVCache
     position_N: Tensor
@@ -47,9 +47,9 @@ class KernelDecode:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Slots:
-    """Where the rows' pasts are. Prompts are apart from what was sampled since, so that the rows that go on from one
-    prompt look at one copy of it, all at once."""
+class CacheSlots:
+    """Where the rows' keys and values are. Prompts are apart from completions, so that all completions of a prompt
+    attend to one copy of it, at once."""
 
     completions: KVCache
     prompts: KVCache
@@ -57,28 +57,27 @@ class Slots:
     """Of a completion's slot."""
     prompt_capacity: int
     slot_R: Tensor
-    """Each row's slot for what was sampled."""
+    """Of each row's completion."""
     prompt_R: Tensor
-    """Each row's prompt, by slot."""
+    """The slot of each row's prompt."""
     lane_R: Tensor
-    """Each row's place among those with its prompt."""
+    """Each row's number among those with its prompt."""
     count: int
-    """Slots for what was sampled, up to the last that is in use."""
+    """Slots of completions up to the last that is in use."""
     prompt_count: int
-    """As many for prompts."""
     lanes: int
     prompt_length: int
-    """The longest."""
+    """Of the longest."""
 
 
 @dataclass(slots=True, kw_only=True)
 class SlotDecode:
-    slots: Slots
+    slots: CacheSlots
     length: int
-    """Tokens since the prompt, of the longest row, the newest included."""
+    """Of the longest completion, its newest token included."""
     position_N: Tensor
     index_R: Tensor
-    """Tokens since the prompt, of which the newest is not one."""
+    """Tokens of each completion before its newest."""
     _masks: dict[int, tuple[Tensor, Tensor]] = field(default_factory=dict)
 
     @property
@@ -96,7 +95,7 @@ class SlotDecode:
         )
         k_C_G_L_D[slots.slot_R, :, self.index_R] = k_R_1_G_D.squeeze(1)
         v_C_G_L_D[slots.slot_R, :, self.index_R] = v_R_1_G_D.squeeze(1)
-        # The queries that share a key head are like several queries of one head: nothing is repeated.
+        # Queries that share a key head become several queries of one head: nothing is repeated.
         q_R_G_Q_D = q_R_1_H_D.reshape(rows, kv_heads, heads // kv_heads, dim)
         prompt_mask, mask = self._mask(window, heads // kv_heads, q_R_1_H_D.dtype)
         q_C_G_Q_D = q_R_G_Q_D.new_zeros(slots.count, *q_R_G_Q_D.shape[1:])
@@ -121,10 +120,10 @@ class SlotDecode:
         return out_R_G_Q_D.reshape(rows, 1, heads, dim)
 
     def _mask(self, window: int, queries: int, dtype: torch.dtype) -> tuple[Tensor, Tensor]:
-        """What is added to the scores of prompts and of what came since."""
+        """Added to the scores of prompts and of completions."""
         if window not in self._masks:
             slots, device = self.slots, self.position_N.device
-            # Slots without a row look at their first token, which is a number.
+            # Slots without a row see their first token, which is finite.
             index_C_1 = torch.zeros(slots.count, 1, dtype=torch.int64, device=device)
             index_C_1[slots.slot_R, 0] = self.index_R
             at_L = torch.arange(self.length, device=device)
@@ -138,19 +137,18 @@ class SlotDecode:
                 position_P_W_1 = torch.zeros_like(known_P_W_1)
                 position_P_W_1[slots.prompt_R, slots.lane_R, 0] = self.position_N
                 seen_P_W_T &= at_T > position_P_W_1 - window
-            # Each lane's queries, of which as many share a key head, see the same.
+            # All queries of a lane see the same.
             mask_P_1_W_T = _additive(seen_P_W_T.repeat_interleave(queries, 1), dtype).unsqueeze(1)
             self._masks[window] = mask_P_1_W_T, _additive(seen_C_L, dtype)[:, None, None, :]
         return self._masks[window]
 
 
 def _view(store: Tensor, count: int, kv_heads: int, capacity: int) -> Tensor:
-    """The first slots of a layer's arena."""
     low = SCRATCH * kv_heads
     return store[low : low + count * kv_heads * capacity].view(count, kv_heads, capacity, store.shape[1])
 
 
 def _additive(seen: Tensor, dtype: torch.dtype) -> Tensor:
-    """Finite, so that a row that sees nothing of a part has a sum for it that weighs nothing, and not NaN."""
+    """Finite, so that a row that sees nothing of a part gives it no weight, and not NaN."""
     mask = torch.zeros(seen.shape, dtype=dtype, device=seen.device)
     return mask.masked_fill_(~seen, torch.finfo(dtype).min / 4)

@@ -1,4 +1,4 @@
-"""The folder for whatever can be fetched or made again, such as converted bases."""
+"""The folder for what can be fetched or made again, such as converted bases."""
 
 import contextlib
 import fcntl
@@ -11,25 +11,24 @@ from redqueen.engine.messages import one_line, say
 from redqueen.errors import InputError
 
 CONVERSION = 1
-"""Part of the name of every converted base: raise it when the conversion changes, so that none made before is used."""
+"""Part of the name of every converted base: increase it when the conversion changes."""
 
 
 def cache() -> Path:
-    """The folder for whatever can be fetched or made again."""
-    if own := os.environ.get("REDQUEEN_CACHE"):
-        return Path(own).expanduser().absolute()
+    if folder := os.environ.get("REDQUEEN_CACHE"):
+        return Path(folder).expanduser().absolute()
     return Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache").expanduser().absolute() / "redqueen"
 
 
 def converted_folder(name: str, *identity: object) -> Path:
-    """Where the conversion of a file is kept; `identity` is what makes the file that one and no other."""
+    """Where the conversion of a file is kept; `identity` tells the file from any other."""
     digest = hashlib.sha256(repr((CONVERSION, *identity)).encode()).hexdigest()
     return cache() / "bases" / f"{name}-{digest[:12]}"
 
 
 @contextlib.contextmanager
 def locked(folder: Path) -> Iterator[None]:
-    """Be the only process that makes `folder`. The lock ends with the process, however that ends."""
+    """Be the only process that makes `folder`. The lock ends with the process."""
     folder.parent.mkdir(parents=True, exist_ok=True)
     with folder.with_name(f"{folder.name}.lock").open("w") as file:
         try:
@@ -42,10 +41,10 @@ def locked(folder: Path) -> Iterator[None]:
 
 @contextlib.contextmanager
 def writing(folder: Path) -> Iterator[None]:
-    """Say what is wrong with the disk, if something is."""
+    """Turn errors of the disk into one line."""
     try:
         yield
     except OSError as error:
         raise InputError(
-            f"{folder} cannot be used: {error.strerror or one_line(error)}", "mend it, or set REDQUEEN_CACHE=FOLDER"
+            f"{folder} cannot be used: {error.strerror or one_line(error)}", "fix that, or set REDQUEEN_CACHE=FOLDER"
         ) from None

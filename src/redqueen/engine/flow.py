@@ -1,7 +1,7 @@
-"""Samples that are checked while others still grow: the verifier works behind the sampler.
+"""Samples that are checked while others are still sampled.
 
-A batch is formed from its requests alone. Only when a check begins depends on the time, and a check gives the same
-answer whenever it is made.
+A batch depends on its requests alone, and a check gives the same answer whenever it is made; only its start depends on
+the time.
 """
 
 import asyncio
@@ -13,18 +13,17 @@ from redqueen.engine.protocol import Engine, Sample, SampleRequest
 
 T = TypeVar("T")
 Check = Callable[[int, Sequence[Sample]], Awaitable[T]]
-"""A group's place and its samples."""
+"""Called with a group's index and its samples."""
 
 
 @dataclass(frozen=True, slots=True)
 class Checked(Generic[T]):
-    """Samples, and the checks of their groups, which may still be on their way."""
+    """Samples, and the checks of their groups, which may still run."""
 
     samples: tuple[Sample, ...]
     checks: tuple[asyncio.Task[T], ...]
 
     async def results(self) -> list[T]:
-        """What the checks came to, in the order of the groups."""
         try:
             return list(await asyncio.gather(*self.checks))
         finally:
@@ -38,24 +37,24 @@ class Checked(Generic[T]):
 async def sample_and_check(
     engine: Engine, requests: Sequence[SampleRequest], groups: Sequence[Sequence[int]], check: Check[T]
 ) -> Checked[T]:
-    """One batch of samples; each group of them, named by their places, is checked as soon as its last one has ended."""
+    """One batch of samples; each group of them, given by indices, is checked as soon as its last sample has ended."""
     loop = asyncio.get_running_loop()
-    group_of = {place: number for number, places in enumerate(groups) for place in places}
-    growing = [set(places) for places in groups]
-    ended: dict[int, Sample] = {}
+    group_of = {index: group for group, indices in enumerate(groups) for index in indices}
+    unfinished = [set(indices) for indices in groups]
+    samples: dict[int, Sample] = {}
     checks: dict[int, asyncio.Task[T]] = {}
 
-    async def begin(number: int) -> T:
-        return await check(number, [ended[place] for place in groups[number]])
+    async def start(group: int) -> T:
+        return await check(group, [samples[index] for index in groups[group]])
 
-    def done(place: int, sample: Sample) -> None:
-        if place in ended:
+    def done(index: int, sample: Sample) -> None:
+        if index in samples:
             return
-        ended[place] = sample
-        number = group_of[place]
-        growing[number].discard(place)
-        if not growing[number]:
-            checks[number] = loop.create_task(begin(number))
+        samples[index] = sample
+        group = group_of[index]
+        unfinished[group].discard(index)
+        if not unfinished[group]:
+            checks[group] = loop.create_task(start(group))
 
     try:
         await engine.sample(requests, done)
@@ -63,7 +62,7 @@ async def sample_and_check(
         for task in checks.values():
             task.cancel()
         raise
-    # What was checked is what counts: an engine that had to begin anew may end otherwise.
+    # The samples that were checked: an engine that had to start again may have returned others.
     return Checked(
-        tuple(ended[place] for place in range(len(requests))), tuple(checks[number] for number in range(len(groups)))
+        tuple(samples[index] for index in range(len(requests))), tuple(checks[group] for group in range(len(groups)))
     )

@@ -1,5 +1,4 @@
-"""Any architecture, through `transformers`' own modules, with every adapted linear layer replaced and the attention
-taken over."""
+"""Any architecture through `transformers`' own modules, with the adapted linear layers and the attention replaced."""
 
 import contextlib
 from collections.abc import Iterator
@@ -20,7 +19,7 @@ from redqueen.errors import InputError
 
 @dataclass(slots=True)
 class _Pass:
-    """What the replaced modules of a base need to know about the pass that is under way."""
+    """What the replaced modules need to know about the current forward pass."""
 
     routing: Routing
     attention: Attention
@@ -28,7 +27,7 @@ class _Pass:
 
 
 class _Adapter(nn.Module):
-    """Stands where a linear layer of the base stood."""
+    """Replaces a linear layer of the base."""
 
     def __init__(self, layer: Layer, body: "GeneralBody") -> None:
         super().__init__()
@@ -91,8 +90,8 @@ class GeneralBody:
 
     @contextlib.contextmanager
     def _checkpointing(self, on: bool) -> Iterator[None]:
-        """Have `transformers` keep the inputs of its blocks only. The blocks alone are set to training, not what is
-        in them: a base's dropout would change what is trained."""
+        """Have `transformers` keep only the inputs of its blocks. The modules inside stay in evaluation mode: the base
+        must have no dropout."""
         if not on:
             yield
             return
@@ -112,12 +111,11 @@ def _general_attention(
     module: Any, query: Tensor, key: Tensor, value: Tensor, attention_mask: Tensor | None, **options: Any
 ) -> tuple[Tensor, None]:
     """What `transformers`' attention modules call: [B, heads, T, dim] in, [B, T, heads, dim] out."""
-    odd = [name for name in ("softcap", "s_aux") if options.get(name) is not None]
-    if odd or attention_mask is not None:
-        raise InputError(
-            f"the attention of {module.config.model_type} uses {odd[0] if odd else 'a mask of its own'}",
-            "use another base",
-        )
+    unsupported = [name for name in ("softcap", "s_aux") if options.get(name) is not None]
+    if attention_mask is not None:
+        unsupported.append("a mask of its own")
+    if unsupported:
+        raise InputError(f"the attention of {module.config.model_type} uses {unsupported[0]}", "use another base")
     current: _Pass = module.redqueen_body.current
     current.attended += 1
     scale = options.get("scaling") or query.shape[-1] ** -0.5

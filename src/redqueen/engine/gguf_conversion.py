@@ -23,13 +23,13 @@ from redqueen.errors import InputError
 
 _TOKENIZER_FACTS = ("tokenizer.ggml.model", "tokenizer.ggml.pre", "tokenizer.ggml.add_bos_token")
 _DIGIT_SPLITTERS = frozenset({"smollm", "starcoder", "refact", "command-r", "codeshell", "exaone", "minerva-7b"})
-"""Of GGUF's names for ways to cut text: those that first take out every digit, which transformers leaves out."""
+"""GGUF's names for pre-tokenizers that first split off every digit, which transformers does not do."""
 _PLAIN_SPLITTERS = frozenset({"gpt-2", "phi-2", "mpt", "olmo", "jais"})
-"""Those that cut text as GPT-2 did, which is what transformers does with all that it does not know."""
+"""Those that split text as GPT-2 does, which is what transformers does with all that it does not know."""
 
 
 def converted(path: Path) -> Path:
-    """The folder that a .gguf file has been converted to, now or earlier."""
+    """The folder of a converted .gguf file; converts it if that has not been done."""
     try:
         file = path.resolve(strict=True)
         stat = file.stat()
@@ -45,7 +45,7 @@ def converted(path: Path) -> Path:
 
 
 def convert(path: Path, folder: Path) -> None:
-    """Make `folder` from a .gguf file, whole or not at all. Call it with `folder` to yourself (`locked`)."""
+    """Make `folder` from a .gguf file, whole or not at all. Call it under `locked`."""
     say(f"converting {path.name}, once (a minute, longer for a large model)")
     aside = folder.with_name(f"{folder.name}.aside")
     shutil.rmtree(aside, ignore_errors=True)  # of a conversion that was killed
@@ -69,10 +69,10 @@ def _read_gguf(path: Path) -> tuple[PreTrainedModel, PreTrainedTokenizerBase | N
     try:
         reader = gguf.GGUFReader(path)
     except (OSError, ValueError, IndexError, KeyError, TypeError, OverflowError) as error:
-        raise InputError(f"{path.name} is no whole GGUF file: {one_line(error)}", "get it anew") from None
+        raise InputError(f"{path.name} is not a complete GGUF file: {one_line(error)}", "download it again") from None
     facts = {name: reader.fields[name].contents() for name in reader.fields if name.startswith(_TOKENIZER_FACTS)}
     with tempfile.TemporaryDirectory() as scratch:
-        # Files beside it, of some other model, would be read along with it.
+        # Files of other models beside it would be read along with it.
         (Path(scratch) / path.name).symlink_to(path)
         with contextlib.redirect_stderr(io.StringIO()):  # a bar that `quiet` cannot turn off
             model = read_model(
@@ -90,15 +90,12 @@ def _read_gguf(path: Path) -> tuple[PreTrainedModel, PreTrainedTokenizerBase | N
         except LOADING_ERRORS as error:
             what = f"the tokenizer in {path.name} cannot be read: {one_line(error)}"
             raise InputError(what, "give the model as a folder") from None
-    _mend_tokenizer(tokenizer, facts, path.name)
+    _fix_tokenizer(tokenizer, facts, path.name)
     return model, tokenizer
 
 
 def _stored_dtype(reader: gguf.GGUFReader) -> torch.dtype:
-    """What holds the file's weights: its own type if it is a plain one, float16 for quantised ones.
-
-    Their scales are float16 themselves, so little is lost, and half the disk is enough.
-    """
+    """The file's own type if it is a plain one. float16 for quantised weights, whose scales are float16 themselves."""
     types = {tensor.tensor_type for tensor in reader.tensors}
     kind = gguf.GGMLQuantizationType
     if types <= {kind.F32}:
@@ -109,27 +106,25 @@ def _stored_dtype(reader: gguf.GGUFReader) -> torch.dtype:
 
 
 def _tie(model: PreTrainedModel) -> None:
-    """Make equal embeddings one again: some architectures come out of a GGUF file with the matrix twice."""
+    """Tie equal embeddings: some architectures come out of a GGUF file with the matrix twice."""
     inner, outer = (
         getattr(part, "weight", None) for part in (model.get_input_embeddings(), model.get_output_embeddings())
     )
-    if inner is None or outer is None or inner is outer:
-        return
-    if torch.equal(inner, outer):
+    if inner is not None and outer is not None and inner is not outer and torch.equal(inner, outer):
         model.config.tie_word_embeddings = True
         model.tie_weights()
 
 
-def _mend_tokenizer(tokenizer: PreTrainedTokenizerBase, facts: Mapping[str, Any], name: str) -> None:
-    """Put right what transformers leaves out of a GGUF file's tokenizer."""
-    cut = facts.get("tokenizer.ggml.pre")
+def _fix_tokenizer(tokenizer: PreTrainedTokenizerBase, facts: Mapping[str, Any], name: str) -> None:
+    """Add what transformers leaves out of a GGUF file's tokenizer."""
+    splitter = facts.get("tokenizer.ggml.pre")
     backend = getattr(tokenizer, "backend_tokenizer", None)
     if backend is not None and isinstance(backend.pre_tokenizer, pre_tokenizers.ByteLevel):
-        if cut in _DIGIT_SPLITTERS:
+        if splitter in _DIGIT_SPLITTERS:
             words = pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=True)
             backend.pre_tokenizer = pre_tokenizers.Sequence([pre_tokenizers.Digits(individual_digits=True), words])
-        elif cut not in _PLAIN_SPLITTERS:
-            say(f"{name} cuts text in a way not known here ({cut}): its tokens may differ from those it was trained on")
-    begins = facts.get("tokenizer.ggml.add_bos_token")
-    if begins is not None and tokenizer.bos_token is not None:
-        tokenizer.add_bos_token = begins
+        elif splitter not in _PLAIN_SPLITTERS:
+            say(f"{name} has an unknown pre-tokenizer ({splitter}): its tokens may differ from those it was trained on")
+    add_bos = facts.get("tokenizer.ggml.add_bos_token")
+    if add_bos is not None and tokenizer.bos_token is not None:
+        tokenizer.add_bos_token = add_bos

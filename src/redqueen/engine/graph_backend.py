@@ -1,9 +1,8 @@
 """Sampling steps as captured CUDA graphs, with the kernels.
 
-A step is captured once for each of a few numbers of rows and replayed. What differs between steps is on the device:
-the seats, and one small tensor (the layout) that says which seats the rows are and which member each tile of rows
-belongs to. A sequence's region of the KV cache holds its prompt and what is sampled, so every completion of a prompt
-gets a copy of it.
+A step is captured once for each of a few numbers of rows and replayed. What differs between steps is on the device: the
+decoding state, and one small tensor (the layout) with the slot of each row and the member of each tile of rows. A
+sequence's region of the KV cache holds prompt and completion, so every completion of a prompt gets a copy of it.
 """
 
 from collections.abc import Mapping, Sequence
@@ -18,10 +17,10 @@ from redqueen.engine.backend import Launch, new_cache, refuse_longer
 from redqueen.engine.bank import Bank
 from redqueen.engine.body import Body
 from redqueen.engine.decode_attention import KernelDecode
+from redqueen.engine.decode_state import Completion, DecodeState
 from redqueen.engine.kv_cache import KVCache, rounded
 from redqueen.engine.prefill import Prompts, batches, prefill
 from redqueen.engine.routing import TILE, Routing, Tiles, cut_tiles
-from redqueen.engine.seats import Completion, Seats
 
 LEAST_ROWS = 8
 """Of a captured step."""
@@ -41,51 +40,51 @@ class GraphBackend:
         self.rows, self._body, self._bank = rows, body, bank
         self.cache: KVCache | None = None
         self.graphs: dict[int, Captured] = {}
-        self._seats = Seats(rows, bank.device)
+        self._state = DecodeState(rows, bank.device)
         self._layout = torch.zeros(0, dtype=torch.int64, device=bank.device)
         self._bank_version = -1
         self._bucket = 0
 
     def reserve(self, prompts: Prompts, max_tokens: int) -> int:
-        capacities = sorted((_capacity(each) for same in prompts for each in same), reverse=True)
+        capacities = sorted((_capacity(completion) for group in prompts for completion in group), reverse=True)
         refuse_longer(capacities[0], max_tokens)
-        tokens = min(sum(capacities[: self._seats.count]), max_tokens)
+        tokens = min(sum(capacities[: self._state.count]), max_tokens)
         if self.cache is None or self.cache.tokens < tokens:
             self.drop()
             self.cache = new_cache(self._body, self._bank, tokens)
         self.cache.clear()
-        self._seats.clear()
+        self._state.clear()
         if self._bank_version != self._bank.version:
-            # Its tensors have moved, and it may have more members: graphs and layout are made for those it had.
+            # Its tensors have moved, and it may have more members: graphs and layout are stale.
             self._bank_version = self._bank.version
             self.graphs.clear()
             size = self.rows + 3 * self._tiles(self.rows)
             self._layout = torch.zeros(size, dtype=torch.int64, device=self._bank.device)
         return capacities[0]
 
-    def house(self, completions: Sequence[Completion]) -> int:
+    def allocate(self, completions: Sequence[Completion]) -> int:
         assert self.cache is not None
-        for housed, completion in enumerate(completions):
+        for count, completion in enumerate(completions):
             capacity = _capacity(completion)
-            start = self.cache.take(capacity) if self._seats.free() else None
+            start = self.cache.allocate(capacity) if self._state.free else None
             if start is None:
-                return housed
-            completion.start, completion.capacity, completion.seat = start, capacity, self._seats.take()
+                return count
+            completion.start, completion.capacity, completion.slot = start, capacity, self._state.free.pop()
         return len(completions)
 
     def prefill(self, prompts: Prompts, max_tokens: int) -> None:
         assert self.cache is not None
-        self._seats.fill([completion for same in prompts for completion in same])
+        self._state.fill([completion for group in prompts for completion in group])
         for batch in batches(prompts, max_tokens):
-            copies = [(row, each.start, each.capacity) for row, same in enumerate(batch) for each in same]
+            copies = [(row, item.start, item.capacity) for row, group in enumerate(batch) for item in group]
             prefill(self._body, self.cache, batch, copies, by_span=False)
 
     def arrange(self, members: Mapping[int, Sequence[Completion]]) -> None:
-        seats = [completion.seat for rows in members.values() for completion in rows]
-        self._bucket = _bucket(len(seats), self.rows)
+        slots = [completion.slot for rows in members.values() for completion in rows]
+        self._bucket = _bucket(len(slots), self.rows)
         tiles_K_3 = cut_tiles([(member, len(rows)) for member, rows in members.items()], TILE)
         layout = np.zeros(len(self._layout), np.int64)
-        layout[: len(seats)] = seats
+        layout[: len(slots)] = slots
         layout[self.rows :].reshape(3, -1)[:, : len(tiles_K_3)] = tiles_K_3.T
         self._layout.copy_(torch.from_numpy(layout).pin_memory(), non_blocking=True)
 
@@ -98,29 +97,29 @@ class GraphBackend:
 
     def release(self, completion: Completion, length: int) -> None:
         assert self.cache is not None
-        self._seats.give(completion)
-        self.cache.give(completion.start, completion.capacity)
+        self._state.release(completion)
+        self.cache.release(completion.start, completion.capacity)
 
     def drop(self) -> None:
         self.cache = None
         self.graphs.clear()
 
     def _tiles(self, rows: int) -> int:
-        """Tiles that this many rows need at most: each member may leave its last one short."""
+        """At most, for this many rows: each member's last tile may be short."""
         return rows // TILE + min(rows, self._bank.masters_A_D.shape[0])
 
     def _step(self, bucket: int) -> tuple[Tensor, Tensor]:
-        """One more token for each row of the layout; on the device, nothing is waited for."""
+        """One more token for each row of the layout, asynchronously."""
         assert self.cache is not None
-        seat_R = self._layout[:bucket]
+        slot_R = self._layout[:bucket]
         member_K, start_K, count_K = self._layout[self.rows :].view(3, -1)[:, : self._tiles(bucket)].unbind(0)
-        rows = self._seats.rows(seat_R)
+        rows = self._state.rows(slot_R)
         attention = KernelDecode(
             cache=self.cache, position_N=rows.position_R, start_R=rows.start_R, capacity_R=rows.capacity_R
         )
         routing = Routing(member_K=member_K, tiles=Tiles(start_K, count_K))
         hidden_R_H = self._body.hidden(rows.token_R, routing, attention)
-        return self._seats.advance(seat_R, rows, self._body.head(hidden_R_H))
+        return self._state.advance(slot_R, rows, self._body.head(hidden_R_H))
 
     def _capture(self, bucket: int) -> Captured:
         kept = self._layout.clone()
@@ -133,7 +132,7 @@ class GraphBackend:
         torch.cuda.current_stream().wait_stream(stream)
         graph = torch.cuda.CUDAGraph()
         pool = next(iter(self.graphs.values())).graph.pool() if self.graphs else None
-        # Another thread's use of the device is its own affair, and must not end the capture.
+        # Another thread's use of the device must not end the capture.
         with torch.cuda.graph(graph, pool=pool, capture_error_mode="thread_local"):
             token_R, logprob_R = self._step(bucket)
         self._layout.copy_(kept)
@@ -141,12 +140,12 @@ class GraphBackend:
 
 
 def _capacity(completion: Completion) -> int:
-    """One token more than can be sampled: a step may be on its way when the end is seen."""
+    """One token more than can be sampled: a further step may run before the end is seen."""
     return rounded(len(completion.request.prompt) + completion.request.max_tokens + 1)
 
 
 def _bucket(rows: int, most: int) -> int:
-    """The number of rows of the captured step that serves this many: few enough shapes to capture them all."""
+    """The rows of the captured step for this many: few enough shapes to capture them all."""
     size = LEAST_ROWS
     while size < rows:
         size = size * 2 if size < 64 else size + 64

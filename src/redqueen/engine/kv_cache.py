@@ -1,7 +1,7 @@
 """The KV cache of all sequences that are being sampled: one arena per layer, allocated once.
 
-A sequence has a region of the arena to itself, as long as its prompt and its limit ask for: [kv heads, capacity, dim]
-numbers from `start`. The arena never moves, so captured graphs stay valid whatever the sequences are.
+A sequence has a region of the arena, large enough for its prompt and its limit: [kv heads, capacity, dim] numbers from
+`start`. The arena never moves, so captured graphs stay valid whatever the sequences are.
 """
 
 import torch
@@ -12,7 +12,7 @@ SCRATCH = 16
 
 
 def rounded(tokens: int) -> int:
-    """Up to a multiple of 16, which lengths and capacities are."""
+    """Up to a multiple of 16, as all lengths and capacities are."""
     return -(-int(tokens) // 16) * 16
 
 
@@ -25,33 +25,32 @@ class KVCache:
         # Zeros, not whatever memory held: a masked-out NaN would still be one after the product with zero.
         self.k = torch.zeros(shape, device=device, dtype=dtype)
         self.v = torch.zeros(shape, device=device, dtype=dtype)
-        self._holes = [(SCRATCH, SCRATCH + tokens)]
+        self.clear()
 
     def clear(self) -> None:
-        """Nobody has a region any more."""
-        self._holes = [(SCRATCH, SCRATCH + self.tokens)]
+        self._free = [(SCRATCH, SCRATCH + self.tokens)]
 
-    def take(self, capacity: int) -> int | None:
-        """The start of a free region, the lowest there is, or None."""
-        for index, (low, high) in enumerate(self._holes):
+    def allocate(self, capacity: int) -> int | None:
+        """The start of the lowest free region, or None."""
+        for index, (low, high) in enumerate(self._free):
             if high - low >= capacity:
                 if high - low == capacity:
-                    del self._holes[index]
+                    del self._free[index]
                 else:
-                    self._holes[index] = (low + capacity, high)
+                    self._free[index] = (low + capacity, high)
                 return low
         return None
 
-    def give(self, start: int, capacity: int) -> None:
+    def release(self, start: int, capacity: int) -> None:
         low, high, kept = start, start + capacity, []
-        for hole in self._holes:
-            if hole[1] == low:
-                low = hole[0]
-            elif hole[0] == high:
-                high = hole[1]
+        for region in self._free:
+            if region[1] == low:
+                low = region[0]
+            elif region[0] == high:
+                high = region[1]
             else:
-                kept.append(hole)
-        self._holes = sorted([*kept, (low, high)])
+                kept.append(region)
+        self._free = sorted([*kept, (low, high)])
 
     def places(self, start_R: Tensor, capacity_R: Tensor, position_R_T: Tensor) -> Tensor:
         """Rows of `k[layer]` for each sequence's positions: [R, T, kv heads]."""
@@ -59,9 +58,9 @@ class KVCache:
         base_R_G = start_R.unsqueeze(1) * self.kv_heads + head_G * capacity_R.unsqueeze(1)
         return base_R_G.unsqueeze(1) + position_R_T.unsqueeze(2)
 
-    def wipe(self, start: int, capacity: int, used: int) -> None:
-        """Leave zeros in a region's first places: plain attention multiplies what it masks by zero, which would not
-        mend another's NaN."""
+    def zero(self, start: int, capacity: int, used: int) -> None:
+        """Clear the first `used` tokens of a region: plain attention multiplies what it masks by zero, and NaN stays
+        NaN."""
         region = slice(start * self.kv_heads, (start + capacity) * self.kv_heads)
         for store in (self.k, self.v):
             store[:, region].unflatten(1, (self.kv_heads, capacity))[:, :, :used] = 0

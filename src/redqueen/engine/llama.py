@@ -1,4 +1,4 @@
-"""Llama, Mistral, Qwen2 and Qwen3: the arithmetic of `transformers`' own modules, with q, k and v (gate and up) as one
+"""Llama, Mistral, Qwen2 and Qwen3: the arithmetic of `transformers`' modules, with q, k and v (gate and up) as one
 product and the small steps fused."""
 
 from collections.abc import Sequence
@@ -40,7 +40,7 @@ class LlamaBody:
     path = "llama"
 
     def __init__(self, model: PreTrainedModel, bank: Bank) -> None:
-        # Typed as what it is by its name: `transformers` types a decoder as any module.
+        # Any: `transformers` types a decoder as a module.
         inner: Any = model.get_decoder()
         config = model.config
         first = inner.layers[0].self_attn
@@ -53,14 +53,15 @@ class LlamaBody:
         self.positions = min(config.max_position_embeddings, MAX_POSITIONS)
         device, dtype = self.norm_H.device, self.norm_H.dtype
         exact = torch.float64 if dtype == torch.float64 else torch.float32
-        # Batches are padded to steps of 16, beyond the last position too.
+        # Batches are padded to multiples of 16, beyond the last position too.
         at_1_T = torch.arange(rounded(self.positions), device=device).unsqueeze(0)
         cos, sin = inner.rotary_emb(torch.zeros(1, dtype=exact, device=device), position_ids=at_1_T)
         self.cos_T_D, self.sin_T_D = cos[0].contiguous(), sin[0].contiguous()
         of = {linear.name: group for group in bank.groups for linear in group.linears}
+        name = next(name for name, module in model.named_modules() if module is inner)
+        prefix = f"{name}." if name else ""
         self.blocks = [
-            self._block(f"{_name(model, inner)}layers.{i}", block, bank, of, config)
-            for i, block in enumerate(inner.layers)
+            self._block(f"{prefix}layers.{i}", block, bank, of, config) for i, block in enumerate(inner.layers)
         ]
 
     def _block(self, prefix: str, block: Any, bank: Bank, of: dict, config: Any) -> _Block:
@@ -158,12 +159,8 @@ class LlamaBody:
         return seen_B_T_H_D.reshape(qkv_N_O.shape[0], heads * dim)
 
 
-def _name(model: PreTrainedModel, inner: nn.Module) -> str:
-    return next(f"{name}." if name else "" for name, module in model.named_modules() if module is inner)
-
-
 def _stacked(modules: Sequence[Any]) -> tuple[Tensor, Tensor | None]:
-    """One weight for all; each module's own becomes a view of it, so that nothing is kept twice."""
+    """One weight for all; each module's own becomes a view of it, so that nothing is stored twice."""
     if len(modules) == 1:
         return modules[0].weight.data, None if modules[0].bias is None else modules[0].bias.data
     weight_O_I = torch.cat([module.weight.data for module in modules])

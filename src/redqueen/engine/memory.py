@@ -1,7 +1,6 @@
-"""What a base with its members needs, worked out from its shape before any of it is allocated.
+"""The memory that a base with its members needs, computed from its shape before any of it is allocated.
 
-The terms are those of the code: what a body keeps for the backward pass, what `bank.py` stacks, what `kv_cache.py`
-reserves. Half-precision bases train with two bytes a number, others with their own width.
+The terms follow the code: what a body keeps for the backward pass, what `bank.py` stacks, what `kv_cache.py` reserves.
 """
 
 import os
@@ -19,18 +18,18 @@ GIB = 1 << 30
 HEAD_BYTES = 1 << 30
 """Logits that exist at the same time."""
 SPARE = 0.08
-"""Share of the memory that is left alone: fragments of the allocator, the libraries' own workspaces."""
+"""Share of the memory for the allocator's fragments and the libraries' workspaces."""
 ENOUGH_TOKENS = {"cuda": 65_536, "cpu": 4_096}
-"""Tokens at once that are aimed for where memory allows them; more was not tried."""
-LEAST_TOKENS = 256
-"""Room for fewer is no room: hardly a sequence would fit."""
+"""Tokens at once where memory allows them; more was not tried."""
+MIN_TOKENS = 256
+"""With room for fewer, hardly a sequence would fit."""
 FEW_TOKENS = 4_096
-"""When not even these fit, the blocks' inputs alone are kept."""
+"""When not even these fit, activations are checkpointed."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Shape:
-    """The numbers of a base that memory depends on."""
+    """The sizes of a base that memory depends on."""
 
     parameters: int
     layers: int
@@ -42,11 +41,11 @@ class Shape:
     vocabulary: int
     positions: int
     fast: bool
-    """It gets the path of the Llama family."""
+    """It takes the path of the Llama family."""
 
     @classmethod
     def of(cls, model: Any, *, fast: bool) -> "Shape":
-        """From a model that may be without weights."""
+        """The model may be without weights."""
         config = model.config.get_text_config()
         heads = config.num_attention_heads
         return cls(
@@ -64,39 +63,39 @@ class Shape:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Plan:
+class MemoryPlan:
     """What fits, and what it takes; bytes unless a name says otherwise."""
 
     weights: int
     member: int
-    """One member that is sampled: masters and compute copy. The bare base has a row like a member's."""
+    """Masters and compute copy of one member; the bare base has a row like a member's."""
     trained_member: int
-    """What training adds to it: both moments and the gradient."""
+    """What training adds: both moments and the gradient."""
     members: int
     cache_token: int
     """Keys and values of one token."""
     activation_token: int
-    """One token on its way forward and back."""
+    """Forward and backward pass of one token."""
     passing: int
     """What does not grow with the tokens: a slice of logits and their gradient, the rotary tables."""
     micro_tokens: int
-    """Tokens that go forward and back at once; 0 when not one sequence fits."""
+    """Tokens of a micro-batch; 0 when not one sequence fits."""
     checkpointing: bool
     cache_tokens: int
-    """Tokens that the cache may hold."""
+    """Tokens that the KV cache may hold."""
 
     def resident(self) -> int:
         """The base and its members, at rest between steps."""
         return self.weights + self.member + self.members * (self.member + self.trained_member)
 
     def update_peak(self, tokens: int, cache_tokens: int = 0) -> int:
-        """The most that an update of this many tokens at once holds, with a cache of this size beside it."""
+        """Of an update with micro-batches of this many tokens, with a KV cache of this size beside it."""
         return self.resident() + self.passing + tokens * self.activation_token + cache_tokens * self.cache_token
 
 
 def plan(
     shape: Shape, linears: list[Linear], *, rank: int, members: int, memory: int, device: str, dtype: torch.dtype
-) -> Plan:
+) -> MemoryPlan:
     """Share `memory` bytes between weights, members, the cache and an update."""
     width, exact = dtype.itemsize, master_dtype(dtype).itemsize
     row = sum(aligned(rank * linear.inputs) + aligned(rank * linear.outputs) for linear in linears)
@@ -110,13 +109,13 @@ def plan(
     room = int(memory * (1 - SPARE)) - weights - members * (member + row * 3 * exact) - member - passing
     for checkpointing in (False, True):
         activation = _activation(shape, checkpointing=checkpointing) * width
-        # The cache stays where it is while members train, so the two share what is left.
+        # The cache stays allocated while members train, so the two share what is left.
         micro = min(max(0, room // 2) // activation, ENOUGH_TOKENS[device])
         if micro >= min(FEW_TOKENS, ENOUGH_TOKENS[device]):
             break
-    micro = micro if micro >= LEAST_TOKENS else 0
+    micro = micro if micro >= MIN_TOKENS else 0
     cache_tokens = max(0, room - micro * activation) // cache_token
-    return Plan(
+    return MemoryPlan(
         weights=weights,
         member=member,
         trained_member=row * 3 * exact,
@@ -131,7 +130,7 @@ def plan(
 
 
 def available(device: torch.device) -> int:
-    """Bytes that this process could still take on a device."""
+    """Bytes that this process can still allocate on a device."""
     if device.type == "cuda":
         free, _ = torch.cuda.mem_get_info(device)
         return free + torch.cuda.memory_reserved(device) - torch.cuda.memory_allocated(device)
@@ -144,10 +143,10 @@ def available(device: torch.device) -> int:
 
 
 def share(device: torch.device, engines: int) -> int:
-    """Bytes that this process could still take if so many of its kind share a device."""
+    """The same where so many engines share a device."""
     if device.type != "cuda":
         return available(device) // engines
-    # Of all there is, since how far the others are already must make no difference; but no more than is free.
+    # Of all memory, so that it does not matter what the others have allocated already; but no more than is free.
     own = torch.cuda.mem_get_info(device)[1] // engines - torch.cuda.memory_allocated(device)
     return min(own, available(device))
 
@@ -155,12 +154,12 @@ def share(device: torch.device, engines: int) -> int:
 def out_of_memory(error: BaseException) -> bool:
     if isinstance(error, torch.OutOfMemoryError):
         return True
-    said = ("not enough memory", "can't allocate memory", "out of memory", "CUBLAS_STATUS_ALLOC_FAILED")
-    return isinstance(error, RuntimeError) and any(words in str(error) for words in said)
+    messages = ("not enough memory", "can't allocate memory", "out of memory", "CUBLAS_STATUS_ALLOC_FAILED")
+    return isinstance(error, RuntimeError) and any(message in str(error) for message in messages)
 
 
 def _activation(shape: Shape, *, checkpointing: bool) -> int:
-    """Numbers per token that wait for the backward pass, and those that pass through at its widest place."""
+    """Numbers per token that are kept for the backward pass, and those in flight at its widest layer."""
     qkv = (shape.heads + 2 * shape.kv_heads) * shape.dim
     seen = shape.heads * shape.dim
     # The residual stream before each norm, each norm's result, the rotated q, k, v, what attention saw, gate and up,
@@ -169,7 +168,7 @@ def _activation(shape: Shape, *, checkpointing: bool) -> int:
     if not shape.fast:
         # Modules of `transformers` keep more: norms in float32, activations one by one.
         block += 8 * shape.hidden + qkv + 2 * shape.intermediate
-    # On the way back through the widest layer: the gradient of its output and of its input, and of the product.
+    # In the backward pass of the widest layer: the gradients of its output, of its input and of the product.
     passing = 3 * shape.intermediate + 4 * shape.hidden
     kept = shape.layers * shape.hidden + block if checkpointing else shape.layers * block
     return kept + passing

@@ -1,6 +1,6 @@
 """Sequences of all members in micro-batches of similar length, for training and scoring.
 
-Sequences of one member with the same prompt go as one row, in which the prompt stands once, where that saves enough:
+Sequences of one member with the same prompt become one row that holds the prompt once, where that saves enough:
 attention takes longer with a mask.
 """
 
@@ -11,28 +11,28 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from redqueen.engine.attention import Shared, Whole
+from redqueen.engine.attention import CausalAttention, SharedPromptAttention
 from redqueen.engine.bank import Bank
 from redqueen.engine.kv_cache import rounded
 from redqueen.engine.protocol import MemberId, ScoreRequest, Trajectory
 
 Sequences = Sequence[Trajectory] | Sequence[ScoreRequest]
-WORTH = 4
-"""A prompt is shared where one of this many tokens is saved by it, or more."""
+MIN_SAVING = 4
+"""A prompt is shared where that saves at least one of this many tokens."""
 KEYS = 8
-"""For completions that share a prompt, its keys and values are laid out once more. So many tokens' together take at
-most the memory of one token in all: fewer key heads than query heads need less, and a mask then needs some of that."""
+"""Completions that share a prompt get copies of its keys and values. Those of this many tokens, with the mask, take at
+most the memory of one token in all."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Row:
-    """What goes through the base as one sequence: a prompt, and the completions that go on from it."""
+    """What goes through the base as one sequence: a prompt and its completions."""
 
     items: tuple[int, ...]
-    """The places of its sequences in the call."""
+    """The indices of its sequences in the call."""
     length: int
     keys: int
-    """Tokens of all its sequences, the prompt with each, where they share it; 0 where there is but one."""
+    """Tokens of all its sequences, each with the prompt; 0 for a single sequence."""
 
     @property
     def width(self) -> int:
@@ -40,7 +40,7 @@ class _Row:
 
     @property
     def room(self) -> int:
-        """As many tokens as take its memory."""
+        """Its memory, as a number of tokens."""
         return self.width + -(-self.keys // KEYS)
 
 
@@ -49,39 +49,39 @@ class MicroBatch:
     """Rows of similar length, padded at their ends."""
 
     items: Sequence[int]
-    """The places of their sequences in the call."""
+    """The indices of their sequences in the call."""
     counts: Sequence[int]
     """Tokens of each sequence's completion."""
     last: Sequence[int]
-    """The last token of each sequence among all tokens of the batch."""
+    """The index of each sequence's last token in the batch."""
     token_N: Tensor
-    attention: Whole
+    attention: CausalAttention
     member_K: Tensor
     """The bank's row of each row."""
     place_M: Tensor
-    """The tokens before each token whose probability matters."""
+    """The index of the token before each target."""
     target_M: Tensor
     temperature_M: Tensor
 
 
 def micro_batches(items: Sequences, max_tokens: int, bank: Bank, positions: int) -> Iterator[MicroBatch]:
-    """Batches that take the memory of `max_tokens` tokens at most, on a base of so many positions."""
+    """Batches with the memory of at most `max_tokens` tokens, on a base with this many positions."""
     for rows in _plan(items, max_tokens):
         yield _micro_batch(items, rows, bank, positions)
 
 
 def largest(items: Sequences, max_tokens: int) -> tuple[int, int]:
-    """The micro-batch of these that takes the most memory: its sequences, and how many tokens take as much."""
+    """The micro-batch that takes the most memory: its sequences, and its memory as a number of tokens."""
     sizes = [(sum(len(row.items) for row in rows), len(rows) * rows[0].room) for rows in _plan(items, max_tokens)]
     return max(sizes, key=lambda size: size[1])
 
 
 def _plan(items: Sequences, max_tokens: int) -> Iterator[list[_Row]]:
-    """Longest first: should memory not suffice, it shows at once. Who shares nothing has no part in the slower
-    attention of those who do."""
-    every = _rows(items, max_tokens)
+    """Longest first, so that a lack of memory shows at once. Rows with shared prompts, whose attention is slower, have
+    batches of their own."""
+    all_rows = _rows(items, max_tokens)
     for shared in (True, False):
-        rows = [row for row in every if (len(row.items) > 1) == shared]
+        rows = [row for row in all_rows if (len(row.items) > 1) == shared]
         rows.sort(key=lambda row: (-row.room, -row.length, row.items))
         at = 0
         for count in _shares([row.room for row in rows], max_tokens):
@@ -110,7 +110,7 @@ def _micro_batch(items: Sequences, rows: list[_Row], bank: Bank, positions: int)
             last.append(index * width + end - 1)
     counts = [len(items[at].completion) for at in chosen]
     if len(chosen) > len(rows):
-        attention = Shared.of(
+        attention = SharedPromptAttention.of(
             position_B_T,
             prompt_B=np.array([len(items[row.items[0]].prompt) for row in rows]),
             row_S=np.repeat(np.arange(len(rows)), [len(row.items) for row in rows]),
@@ -118,7 +118,7 @@ def _micro_batch(items: Sequences, rows: list[_Row], bank: Bank, positions: int)
             device=device,
         )
     else:
-        attention = Whole(len(rows), torch.from_numpy(position_B_T.reshape(-1)).to(device))
+        attention = CausalAttention(len(rows), torch.from_numpy(position_B_T.reshape(-1)).to(device))
     target_M = np.concatenate([np.asarray(items[at].completion, np.int64) for at in chosen])
     temperature_M = np.repeat([items[at].temperature for at in chosen], counts)
     return MicroBatch(
@@ -135,10 +135,10 @@ def _micro_batch(items: Sequences, rows: list[_Row], bank: Bank, positions: int)
 
 
 def _rows(items: Sequences, room: int) -> list[_Row]:
-    """Each member's sequences, those with the same prompt together as far as there is room."""
+    """Each member's sequences, those with the same prompt together as far as they fit."""
     groups: dict[tuple[MemberId | None, tuple[int, ...]], list[int]] = {}
-    for at, one in enumerate(items):
-        groups.setdefault((one.member, tuple(one.prompt)), []).append(at)
+    for at, item in enumerate(items):
+        groups.setdefault((item.member, tuple(item.prompt)), []).append(at)
     rows = []
     for group in groups.values():
         while group:
@@ -151,7 +151,7 @@ def _rows(items: Sequences, room: int) -> list[_Row]:
                     break
                 row = longer
             group = group[len(row.items) :]
-            if (row.keys - row.length) * WORTH >= row.keys:
+            if (row.keys - row.length) * MIN_SAVING >= row.keys:
                 rows.append(row)
             else:
                 rows += [_Row((at,), _length(items[at]), 0) for at in row.items]
@@ -159,13 +159,13 @@ def _rows(items: Sequences, room: int) -> list[_Row]:
 
 
 def _shares(widths: Sequence[int], room: int) -> list[int]:
-    """How many sequences (widest first) go into each batch: as few batches as have room, of about equal sizes, since
-    a small rest costs nearly as much time as a full one."""
+    """How many sequences (widest first) go into each batch: as few batches as possible, of about equal sizes, since a
+    small batch costs nearly as much time as a full one."""
     counts = _cut(widths, room)
-    for even in range(-(-sum(widths) // max(1, len(counts))), room, 256):
-        closer = _cut(widths, even)
-        if len(closer) == len(counts):
-            return closer
+    for smaller in range(-(-sum(widths) // max(1, len(counts))), room, 256):
+        even = _cut(widths, smaller)
+        if len(even) == len(counts):
+            return even
     return counts
 
 
@@ -177,8 +177,8 @@ def _cut(widths: Sequence[int], room: int) -> list[int]:
     return counts
 
 
-def _length(one: Trajectory | ScoreRequest) -> int:
-    return len(one.prompt) + len(one.completion)
+def _length(item: Trajectory | ScoreRequest) -> int:
+    return len(item.prompt) + len(item.completion)
 
 
 def to_tensor(values: np.ndarray, dtype: torch.dtype, device: torch.device) -> Tensor:

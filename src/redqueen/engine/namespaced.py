@@ -19,13 +19,13 @@ from redqueen.engine.protocol import (
 
 
 class NamespacedEngine:
-    """Implements `Engine` on another one. A race's member `t0` is called `PREFIXt0` there."""
+    """Implements `Engine` on a shared engine, where a race's member `t0` is called `PREFIXt0`."""
 
     def __init__(self, engine: Engine, prefix: str) -> None:
         self._engine, self._prefix = engine, prefix
 
     def name(self, member: MemberId) -> MemberId:
-        """What the shared engine calls this member."""
+        """The member's name in the shared engine."""
         return self._prefix + member
 
     async def sample(self, requests: Sequence[SampleRequest], done: Done | None = None) -> list[Sample]:
@@ -34,8 +34,9 @@ class NamespacedEngine:
         )
 
     async def update(self, batch: Sequence[Trajectory], recipe: Recipe) -> dict[MemberId, UpdateStats]:
-        stats = await self._engine.update([replace(one, member=self.name(one.member)) for one in batch], recipe)
-        return {member.removeprefix(self._prefix): one for member, one in stats.items()}
+        renamed = [replace(trajectory, member=self.name(trajectory.member)) for trajectory in batch]
+        by_member = await self._engine.update(renamed, recipe)
+        return {member.removeprefix(self._prefix): stats for member, stats in by_member.items()}
 
     async def score(self, requests: Sequence[ScoreRequest]) -> list[Score]:
         return await self._engine.score([replace(request, member=self._named(request.member)) for request in requests])

@@ -1,7 +1,7 @@
-"""The arithmetic of a forward pass that is not a matrix product with the base's weights.
+"""The arithmetic of a forward pass besides the matrix products with the base's weights.
 
-Each function is written here in plain torch, for every device and dtype; on CUDA those of `kernels/` do the
-same in one step. The tests hold the two against each other.
+Each function is written here in plain torch, for every device and dtype; on CUDA those of `kernels/` do the same in one
+step. Tests compare the two.
 """
 
 import importlib.util
@@ -13,18 +13,17 @@ from torch import Tensor
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
 HAVE_TRITON = importlib.util.find_spec("triton") is not None
-WITHOUT_PLANS = [SDPBackend.FLASH_ATTENTION, SDPBackend.EFFICIENT_ATTENTION, SDPBackend.MATH]
-"""cuDNN's attention, which torch prefers on some GPUs, is compiled for every new shape, and no two batches of a race
-have the same."""
+NOT_CUDNN = [SDPBackend.FLASH_ATTENTION, SDPBackend.EFFICIENT_ATTENTION, SDPBackend.MATH]
+"""torch prefers cuDNN's attention on some GPUs; that is compiled for every new shape, and every batch has a new one."""
 
 
 def fused(tensor: Tensor) -> bool:
-    """Whether the kernels do the work for tensors like this one."""
+    """Whether the kernels handle tensors like this one."""
     return tensor.is_cuda and HAVE_TRITON and tensor.dtype != torch.float64
 
 
 def add_rms_norm_(h_N_H: Tensor, delta_N_H: Tensor | None, weight_H: Tensor, eps: float) -> Tensor:
-    """Add `delta` to `h` in place; the norm of the sum. Not differentiable."""
+    """Add `delta` to `h` in place; returns the norm of the sum. Not differentiable."""
     if fused(h_N_H):
         from redqueen.engine import kernels
 
@@ -35,17 +34,12 @@ def add_rms_norm_(h_N_H: Tensor, delta_N_H: Tensor | None, weight_H: Tensor, eps
 
 
 class _SwiGLU(torch.autograd.Function):
-    """silu(gate) * up. Keeps its input only, which is the widest tensor of a layer: nothing else that wide is saved."""
+    """silu(gate) * up. Saves only its input, the widest tensor of a layer."""
 
     @staticmethod
     def forward(ctx, gate_up_N_2F: Tensor) -> Tensor:
         ctx.save_for_backward(gate_up_N_2F)
-        if fused(gate_up_N_2F):
-            from redqueen.engine import kernels
-
-            return kernels.swiglu(gate_up_N_2F)
-        gate_N_F, up_N_F = gate_up_N_2F.chunk(2, -1)
-        return F.silu(gate_N_F) * up_N_F
+        return _swiglu(gate_up_N_2F)
 
     @staticmethod
     def backward(ctx, *grads: Tensor) -> Tensor:
@@ -64,6 +58,10 @@ class _SwiGLU(torch.autograd.Function):
 def swiglu(gate_up_N_2F: Tensor) -> Tensor:
     if gate_up_N_2F.requires_grad:
         return _SwiGLU.apply(gate_up_N_2F)  # pyright: ignore[reportReturnType]
+    return _swiglu(gate_up_N_2F)
+
+
+def _swiglu(gate_up_N_2F: Tensor) -> Tensor:
     if fused(gate_up_N_2F):
         from redqueen.engine import kernels
 
@@ -117,10 +115,10 @@ def _rotate(
 
 
 def masked(q_S_C_H_D: Tensor, k_S_T_G_D: Tensor, v_S_T_G_D: Tensor, mask_S_1_E_T: Tensor, scale: float) -> Tensor:
-    """Attention of a part of each sequence's tokens to its keys, as far as the mask, which is added, lets them see.
+    """Attention of some of each sequence's tokens to its keys, with an additive mask.
 
-    The queries that share a key head are like several queries of one head, and the mask has a row for each (E = H / G *
-    C): the quick kernels do not take a mask and fewer key heads than query heads at once."""
+    Queries that share a key head become several queries of one head, and the mask has a row for each (E = H / G * C):
+    the fast kernels take no mask together with fewer key heads than query heads."""
     sequences, count, heads, dim = q_S_C_H_D.shape
     out_S_G_E_D = _attention(
         q_S_C_H_D.transpose(1, 2).reshape(sequences, k_S_T_G_D.shape[2], -1, dim),
@@ -133,16 +131,16 @@ def masked(q_S_C_H_D: Tensor, k_S_T_G_D: Tensor, v_S_T_G_D: Tensor, mask_S_1_E_T
 
 
 def folded(q_B_T_H_D: Tensor, k_B_T_G_D: Tensor, v_B_T_G_D: Tensor, seen_T_T: Tensor, scale: float) -> Tensor:
-    """Attention to what each position sees, by `masked`; on a CPU it would let the lengths of neighbours show in the
-    last bits."""
+    """Attention with one mask for all sequences, by `masked`. Not on a CPU, where the lengths of neighbours would show
+    in the last bits."""
     mask_T_T = torch.zeros(seen_T_T.shape, dtype=q_B_T_H_D.dtype, device=seen_T_T.device)
     mask_E_T = mask_T_T.masked_fill_(~seen_T_T, float("-inf")).repeat(q_B_T_H_D.shape[2] // k_B_T_G_D.shape[2], 1)
     return masked(q_B_T_H_D, k_B_T_G_D, v_B_T_G_D, mask_E_T[None, None], scale)
 
 
 def causal(q_B_T_H_D: Tensor, k_B_T_G_D: Tensor, v_B_T_G_D: Tensor, *, scale: float, window: int) -> Tensor:
-    """Causal attention of whole sequences that are padded at their ends: padding comes after all that matters, so it
-    needs no mask. `window` > 0 is how many positions back, itself included, a token sees."""
+    """Causal attention of whole sequences. Padding at their ends needs no mask: nothing before it sees it. `window` > 0
+    is the number of positions that a token sees, its own included."""
     length = q_B_T_H_D.shape[1]
     mask_T_T = None
     if 0 < window < length:
@@ -165,15 +163,14 @@ def causal(q_B_T_H_D: Tensor, k_B_T_G_D: Tensor, v_B_T_G_D: Tensor, *, scale: fl
 def _attention(q: Tensor, k: Tensor, v: Tensor, **options: Any) -> Tensor:
     if not q.is_cuda:
         return F.scaled_dot_product_attention(q, k, v, **options)
-    with sdpa_kernel(WITHOUT_PLANS):
+    with sdpa_kernel(NOT_CUDNN):
         return F.scaled_dot_product_attention(q, k, v, **options)
 
 
 def attend_part(
     q_B_H_T_D: Tensor, k_B_H_L_D: Tensor, v_B_H_L_D: Tensor, mask: Tensor, scale: float
 ) -> tuple[Tensor, Tensor]:
-    """Attention over a part of what is to be seen, and the log of the sum of its weights: two parts' results, weighted
-    by theirs, are the whole's."""
+    """Attention to a part of the keys, and the log of the sum of its weights, with which two parts can be merged."""
     if q_B_H_T_D.device.type == "cpu":
         flash = torch.ops.aten._scaled_dot_product_flash_attention_for_cpu
         return flash(q_B_H_T_D, k_B_H_L_D, v_B_H_L_D, attn_mask=mask, scale=scale)
@@ -182,8 +179,8 @@ def attend_part(
 
 
 def sample(logits_R_V: Tensor, temperature_R: Tensor, key_R: Tensor, index_R: Tensor) -> tuple[Tensor, Tensor]:
-    """A token of each row and its log-probability under the distribution that it is drawn from. The random number of
-    a row depends on its key and index alone."""
+    """A token for each row and its log-probability under the distribution that it is drawn from. The random number of a
+    row depends on its key and index alone."""
     if fused(logits_R_V):
         from redqueen.engine import kernels
 
@@ -192,12 +189,12 @@ def sample(logits_R_V: Tensor, temperature_R: Tensor, key_R: Tensor, index_R: Te
     exact = torch.float64 if logits_R_V.dtype == torch.float64 else torch.float32
     scaled_R_V = logits_R_V.to(exact) / torch.where(greedy_R, 1.0, temperature_R).to(exact).unsqueeze(1)
     scaled_R_V -= scaled_R_V.amax(-1, keepdim=True)
-    # Exponentials are what takes the time on a CPU: once for the draw and the log-probability.
+    # Exponentials take most of the time on a CPU: one for both the draw and the log-probability.
     running_R_V = scaled_R_V.exp().cumsum(-1)
     total_R_1 = running_R_V[:, -1:]
     wanted_R_1 = uniform(key_R, index_R).to(exact).unsqueeze(1) * total_R_1
     token_R = torch.searchsorted(running_R_V, wanted_R_1, right=True).squeeze(1)
-    # Rounding may leave the wanted share at the very end of the sum: the likeliest token then.
+    # Where rounding puts the drawn number at the very end of the sum, the likeliest token is taken.
     likeliest_R = greedy_R | (token_R >= logits_R_V.shape[1])
     if logits_R_V.is_cuda or likeliest_R.any():
         token_R = torch.where(likeliest_R, logits_R_V.argmax(-1), token_R)
@@ -205,8 +202,7 @@ def sample(logits_R_V: Tensor, temperature_R: Tensor, key_R: Tensor, index_R: Te
 
 
 def uniform(key_R: Tensor, index_R: Tensor) -> Tensor:
-    """One number in (0, 1) for each key and index: splitmix64, of which as many bits are used as float32 can tell
-    apart from 1."""
+    """One number in (0, 1) for each key and index, by splitmix64; as many bits as float32 can tell apart from 1."""
     drawn_R = _mix(_mix(key_R) + (index_R.to(torch.int64) + 1) * signed(0x9E3779B97F4A7C15))
     return (_shifted(drawn_R, 41).double() + 0.5) * 2.0**-23
 
@@ -218,7 +214,7 @@ def _mix(x: Tensor) -> Tensor:
 
 
 def _shifted(x: Tensor, by: int) -> Tensor:
-    """A logical shift: torch's own fills up with the sign."""
+    """A logical shift: torch's own is arithmetic."""
     return (x >> by) & ((1 << (64 - by)) - 1)
 
 
@@ -227,8 +223,8 @@ def signed(x: int) -> int:
 
 
 def logits(hidden_M_H: Tensor, weight_V_H: Tensor) -> Tensor:
-    """In float32 even where the weights are not, as far as the device can: rounded logits would make sampler and
-    trainer disagree."""
+    """In float32 where the device can, even if the weights are not: rounded logits would make sampler and trainer
+    disagree."""
     if hidden_M_H.is_cuda and hidden_M_H.dtype in (torch.bfloat16, torch.float16):
         return torch.mm(hidden_M_H, weight_V_H.t(), out_dtype=torch.float32)
     out_M_V = hidden_M_H @ weight_V_H.t()
@@ -236,7 +232,7 @@ def logits(hidden_M_H: Tensor, weight_V_H: Tensor) -> Tensor:
 
 
 def head_forward(logits_M_V: Tensor, target_M: Tensor, temperature_M: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-    """Log-probabilities of the targets, logs of the sums of weights, entropies."""
+    """Log-probabilities of the targets, log-sum-exps, entropies."""
     if fused(logits_M_V):
         from redqueen.engine import kernels
 
@@ -251,7 +247,7 @@ def head_forward(logits_M_V: Tensor, target_M: Tensor, temperature_M: Tensor) ->
 def head_backward(
     logits_M_V: Tensor, target_M: Tensor, temperature_M: Tensor, total_M: Tensor, weight_M: Tensor, dtype: torch.dtype
 ) -> Tensor:
-    """What the logits get when every target's log-probability gets `weight_M`."""
+    """The gradient of the logits, where that of each target's log-probability is `weight_M`."""
     if fused(logits_M_V):
         from redqueen.engine import kernels
 

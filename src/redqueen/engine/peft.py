@@ -1,7 +1,7 @@
-"""Members as PEFT folders: out, to be used wherever PEFT's LoRA adapters are, and in.
+"""Members as PEFT folders, written and read without PEFT.
 
-A folder holds `adapter_config.json` and `adapter_model.safetensors`. PEFT itself is not needed for either, and what
-would change the arithmetic beyond `alpha / rank * B @ A` is refused rather than guessed.
+A folder holds `adapter_config.json` and `adapter_model.safetensors`. Adapters that compute anything but
+`alpha / rank * B @ A` are refused.
 """
 
 import json
@@ -26,9 +26,9 @@ CONFIG = "adapter_config.json"
 CARD = "README.md"
 WEIGHTS = "adapter_model.safetensors"
 _KEY = re.compile(r"base_model\.model\.(?P<module>.+)\.lora_(?P<factor>[AB])\.weight")
-_HARMLESS_STARTS = (None, True, False, "gaussian", "eva", "orthogonal")
-"""Of `init_lora_weights`: what only sets the factors. The others also change the base's own weights."""
-_FOREIGN = {
+_PLAIN_INITS = (None, True, False, "gaussian", "eva", "orthogonal")
+"""Values of `init_lora_weights` that only set the factors. The others also change the base's own weights."""
+_UNSUPPORTED = {
     "use_dora": "is a DoRA",
     "modules_to_save": "brings modules of its own",
     "lora_bias": "has biases",
@@ -45,19 +45,14 @@ _FOREIGN = {
     "megatron_config": "is made for Megatron",
 }
 """Fields of a LoRA's configuration that must be empty, and what the adapter is otherwise."""
-
 _WHERE = ("base_model_name_or_path", "exclude_modules", "layers_pattern", "layers_to_transform", "target_modules")
-"""Fields that say what is adapted."""
 
 
 def save(
     state: MemberState, folder: Path, *, base_name: str, modules: Iterable[str], dtype: torch.dtype | None = None
 ) -> None:
-    """Write a member as a PEFT folder, which must not be there yet; it is whole or it is not there at all.
-
-    `modules` are the names of all modules of the base, adapted or not. `dtype` None keeps the masters as they are,
-    float32 as a rule; bfloat16 halves the folder.
-    """
+    """Write a member as a PEFT folder, which must not exist yet, whole or not at all. `modules` are the names of all
+    modules of the base, adapted or not; `dtype` None keeps that of the masters."""
     where = {"base_model_name_or_path": base_name, "target_modules": _targets(state.factors, set(modules))}
     _write(state, folder, where, dtype)
 
@@ -69,7 +64,7 @@ def same_base(folders: Sequence[Path]) -> None:
         if name != names[0]:
             raise InputError(
                 f"{folders[0]} was made for the base {names[0]}, {folder} for {name}",
-                f"use adapters of one base, or mend base_model_name_or_path in {CONFIG} if they are the same",
+                f"use adapters of one base, or correct base_model_name_or_path in {CONFIG} if they are the same",
             )
 
 
@@ -82,17 +77,16 @@ def save_like(
     dtype: torch.dtype | None = None,
     card: str | None = None,
 ) -> None:
-    """The same for a member that adapts the modules that the PEFT folder `parent` adapts, on the same base, which may
-    get another name; `card` is its README.md."""
-    theirs = _config(Path(parent))
-    where = {field: theirs[field] for field in _WHERE if field in theirs}
+    """The same for a member that adapts the modules that the PEFT folder `parent` adapts, on the same base; `card` is
+    its README.md."""
+    config = _config(Path(parent))
+    where = {field: config[field] for field in _WHERE if field in config}
     if base_name is not None:
         where["base_model_name_or_path"] = base_name
     _write(state, folder, where, dtype, card)
 
 
 def base_of(folder: Path) -> str:
-    """What a PEFT folder calls its base."""
     return str(_config(folder).get("base_model_name_or_path"))
 
 
@@ -115,7 +109,7 @@ def _write(
         "init_lora_weights": True,
         "layers_pattern": None,
         "layers_to_transform": None,
-        # PEFT and vLLM declare an integer, and divide it: a fraction serves where there has to be one.
+        # PEFT and vLLM declare an integer, but only divide by the rank: a fraction works too.
         "lora_alpha": int(state.alpha) if float(state.alpha).is_integer() else state.alpha,
         "lora_dropout": 0.0,
         "modules_to_save": None,
@@ -137,18 +131,18 @@ def _write(
         (aside / CONFIG).write_text(json.dumps(config, indent=2) + "\n")
         if card is not None:
             (aside / CARD).write_text(card, encoding="utf-8")
-        # safetensors lets nobody else read what it writes.
+        # safetensors makes its files unreadable for others.
         shutil.copymode(aside / CONFIG, aside / WEIGHTS)
         aside.rename(folder)
     except (OSError, SafetensorError) as error:
         why = error.strerror if isinstance(error, OSError) else str(error).splitlines()[0]
-        raise InputError(f"{folder} cannot be written: {why}", "mend it, or name another folder") from None
+        raise InputError(f"{folder} cannot be written: {why}", "fix that, or name another folder") from None
     finally:
         shutil.rmtree(aside, ignore_errors=True)
 
 
 def load(folder: Path | str) -> MemberState:
-    """The member in a PEFT folder. Whether it suits a base is for the engine to say, when it is written there."""
+    """The member in a PEFT folder. Whether it fits a base is checked when it is written to an engine."""
     folder = Path(folder)
     config, tensors = _config(folder), _tensors(folder)
     rank: Any = config.get("r")
@@ -170,17 +164,15 @@ def load(folder: Path | str) -> MemberState:
 
 
 def _targets(adapted: Collection[str], modules: set[str]) -> list[str]:
-    """What PEFT finds exactly the adapted modules by: it takes every module whose name ends in a target.
-
-    The last part of a name where nothing else is called so (`q_proj`), otherwise as many parts as it takes.
-    """
-    others = modules - set(adapted)
+    """The shortest endings of names by which PEFT, which adapts every module whose name ends in a target, finds exactly
+    the adapted modules: `q_proj`, or as many parts as it takes."""
+    unadapted = modules - set(adapted)
 
     def target(name: str) -> str:
         parts = name.split(".")
         for at in range(len(parts) - 1, 0, -1):
             end = ".".join(parts[at:])
-            if not any(other == end or other.endswith(f".{end}") for other in others):
+            if not any(module == end or module.endswith(f".{end}") for module in unadapted):
                 return end
         return name
 
@@ -200,14 +192,14 @@ def _config(folder: Path) -> dict[str, Any]:
         wrong = f"is {config.get('peft_type')}, not LORA"
     elif config.get("bias", "none") != "none":
         wrong = f"trains biases of the base ({config['bias']})"
-    elif config.get("init_lora_weights") not in _HARMLESS_STARTS:
+    elif config.get("init_lora_weights") not in _PLAIN_INITS:
         wrong = f"changes the base's own weights ({config['init_lora_weights']})"
     else:
-        wrong = next((what for field, what in _FOREIGN.items() if config.get(field)), None)
-        for field, everywhere in (("rank_pattern", "r"), ("alpha_pattern", "lora_alpha")):
+        wrong = next((what for field, what in _UNSUPPORTED.items() if config.get(field)), None)
+        for field, default in (("rank_pattern", "r"), ("alpha_pattern", "lora_alpha")):
             pattern = config.get(field) or {}
-            if not isinstance(pattern, dict) or any(value != config.get(everywhere) for value in pattern.values()):
-                wrong = f"has another {everywhere} for some modules"
+            if not isinstance(pattern, dict) or any(value != config.get(default) for value in pattern.values()):
+                wrong = f"has another {default} for some modules"
     if wrong is not None:
         raise InputError(f"the adapter in {folder} {wrong}", "use a plain LoRA with one rank and alpha")
     return config
@@ -215,13 +207,13 @@ def _config(folder: Path) -> dict[str, Any]:
 
 def _tensors(folder: Path) -> dict[str, Tensor]:
     if not (folder / WEIGHTS).is_file():
-        mend = "save it as safetensors" if (folder / "adapter_model.bin").exists() else "give a whole PEFT folder"
+        mend = "save it as safetensors" if (folder / "adapter_model.bin").exists() else "give a complete PEFT folder"
         raise InputError(f"there is no {folder / WEIGHTS}", mend)
     try:
         return load_file(folder / WEIGHTS)
     except (OSError, SafetensorError) as error:
         why = str(error).splitlines()[0]
-        raise InputError(f"{folder / WEIGHTS} cannot be read: {why}", "it may be cut off: copy it again") from None
+        raise InputError(f"{folder / WEIGHTS} cannot be read: {why}", "it may be truncated: copy it again") from None
 
 
 def _factors(folder: Path, tensors: Mapping[str, Tensor]) -> dict[str, tuple[Tensor, Tensor]]:
@@ -229,14 +221,14 @@ def _factors(folder: Path, tensors: Mapping[str, Tensor]) -> dict[str, tuple[Ten
     for key, tensor in tensors.items():
         match = _KEY.fullmatch(key)
         if match is None:
-            raise InputError(f"the adapter in {folder} holds {key}", "use a LoRA on linear layers alone")
+            raise InputError(f"{folder} holds the unknown tensor {key}", "use a LoRA on linear layers alone")
         if not tensor.is_floating_point() or not bool(tensor.isfinite().all()):
-            raise InputError(f"{key} in {folder} holds what is not a finite number", "use an adapter that is sound")
-        # A copy: what the file holds is mapped, not read, and the file may change.
+            raise InputError(f"{key} in {folder} holds what is not a finite number", "use another adapter")
+        # A copy: the file is memory-mapped, and may change.
         exact = tensor.to(torch.promote_types(tensor.dtype, torch.float32), copy=True)
         halves.setdefault(match["module"], {})[match["factor"]] = exact
     single = [module for module, factors in halves.items() if len(factors) == 1]
     if single or not halves:
         what = f"has one factor only for {single[0]}" if single else "holds nothing"
-        raise InputError(f"the adapter in {folder} {what}", "use one that is whole")
+        raise InputError(f"the adapter in {folder} {what}", "use a complete one")
     return {module: (factors["A"], factors["B"]) for module, factors in halves.items()}

@@ -1,4 +1,4 @@
-"""Products on a CPU by the library that is quickest at them."""
+"""Matrix products on a CPU by the fastest library."""
 
 import contextlib
 from collections.abc import Iterator
@@ -8,7 +8,7 @@ import torch
 
 @contextlib.contextmanager
 def quick_products(device: torch.device, dtype: torch.dtype) -> Iterator[None]:
-    """On an ARM CPU torch hands products to oneDNN, which takes several times as long as BLAS for narrow matrices."""
+    """On an ARM CPU torch uses oneDNN, which takes several times as long as BLAS for narrow matrices."""
     arm = device.type == "cpu" and torch.backends.mkldnn.is_acl_available()
     if not arm or dtype not in (torch.float32, torch.float64):
         yield

@@ -1,7 +1,7 @@
-"""What an engine takes and gives: data, and the protocol that every engine keeps.
+"""The protocol of an engine, and its data.
 
-An engine holds one frozen base and any number of members, and is blind to what the members are for: prompts are token
-ids, advantages are data. Whatever it is asked in one call is answered in one batch, in the order of the requests.
+An engine holds one frozen base and any number of members, and does not know what they are for: prompts are token ids,
+advantages are data. A call is answered in one batch, in the order of the requests.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, Protocol
 
-if TYPE_CHECKING:  # whoever needs no more than the names should not wait for torch
+if TYPE_CHECKING:  # torch takes seconds to import
     from torch import Tensor
 
     Factors = Mapping[str, tuple[Tensor, Tensor]]
@@ -18,62 +18,57 @@ MemberId = str
 
 
 class Stop(StrEnum):
-    """Why a row ended."""
+    """Why a completion ended."""
 
     EOS = "eos"
-    """The base's own end token was sampled; it is the last token of the sample."""
+    """The base's end token was sampled; it is the last token of the sample."""
     STRING = "string"
-    """The text came to hold one of the request's stop strings."""
+    """The text contains one of the request's stop strings."""
     LENGTH = "length"
-    """The request's `max_tokens` are used up."""
+    """It has `max_tokens`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SampleRequest:
-    """One completion that is wanted."""
-
     prompt: tuple[int, ...]
     """Token ids, at least one."""
     member: MemberId | None = None
-    """Who writes; None is the bare base."""
+    """None is the bare base."""
     key: int
-    """Where this request's random numbers come from (64 bits): they do not depend on what else is in the batch. What
-    does, in the last bits, is the rounding of products: in float32 it hardly ever changes a token, in bfloat16 it
-    often does."""
+    """The seed (64 bits) of this request's random numbers, which do not depend on the rest of the batch. The rounding
+    of products does: in float32 that hardly ever changes a token, in bfloat16 it often does."""
     max_tokens: int
     temperature: float = 1.0
     """0 takes the likeliest token."""
     stop: tuple[str, ...] = ()
-    """Strings that end the completion when they appear in its text."""
+    """Strings that end the completion."""
 
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """One completion."""
-
     tokens: tuple[int, ...]
-    """As sampled, the end token or the tokens of the stop string included: this is what is trained on."""
+    """As sampled and trained on: the end token or the tokens of the stop string included."""
     logprobs: tuple[float, ...]
-    """Of each token, under the distribution that it was drawn from (at temperature 0: of the untempered one)."""
+    """Of each token, under the distribution that it was drawn from (at temperature 0: at temperature 1)."""
     stop: Stop
     text: str
-    """For people and parsers: without special tokens, and cut off before the stop string."""
+    """Without special tokens, and cut off before the stop string."""
 
 
 Done = Callable[[int, Sample], None]
-"""Called in the event loop with a request's place and its sample; each place once."""
+"""Called in the event loop with a request's index and its sample, once for each request."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ScoreRequest:
-    """Tokens whose log-probabilities are wanted."""
+    """Tokens to compute the log-probabilities of."""
 
     prompt: tuple[int, ...]
     completion: tuple[int, ...]
     member: MemberId | None = None
     temperature: float = 1.0
     hidden: bool = False
-    """Also give the last hidden state of the last token."""
+    """Also return the last hidden state of the last token."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,17 +81,17 @@ class Score:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Trajectory:
-    """A sampled completion and what it was worth."""
+    """A sampled completion with its advantages."""
 
     member: MemberId
     prompt: tuple[int, ...]
     completion: tuple[int, ...]
     logprobs: tuple[float, ...]
-    """The sampler's, one for each token of the completion."""
+    """The sampler's, one per token of the completion."""
     advantages: tuple[float, ...] | float
-    """One for each token of the completion, or one for all."""
+    """One per token of the completion, or one for all."""
     temperature: float = 1.0
-    """That it was sampled at; above 0."""
+    """Of the sampler; above 0."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -113,22 +108,19 @@ class Recipe:
     eps: float = 1e-8
     weight_decay: float = 0.0
     max_grad_norm: float | None = 1.0
-    """Each member's gradient is scaled down to this norm; None leaves it as it is."""
+    """Clips each member's gradient; None does not clip."""
     ratio_cap: float = 2.0
-    """Bounds the weight that corrects for the difference between sampler and trainer."""
+    """Of the importance weight that corrects for the difference between sampler and trainer."""
     normaliser: float = 1.0
-    """A constant, so that long completions do not count less by token than short ones."""
+    """A constant, so that tokens of long completions do not count less than those of short ones."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UpdateStats:
-    """One member's step."""
-
     sequences: int
     tokens: int
-    """All that went through the base: prompts and completions."""
+    """Of prompts and completions."""
     trained_tokens: int
-    """Those of the completions."""
     loss: float
     grad_norm: float
     """Before clipping."""
@@ -140,22 +132,21 @@ class UpdateStats:
     kl: float
     """Of the sampler's distribution from the trainer's, estimated on the sampled tokens: mean of r - 1 - log r."""
     skipped: bool = False
-    """The gradient was not finite: the member is as it was before."""
+    """The gradient was not finite, and the member is unchanged."""
 
 
 @dataclass(frozen=True, slots=True)
 class OptimiserState:
-    """AdamW's memory of one member."""
+    """AdamW's state of one member, by module as in `MemberState.factors`."""
 
     step: int
     exp_avg: "Factors"
     exp_avg_sq: "Factors"
-    """By module, as in `MemberState.factors`."""
 
 
 @dataclass(frozen=True, slots=True)
 class MemberState:
-    """A member's weights apart from any engine: the update of a module's weight is `alpha / rank * B @ A`."""
+    """A member's weights outside an engine: a module's Delta W is `alpha / rank * B @ A`."""
 
     rank: int
     alpha: float
@@ -168,29 +159,25 @@ class Engine(Protocol):
     """One base with its members; `member=None` is the bare base."""
 
     async def sample(self, requests: Sequence[SampleRequest], done: Done | None = None) -> list[Sample]:
-        """Any mix of members, lengths, temperatures and limits in one batch. `done` hears of each sample as soon as it
-        ends, in whatever order they do, so that it can be worked on while others still grow."""
+        """Any mix of members, lengths, temperatures and limits in one batch. `done` gets each sample as soon as it is
+        there, in any order, so that it can be processed while others are still sampled."""
         ...
 
     async def update(self, batch: Sequence[Trajectory], recipe: Recipe) -> dict[MemberId, UpdateStats]:
-        """One optimiser step for every member in `batch`; each gets what it would get alone, up to rounding."""
+        """One optimiser step for every member in `batch`: up to rounding, the step that it would take alone."""
         ...
 
     async def score(self, requests: Sequence[ScoreRequest]) -> list[Score]: ...
 
-    def read(self, member: MemberId, *, optimiser: bool = False) -> MemberState:
-        """A copy: what is done to it does not change the member."""
-        ...
+    def read(self, member: MemberId, *, optimiser: bool = False) -> MemberState: ...
 
     def write(self, member: MemberId, state: MemberState) -> None:
-        """Give the member these weights. Without an optimiser state it starts with a fresh one. A member that the
-        engine does not have yet joins it."""
+        """Give the member, which may be new to the engine, these weights. Without an optimiser state it starts with a
+        fresh one."""
         ...
 
     def fresh(self) -> MemberState:
-        """What new members start as: A factors that all of them share, and B = 0."""
+        """The state of a new member: A factors that all new members share, and B = 0."""
         ...
 
-    def remove(self, member: MemberId) -> None:
-        """Let a member go; its place is the next newcomer's."""
-        ...
+    def remove(self, member: MemberId) -> None: ...

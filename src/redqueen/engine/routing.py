@@ -1,7 +1,7 @@
 """Which member each row of a batch belongs to.
 
-Rows come in blocks of one member each: a sequence in training, several sequences' newest tokens in sampling. The
-kernels take short blocks; plain torch wants blocks of one size, or a product for each member's run of rows.
+Rows come in blocks of one member each: a sequence in training, the newest tokens of several sequences in sampling. The
+kernels take short blocks; plain torch needs blocks of one size, or a product for each member's run of rows.
 """
 
 from collections.abc import Sequence
@@ -12,33 +12,32 @@ import torch
 from torch import Tensor
 
 TILE = 16
-"""Rows of one member that the kernels compute together: the least that the matrix units take."""
+"""Rows of one member that the kernels compute together: the minimum of the matrix units."""
 
 
 @dataclass(slots=True)
 class Gradients:
-    """One row for each member that is being trained, in the layout of the bank."""
+    """One row for each member in training, in the layout of the bank."""
 
     sum_T_D: Tensor
     trained_T: Tensor
     """The bank's rows of the members in training."""
     isolate: bool = False
-    """Keep what is not finite to its own member. The sum over blocks multiplies other members' blocks by zero, which
-    is no help against NaN; looking for it in every layer would cost every update what few need."""
+    """Keep NaN and infinity to their own member. The sum over blocks multiplies other members' blocks by zero, which
+    NaN survives; checking every layer costs time that few updates need."""
 
 
 @dataclass(frozen=True, slots=True)
 class Tiles:
-    """Rows in the order of their members, cut into tiles of one member each: where a member's rows do not fill whole
-    tiles, the last one is short."""
+    """Rows in the order of their members, cut into tiles of one member each; a member's last tile may be short."""
 
     start_K: Tensor
     count_K: Tensor
     gather_K_S: Tensor | None = None
-    """For plain torch, which wants tiles of one size: the rows of each tile, any row where it is short. None where
-    all are full."""
+    """For plain torch, which needs tiles of one size: the rows of each tile, any row where it is short. None where all
+    are full."""
     back_N: Tensor | None = None
-    """The place of each row among the tiles."""
+    """The index of each row in the tiles."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,16 +45,16 @@ class Routing:
     member_K: Tensor
     """The bank's row of each block."""
     tiles: Tiles | None = None
-    """What the blocks are; without them all rows in equal parts, as whole sequences are."""
+    """The blocks; None where they are all rows in equal parts, as whole sequences are."""
     spans: tuple[tuple[int, int], ...] | None = None
-    """For plain torch on a CPU, instead of blocks: the bank's row of each run of rows, and how many rows it has. Where
-    runs are long, a product for each takes less time than filling tiles up."""
+    """For plain torch on a CPU, instead of blocks: the bank's row and the length of each run of rows. For long runs a
+    product for each is faster than padded tiles."""
     key: tuple[int, ...] | None = None
-    """`member_K` as plain numbers, where they are known: factors that were looked up for the same ones serve again."""
+    """`member_K` as plain numbers, by which looked-up factors are cached."""
     gradients: Gradients | None = None
-    """Where a backward pass leaves the members' gradients."""
+    """Where a backward pass adds the members' gradients."""
     belongs_T_K: Tensor | None = None
-    """1 where a block is a trained member's: the product with it adds blocks up by member, in a fixed order."""
+    """1 where a block is a trained member's: the product with it sums blocks by member, in a fixed order."""
 
     @classmethod
     def training(cls, member_K: Tensor, gradients: Gradients) -> "Routing":
@@ -64,7 +63,7 @@ class Routing:
 
     @classmethod
     def by_span(cls, counts: Sequence[tuple[int, int]]) -> "Routing":
-        """For members in turn with this many rows; neighbours of one member become one span."""
+        """From member and rows of each run; neighbouring runs of one member become one span."""
         spans: list[tuple[int, int]] = []
         for member, rows in counts:
             if spans and spans[-1][0] == member:
@@ -74,7 +73,7 @@ class Routing:
 
     @classmethod
     def by_tile(cls, counts: Sequence[tuple[int, int]], device: torch.device) -> "Routing":
-        """For members in turn with this many rows, in tiles of one size for plain torch."""
+        """From member and rows of each run, in tiles of one size for plain torch."""
         size = _tile_size([rows for _, rows in counts])
         tiles_K_3 = cut_tiles(counts, size)
         member_K, start_K, count_K = torch.from_numpy(tiles_K_3).to(device).unbind(1)
@@ -89,7 +88,7 @@ class Routing:
 
 
 def cut_tiles(counts: Sequence[tuple[int, int]], size: int) -> np.ndarray:
-    """Member, first row and number of rows of each tile, for members in turn with this many rows."""
+    """Member, first row and number of rows of each tile, from member and rows of each run."""
     tiles, at = [], 0
     for member, rows in counts:
         tiles += [(member, at + start, min(size, rows - start)) for start in range(0, rows, size)]
@@ -98,7 +97,7 @@ def cut_tiles(counts: Sequence[tuple[int, int]], size: int) -> np.ndarray:
 
 
 def _tile_size(counts: Sequence[int]) -> int:
-    """Rows of a tile in plain torch, which fills short tiles up. That a tile costs as much as six rows beside its own
-    is a rough guess: few tiles and little filling are both wanted."""
+    """Rows of a tile in plain torch, which pads short tiles. Few tiles and little padding are both wanted; that a tile
+    costs as much as six further rows is a rough guess."""
     sizes = range(min(counts), max(counts) + 1)
     return min(sizes, key=lambda size: (sum(-(-count // size) for count in counts) * (size + 6), size))

@@ -1,7 +1,7 @@
 """Sampling: many completions at once, from requests to samples.
 
-Requests are checked here, the scheduler and its backend do the rest. When memory runs out, the call begins again with
-less at once: random numbers are keyed, so whatever was sampled already comes again.
+Requests are checked here; the scheduler and its backend do the rest. When memory runs out, the call starts again with
+less at once: random numbers are keyed, so what was sampled already is sampled again.
 """
 
 from collections.abc import Sequence
@@ -13,41 +13,36 @@ from redqueen.engine.backend import Backend
 from redqueen.engine.bank import Bank
 from redqueen.engine.base import Base
 from redqueen.engine.body import Body
+from redqueen.engine.decode_state import Completion
 from redqueen.engine.graph_backend import GraphBackend
-from redqueen.engine.kv_cache import KVCache
 from redqueen.engine.memory import out_of_memory
 from redqueen.engine.messages import say
 from redqueen.engine.protocol import Done, Sample, SampleRequest, Stop
 from redqueen.engine.scheduler import Scheduler
-from redqueen.engine.seats import Completion
-from redqueen.engine.stops import Pieces, StopMatcher, cut
+from redqueen.engine.stops import StopMatcher, TokenBytes, cut
 from redqueen.engine.torch_backend import TorchBackend
 from redqueen.errors import InputError
 
-LEAST_TEMPERATURE = 1e-4
-"""Above 0: with less, logits divided by it are beyond float32."""
+MIN_TEMPERATURE = 1e-4
+"""Above 0: divided by less, logits overflow float32."""
 
 
 class Sampler:
     def __init__(
         self, base: Base, body: Body, bank: Bank, *, rows: int, max_cache_tokens: int, prefill_tokens: int
     ) -> None:
-        """`rows` completions grow at the same time; `prefill_tokens` prompt tokens, padding included, go through the
-        base at once."""
+        """`rows` completions are sampled at once; `prefill_tokens` prompt tokens, padding included, go through the base
+        at once."""
         self.max_cache_tokens, self.prefill_tokens = max_cache_tokens, prefill_tokens
         self._base, self._body, self._bank = base, body, bank
         self.backend: Backend = (GraphBackend if ops.fused(bank.compute_A_D) else TorchBackend)(body, bank, rows)
-        self._pieces = None if base.tokenizer is None else Pieces(base.tokenizer)
-
-    @property
-    def cache(self) -> KVCache | None:
-        return self.backend.cache
+        self._token_bytes = None if base.tokenizer is None else TokenBytes(base.tokenizer)
 
     def run(self, requests: Sequence[SampleRequest], done: Done | None = None) -> list[Sample]:
-        """`done` is called on this thread; after a lack of memory once more for the same places."""
+        """`done` is called on this thread, and once more for the same requests after memory ran out."""
         samples: dict[int, Sample] = {}
 
-        def ended(completion: Completion, tokens: tuple[int, ...], logprobs: tuple[float, ...], stop: Stop) -> None:
+        def on_end(completion: Completion, tokens: tuple[int, ...], logprobs: tuple[float, ...], stop: Stop) -> None:
             text = "" if self._base.tokenizer is None else self._base.decode(tokens)
             sample = Sample(tokens, logprobs, stop, cut(text, completion.request.stop))
             samples[completion.index] = sample
@@ -62,19 +57,19 @@ class Sampler:
                 max_cache_tokens=self.max_cache_tokens,
                 prefill_tokens=self.prefill_tokens,
                 eos_ids=self._base.eos_ids,
-                pieces=self._pieces,
-                ended=ended,
+                token_bytes=self._token_bytes,
+                on_end=on_end,
             )
             try:
                 with torch.no_grad():
                     scheduler.run()
                 break
             except BaseException as error:
-                # What a call leaves half done must not be the next one's past.
+                # A call must not inherit what another one left half done.
                 self.backend.drop()
                 if not out_of_memory(error) or self.prefill_tokens <= 64:
                     raise
-            # Outside the handler: the exception holds on to the tensors that filled the memory.
+            # Outside the handler: the exception keeps the tensors that filled the memory alive.
             self.prefill_tokens //= 2
             self.max_cache_tokens = max(scheduler.longest, self.max_cache_tokens * 3 // 4)
             say(f"out of memory; sampling again with {self.prefill_tokens} prompt tokens at once")
@@ -88,11 +83,9 @@ class Sampler:
         if not isinstance(request.stop, tuple):
             raise InputError("a request's stop is not a tuple of strings", "write stop=(text,)")
         if not request.prompt or request.max_tokens < 1:
-            raise InputError("a request has an empty prompt or asks for no token", "give both at least one token")
-        if not (request.temperature == 0 or LEAST_TEMPERATURE <= request.temperature < float("inf")):
-            raise InputError(
-                f"a temperature cannot be {request.temperature}", f"use 0, or {LEAST_TEMPERATURE:g} or more"
-            )
+            raise InputError("a request has an empty prompt or max_tokens below 1", "give at least one token of each")
+        if not (request.temperature == 0 or MIN_TEMPERATURE <= request.temperature < float("inf")):
+            raise InputError(f"a temperature cannot be {request.temperature}", f"use 0, or {MIN_TEMPERATURE:g} or more")
         total, positions = len(request.prompt) + request.max_tokens, self._body.positions
         if total > positions:
             raise InputError(
@@ -104,7 +97,7 @@ class Sampler:
             raise InputError("a prompt holds a token that the base does not know", f"use ids below {vocabulary}")
         matcher = None
         if request.stop:
-            if self._pieces is None:
+            if self._token_bytes is None:
                 raise InputError("stop strings need a tokenizer, which this base lacks", "leave them out")
             if "" in request.stop:
                 raise InputError("a stop string is empty", "leave it out")

@@ -1,9 +1,9 @@
-"""One call of `sample`: which completion grows in which row, and when it ends.
+"""One call of `sample`: which completion is in which row, and when it ends.
 
-Completions that may grow long start first, so that few rows are busy at the end. Prompts enter the KV cache in batches,
-a little ahead of the rows that will need them, once for all completions that go on from the same prompt. Rows of one
-member stand together; a row is refilled as soon as its completion ends. On CUDA the host looks at a step's tokens while
-the next one runs.
+Completions with the highest limits start first, so that few rows are busy at the end. Prompts enter the KV cache in
+batches, a little ahead of the rows that will need them, once for all completions of a prompt. Rows of one member are
+neighbours; a row is refilled as soon as its completion ends. On CUDA the host reads a step's tokens while the next step
+runs.
 """
 
 from collections import deque
@@ -12,15 +12,15 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from redqueen.engine.backend import Backend, Launch
+from redqueen.engine.decode_state import NO_SLOT, Completion
 from redqueen.engine.protocol import Stop
-from redqueen.engine.seats import NO_SEAT, Completion
-from redqueen.engine.stops import Pieces
+from redqueen.engine.stops import TokenBytes
 
-SIMILAR = 32
-"""Limits that differ by fewer tokens are about the same."""
+LIMIT_BUCKET = 32
+"""Limits within a bucket count as equal."""
 
-Ended = Callable[[Completion, tuple[int, ...], tuple[float, ...], Stop], None]
-"""Told of each completion that ends: its tokens, their log-probabilities, and why it ended."""
+OnEnd = Callable[[Completion, tuple[int, ...], tuple[float, ...], Stop], None]
+"""Called with each completion that ends, its tokens, their log-probabilities, and why it ended."""
 
 
 class Scheduler:
@@ -33,24 +33,24 @@ class Scheduler:
         max_cache_tokens: int,
         prefill_tokens: int,
         eos_ids: frozenset[int],
-        pieces: Pieces | None,
-        ended: Ended,
+        token_bytes: TokenBytes | None,
+        on_end: OnEnd,
     ) -> None:
-        """`lag` steps may be on their way before the tokens of the first are looked at."""
+        """`lag` steps may be launched before the tokens of the first are read."""
         self._backend, self._completions, self._lag = backend, completions, lag
-        self._prefill_tokens, self._pieces, self._ended = prefill_tokens, pieces, ended
+        self._prefill_tokens, self._token_bytes, self._on_end = prefill_tokens, token_bytes, on_end
         prompts = _by_prompt(completions, backend.rows)
         self.longest = backend.reserve(prompts, max_cache_tokens)
-        """Tokens in the KV cache of the longest completion."""
+        """Tokens of the longest completion in the KV cache."""
         self._waiting = deque(prompts)
         self._ready: deque[Completion] = deque()
         """Their prompts are in the KV cache."""
         self._active: dict[int, list[Completion]] = {}
-        """Those that have a row, by member."""
+        """Completions that have a row, by member."""
         self._running = 0
         self._changed = True
-        # Whatever every step asks of every row is in arrays by completion: a loop over the rows would take longer
-        # than a step of a small base.
+        # What every step reads of every row is in arrays: a loop over the rows would take longer than a step of a small
+        # base.
         count = len(completions)
         self._limit_C = np.array([completion.request.max_tokens for completion in completions], np.int64)
         self._launched_C = np.zeros(count, np.int64)
@@ -61,20 +61,20 @@ class Scheduler:
         self._matching = any(completion.matcher is not None for completion in completions)
         self._eos = np.array(sorted(eos_ids), np.int64)
         self._index_R = np.zeros(0, np.int64)
-        """The rows' completions."""
+        """The completion of each row."""
 
     def run(self) -> None:
-        flying: deque[tuple[np.ndarray, Launch]] = deque()
+        launched: deque[tuple[np.ndarray, Launch]] = deque()
         while True:
             self._refill()
             if self._changed:
                 self._arrange()
             if len(self._index_R):
-                flying.append((self._index_R, self._launch()))
-            elif not flying:
+                launched.append((self._index_R, self._launch()))
+            elif not launched:
                 return
-            while flying and (len(flying) > self._lag or not len(self._index_R)):
-                self._collect(*flying.popleft())
+            while launched and (len(launched) > self._lag or not len(self._index_R)):
+                self._collect(*launched.popleft())
 
     def _refill(self) -> None:
         while True:
@@ -88,27 +88,26 @@ class Scheduler:
                 return
 
     def _prefill(self, free: int) -> bool:
-        """Take prompts into the KV cache: as many as there are free rows, and some ahead. Whether there was room for
-        any."""
-        count = max(free, self._backend.rows // 8)
-        taken: list[list[Completion]] = []
-        while self._waiting and count > 0:
-            same = self._waiting.popleft()
-            housed = self._backend.house(same)
-            if housed:
-                taken.append(same[:housed])
-                count -= housed
-            if housed < len(same):
-                self._waiting.appendleft(same[housed:])
+        """Prefill prompts for the free rows, and some ahead; whether there was room for any."""
+        wanted = max(free, self._backend.rows // 8)
+        prompts: list[list[Completion]] = []
+        while self._waiting and wanted > 0:
+            group = self._waiting.popleft()
+            count = self._backend.allocate(group)
+            if count:
+                prompts.append(group[:count])
+                wanted -= count
+            if count < len(group):
+                self._waiting.appendleft(group[count:])
                 break
-        if not taken:
+        if not prompts:
             return False
-        self._backend.prefill(taken, self._prefill_tokens)
-        self._ready += [completion for same in taken for completion in same]
+        self._backend.prefill(prompts, self._prefill_tokens)
+        self._ready += [completion for group in prompts for completion in group]
         return True
 
     def _arrange(self) -> None:
-        self._index_R = np.array([each.index for rows in self._active.values() for each in rows], np.int64)
+        self._index_R = np.array([row.index for rows in self._active.values() for row in rows], np.int64)
         self._changed = False
         if self._active:
             self._backend.arrange(self._active)
@@ -136,9 +135,9 @@ class Scheduler:
         for at in np.flatnonzero(eos_N | string_N | full_N).tolist():
             completion, length = self._completions[index_N[at]], length_N[at] + 1
             self._ended_C[completion.index] = True
-            if completion.seat != NO_SEAT:
+            if completion.slot != NO_SLOT:
                 self._leave(completion)
-            self._ended(
+            self._on_end(
                 completion,
                 tuple(self._token_C_T[completion.index, :length].tolist()),
                 tuple(self._logprob_C_T[completion.index, :length].tolist()),
@@ -146,17 +145,17 @@ class Scheduler:
             )
 
     def _matches(self, index_N: np.ndarray, token_N: np.ndarray) -> np.ndarray:
-        """Which completions hold a stop string with their newest token."""
-        assert self._pieces is not None
+        """Which completions contain a stop string with their newest token."""
+        assert self._token_bytes is not None
         match_N = np.zeros(len(index_N), bool)
         for at, (index, token) in enumerate(zip(index_N.tolist(), token_N.tolist(), strict=True)):
             matcher = self._completions[index].matcher
             if matcher is not None:
-                match_N[at] = matcher.add(self._pieces[token])
+                match_N[at] = matcher.add(self._token_bytes[token])
         return match_N
 
     def _leave(self, completion: Completion) -> None:
-        """Give its row, seat and region back."""
+        """Free its row, slot and region."""
         rows = self._active[completion.member]
         rows.remove(completion)
         if not rows:
@@ -167,14 +166,14 @@ class Scheduler:
 
 
 def _by_prompt(completions: Sequence[Completion], rows: int) -> list[list[Completion]]:
-    """Completions that go on from the same prompt of the same member, those that may grow longest first; of about as
-    long ones the longest prompts, so that rows that grow at the same time are about as long."""
+    """Completions grouped by member and prompt, the highest limits first and among those the longest prompts, so that
+    rows of one step are about equally long."""
     groups: dict[tuple[int, tuple[int, ...]], list[Completion]] = {}
 
     def order(completion: Completion) -> tuple[int, int, int, int]:
         limit = completion.request.max_tokens
-        return (-(limit // SIMILAR), -len(completion.request.prompt), -limit, completion.index)
+        return (-(limit // LIMIT_BUCKET), -len(completion.request.prompt), -limit, completion.index)
 
     for completion in sorted(completions, key=order):
         groups.setdefault((completion.member, completion.request.prompt), []).append(completion)
-    return [same[at : at + rows] for same in groups.values() for at in range(0, len(same), rows)]
+    return [group[at : at + rows] for group in groups.values() for at in range(0, len(group), rows)]

@@ -1,6 +1,6 @@
-"""Stop strings, looked for in bytes as tokens arrive.
+"""Stop strings, matched in bytes as tokens arrive.
 
-Decoding a growing text again for every token would cost more than sampling it, and a token need not end where a
+Decoding the whole text again for every token would cost more than sampling it, and a token need not end where a
 character does; bytes can be joined one token at a time.
 """
 
@@ -10,7 +10,7 @@ from transformers import PreTrainedTokenizerBase
 
 
 def _byte_level() -> dict[str, int]:
-    """The printable stand-ins that byte-level vocabularies use, back to their bytes."""
+    """The printable characters of byte-level vocabularies -> their bytes."""
     plain = [*range(ord("!"), ord("~") + 1), *range(ord("¡"), ord("¬") + 1), *range(ord("®"), ord("ÿ") + 1)]
     shifted = [byte for byte in range(256) if byte not in plain]
     return {chr(byte): byte for byte in plain} | {chr(256 + at): byte for at, byte in enumerate(shifted)}
@@ -19,27 +19,23 @@ def _byte_level() -> dict[str, int]:
 _BYTES = _byte_level()
 
 
-class Pieces:
-    """The bytes of each token."""
-
+class TokenBytes(dict[int, bytes]):
     def __init__(self, tokenizer: PreTrainedTokenizerBase) -> None:
+        super().__init__()
         self._tokenizer = tokenizer
         backend: Any = getattr(tokenizer, "backend_tokenizer", None)
         self._byte_level = "ByteLevel" in repr(getattr(backend, "decoder", None))
-        self._added = {at: token.content for at, token in tokenizer.added_tokens_decoder.items()}
-        self._known: dict[int, bytes] = {}
+        self._added = {number: token.content for number, token in tokenizer.added_tokens_decoder.items()}
 
-    def __getitem__(self, token: int) -> bytes:
-        piece = self._known.get(token)
-        if piece is None:
-            piece = self._known[token] = self._piece(token)
+    def __missing__(self, token: int) -> bytes:
+        piece = self[token] = self._piece(token)
         return piece
 
     def _piece(self, token: int) -> bytes:
         if token in self._added:
             return self._added[token].encode()
         text = self._tokenizer.convert_ids_to_tokens(token)
-        if not isinstance(text, str):  # beyond the vocabulary: padding of the embedding matrix
+        if not isinstance(text, str):  # padding of the embedding matrix
             return b""
         if self._byte_level and all(char in _BYTES for char in text):
             return bytes(_BYTES[char] for char in text)
@@ -57,13 +53,13 @@ class StopMatcher:
         self._tail = b""
 
     def add(self, piece: bytes) -> bool:
-        """Whether the completion holds a stop string now."""
+        """Whether the completion now contains a stop string."""
         text = self._tail + piece
         self._tail = text[-self._keep :] if self._keep else b""
         return any(stop in text for stop in self._stops)
 
 
 def cut(text: str, stops: tuple[str, ...]) -> str:
-    """What stands before the first stop string."""
+    """The text before the first stop string."""
     ends = [at for stop in stops if (at := text.find(stop)) >= 0]
     return text[: min(ends)] if ends else text

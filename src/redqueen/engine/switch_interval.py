@@ -1,16 +1,15 @@
-"""Shorter turns for Python's threads while an engine works."""
+"""A shorter switch interval for Python's threads while an engine works."""
 
 import sys
 import threading
 
 SWITCH_S = 0.0005
-"""After this long Python's other threads give way to the engine's, which comes back for a moment in every step; the
-usual 5 ms are several steps of a small base, and whoever judges answers meanwhile would take them each time."""
+"""After this long other threads yield to the engine's, which needs the interpreter briefly in every step. Python's 5 ms
+are several steps of a small base."""
 
 
 class _ShortSwitchInterval:
-    """There may be several engines in a process: the first to enter shortens the interval, the last to leave restores
-    it."""
+    """Of all engines of a process: the first to enter shortens the interval, the last to leave restores it."""
 
     def __init__(self) -> None:
         self._lock, self._within, self._before = threading.Lock(), 0, 0.0

@@ -1,8 +1,8 @@
 """One optimiser step for every member that has trajectories, and the scores of given tokens.
 
-All members' sequences go through the base together. The loss is a sum over tokens whose derivative is known in closed
-form once a token's log-probability is, so the head needs no graph of its own: logits exist for a slice of the tokens at
-a time, and are gone when the next slice comes.
+All members' sequences go through the base together. The loss is a sum over tokens whose derivative has a closed form
+given the tokens' log-probabilities, so the head needs no autograd graph: logits exist for a slice of the tokens at a
+time.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -32,11 +32,11 @@ class Trainer:
     body: Body
     bank: Bank
     micro_tokens: int
-    """Tokens, padding included, that go forward and backward at once."""
+    """Of a micro-batch, padding included."""
     checkpointing: bool
-    """Keep the inputs of the blocks only, and compute the rest once more on the way back."""
+    """Keep only the inputs of the blocks and recompute the rest in the backward pass."""
     release: Callable[[], None] = lambda: None
-    """Frees what others keep for later, before less is done at once."""
+    """Frees the sampler's memory when memory runs out."""
 
     def update(self, batch: Sequence[Trajectory], recipe: Recipe) -> dict[MemberId, UpdateStats]:
         _check_recipe(recipe)
@@ -57,9 +57,11 @@ class Trainer:
             gradients.isolate = True
             tally = self._with_room(lambda: self._accumulate(batch, recipe, gradients), batch)
             norm_T = gradients.sum_T_D.norm(dim=1)
-        stats = self._stats(members, batch, tally, norm_T.tolist())
-        self._step([row for row, one in zip(rows, stats, strict=True) if not one.skipped], gradients, norm_T, recipe)
-        return dict(zip(members, stats, strict=True))
+        stats = _stats(members, batch, tally, norm_T.tolist())
+        sound = [at for at, member in enumerate(members) if not stats[member].skipped]
+        if sound:
+            self._step(sound, [rows[at] for at in sound], gradients, norm_T, recipe)
+        return stats
 
     def score(self, requests: Sequence[ScoreRequest]) -> list[Score]:
         for request in requests:
@@ -85,14 +87,15 @@ class Trainer:
         return [scores[at] for at in range(len(requests))]
 
     def _accumulate(self, batch: Sequence[Trajectory], recipe: Recipe, gradients: Gradients) -> Tensor:
-        """Every member's gradient, and sums for its statistics."""
+        """Computes every member's gradient; returns the sums of its statistics."""
         gradients.sum_T_D.zero_()
         device, exact = gradients.sum_T_D.device, gradients.sum_T_D.dtype
         tally_5_T = torch.zeros(5, len(gradients.trained_T), dtype=exact, device=device)
         for part in self._micro_batches(batch):
             sequences = [batch[item] for item in part.items]
             sampled_M = to_tensor(np.concatenate([np.asarray(s.logprobs) for s in sequences]), exact, device)
-            advantage_M = to_tensor(np.concatenate([_advantages(s) for s in sequences]), exact, device)
+            advantages = [np.broadcast_to(s.advantages, len(s.completion)) for s in sequences]
+            advantage_M = to_tensor(np.concatenate(advantages), exact, device)
             member_M = part.member_K[part.place_M // (len(part.token_N) // part.attention.batch)]
             of_M = (gradients.trained_T.unsqueeze(1) == member_M.unsqueeze(0)).int().argmax(0)
             routing = Routing.training(part.member_K, gradients)
@@ -115,16 +118,13 @@ class Trainer:
             torch.autograd.backward(hidden_M_H, grad_M_H)
         return tally_5_T
 
-    def _step(self, rows: list[int], gradients: Gradients, norm_T: Tensor, recipe: Recipe) -> None:
-        """AdamW on the members' rows, and on nothing else."""
-        if not rows:
-            return
-        places = {row: at for at, row in enumerate(gradients.trained_T.tolist())}
-        grads = [gradients.sum_T_D[places[row]] for row in rows]
+    def _step(self, sound: list[int], rows: list[int], gradients: Gradients, norm_T: Tensor, recipe: Recipe) -> None:
+        """AdamW on these rows of the bank, with the gradients at `sound`, and on nothing else."""
+        grads = [gradients.sum_T_D[at] for at in sound]
         if recipe.max_grad_norm is not None:
             gradients.sum_T_D.mul_((recipe.max_grad_norm / (norm_T + 1e-6)).clamp(max=1.0).unsqueeze(1))
         moments = [self.bank.adam(row) for row in rows]
-        # What torch counts up itself: the steps before this one.
+        # torch adds this step itself.
         before = torch.tensor([float(self.bank.advance(row) - 1) for row in rows], device=gradients.sum_T_D.device)
         adamw(
             [self.bank.masters_A_D[row] for row in rows],
@@ -145,46 +145,22 @@ class Trainer:
         for row in rows:
             self.bank.refresh(row)
 
-    def _stats(
-        self, members: list[MemberId], batch: Sequence[Trajectory], tally_5_T: Tensor, norms: list[float]
-    ) -> list[UpdateStats]:
-        stats = []
-        for at, (member, tally) in enumerate(zip(members, tally_5_T.t().tolist(), strict=True)):
-            mine = [t for t in batch if t.member == member]
-            trained = sum(len(t.completion) for t in mine)
-            loss, entropy, ratio, kl, ratio_max = tally
-            stats.append(
-                UpdateStats(
-                    sequences=len(mine),
-                    tokens=sum(len(t.prompt) + len(t.completion) for t in mine),
-                    trained_tokens=trained,
-                    loss=loss,
-                    grad_norm=norms[at],
-                    entropy=entropy / trained,
-                    ratio_mean=ratio / trained,
-                    ratio_max=ratio_max,
-                    kl=kl / trained,
-                    skipped=not np.isfinite(norms[at]),
-                )
-            )
-        return stats
-
     def largest(self, items: Sequences) -> tuple[int, int]:
-        """The micro-batch of these that takes the most memory: its sequences, and how many tokens take as much."""
+        """The micro-batch that takes the most memory: its sequences, and its memory as a number of tokens."""
         return largest(items, self.micro_tokens)
 
     def _micro_batches(self, items: Sequences) -> Iterator[MicroBatch]:
         return micro_batches(items, self.micro_tokens, self.bank, self.body.positions)
 
     def _pieces(self, hidden: Tensor, place_M: Tensor | None) -> list[tuple[slice, Tensor]]:
-        """Slices of the tokens that matter, few enough at a time for their logits to fit."""
+        """Slices of the hidden states whose logits fit into memory."""
         count = len(hidden) if place_M is None else len(place_M)
         size = max(64, HEAD_BYTES // (4 * self.body.head.weight_V_H.shape[0]))
         pieces = [slice(at, min(at + size, count)) for at in range(0, count, size)]
         return [(piece, hidden[piece] if place_M is None else hidden[place_M[piece]]) for piece in pieces]
 
     def _with_room(self, work: Callable[[], T], items: Sequences) -> T:
-        """Do the work; when memory runs out, begin again with half as much at once."""
+        """Do the work; when memory runs out, start again with half as much at once."""
         while True:
             try:
                 return work()
@@ -192,44 +168,62 @@ class Trainer:
                 if not out_of_memory(error):
                     raise
                 if self.largest(items)[0] == 1:
-                    longest = max(len(one.prompt) + len(one.completion) for one in items)
+                    longest = max(len(item.prompt) + len(item.completion) for item in items)
                     what = f"a sequence of {longest} tokens does not fit into memory"
                     raise InputError(what, "shorten it, or use fewer members or a lower rank") from None
-            # Outside the handler: the exception holds on to the tensors that filled the memory.
+            # Outside the handler: the exception keeps the tensors that filled the memory alive.
             self.micro_tokens //= 2
             say(f"out of memory; going on with {self.micro_tokens} tokens at once")
             self.release()
             if self.bank.device.type == "cuda":
                 torch.cuda.empty_cache()
 
-    def _check(self, one: Trajectory | ScoreRequest) -> None:
-        _ = self.bank.own_row(one.member) if isinstance(one, Trajectory) else self.bank.row(one.member)
-        if not one.prompt or not one.completion:
+    def _check(self, item: Trajectory | ScoreRequest) -> None:
+        _ = self.bank.own_row(item.member) if isinstance(item, Trajectory) else self.bank.row(item.member)
+        if not item.prompt or not item.completion:
             raise InputError("a sequence has an empty prompt or completion", "give both at least one token")
-        total = len(one.prompt) + len(one.completion)
+        total = len(item.prompt) + len(item.completion)
         if total > self.body.positions:
             raise InputError(f"a sequence of {total} tokens is longer than the base's {self.body.positions}", "cut it")
         vocabulary = self.body.head.weight_V_H.shape[0]
-        ids = (*one.prompt, *one.completion)
+        ids = (*item.prompt, *item.completion)
         if not 0 <= min(ids) <= max(ids) < vocabulary:
             raise InputError("a sequence holds a token that the base does not know", f"use ids below {vocabulary}")
-        if not one.temperature > 0:
-            raise InputError(f"a temperature cannot be {one.temperature} here", "use one above 0")
-        if isinstance(one, Trajectory):
-            count = len(one.completion)
-            if len(one.logprobs) != count or np.shape(one.advantages) not in ((), (count,)):
+        if not item.temperature > 0:
+            raise InputError(f"a temperature cannot be {item.temperature} here", "use one above 0")
+        if isinstance(item, Trajectory):
+            count = len(item.completion)
+            if len(item.logprobs) != count or np.shape(item.advantages) not in ((), (count,)):
                 raise InputError(
                     "a trajectory's log-probabilities or advantages are not as many as its tokens",
                     "give one for each token of the completion",
                 )
 
 
-def _advantages(trajectory: Trajectory) -> np.ndarray:
-    return np.broadcast_to(np.asarray(trajectory.advantages, np.float64), len(trajectory.completion))
+def _stats(
+    members: list[MemberId], batch: Sequence[Trajectory], tally_5_T: Tensor, norms: list[float]
+) -> dict[MemberId, UpdateStats]:
+    stats = {}
+    for member, norm, (loss, entropy, ratio, kl, ratio_max) in zip(members, norms, tally_5_T.t().tolist(), strict=True):
+        trajectories = [trajectory for trajectory in batch if trajectory.member == member]
+        trained = sum(len(trajectory.completion) for trajectory in trajectories)
+        stats[member] = UpdateStats(
+            sequences=len(trajectories),
+            tokens=trained + sum(len(trajectory.prompt) for trajectory in trajectories),
+            trained_tokens=trained,
+            loss=loss,
+            grad_norm=norm,
+            entropy=entropy / trained,
+            ratio_mean=ratio / trained,
+            ratio_max=ratio_max,
+            kl=kl / trained,
+            skipped=not np.isfinite(norm),
+        )
+    return stats
 
 
 def _check_recipe(recipe: Recipe) -> None:
-    """AdamW with a number that is none would leave a member of numbers that are none."""
+    """A recipe with NaN would turn the members' weights into NaN."""
     above = {"eps": recipe.eps, "ratio_cap": recipe.ratio_cap, "normaliser": recipe.normaliser}
     if recipe.max_grad_norm is not None:
         above["max_grad_norm"] = recipe.max_grad_norm

@@ -1,7 +1,7 @@
-"""The weights of a base in a folder: which files they are, and what of them is refused before transformers reads it.
+"""The files of a base's weights, checked before transformers reads them.
 
-Only safetensors: a pickled `.bin` file can run code when it is read. An index of shards is somebody's text, and may
-name any file of this machine.
+Only safetensors: a pickled `.bin` file can run code when it is read. An index of shards is untrusted and may name any
+file of this machine.
 """
 
 import json
@@ -14,27 +14,27 @@ from redqueen.errors import InputError
 
 WEIGHTS = "model.safetensors"
 INDEX = "model.safetensors.index.json"
-_MOST = {"num_hidden_layers": 10_000} | dict.fromkeys(
+_MAX_SIZES = {"num_hidden_layers": 10_000} | dict.fromkeys(
     ("hidden_size", "intermediate_size", "vocab_size", "head_dim", "num_attention_heads", "num_key_value_heads"),
     10_000_000,
 )
-"""Sizes that no model comes near; transformers would build it, for hours."""
+"""Far beyond any model; transformers would take hours to build one."""
 
 
 def refuse_sizes(name: str, config: PreTrainedConfig) -> None:
-    for field, most in _MOST.items():
+    for field, limit in _MAX_SIZES.items():
         size = getattr(config, field, None)
-        if isinstance(size, int) and not 0 < size <= most:
-            raise InputError(f"{name} has {field} = {size} in its config.json", f"use 1 to {most}, or another base")
+        if isinstance(size, int) and not 0 < size <= limit:
+            raise InputError(f"{name} has {field} = {size} in its config.json", f"use 1 to {limit}, or another base")
 
 
 def refuse_files(name: str, folder: Path) -> None:
-    if (lacking := missing(folder)) is not None:
-        raise InputError(f"{name} has no weights that can be read: {lacking}", "give a whole model in safetensors")
+    if (what := missing(folder)) is not None:
+        raise InputError(f"{name} has no weights that can be read: {what}", "give a complete model in safetensors")
 
 
 def missing(folder: Path) -> str | None:
-    """What the weights lack; None when all their files are there."""
+    """What is missing or wrong; None when all files of the weights are there."""
     if (folder / WEIGHTS).is_file():
         return None
     if not (folder / INDEX).is_file():
@@ -45,7 +45,7 @@ def missing(folder: Path) -> str | None:
         return f"{INDEX} is not JSON that names files by weights"
     for shard in sorted(shards):
         if Path(shard).name != shard or not shard.endswith(".safetensors"):
-            return f"{INDEX} names {shard}, which is no .safetensors file of the folder"
+            return f"{INDEX} names {shard}, which is not a .safetensors file of the folder"
         if not (folder / shard).is_file():
             return f"there is no {shard}, which {INDEX} names"
     return None
@@ -57,6 +57,6 @@ def _shards(path: Path) -> set[str] | None:
     except (OSError, ValueError, RecursionError):
         return None
     shards = index.get("weight_map") if isinstance(index, dict) else None
-    if not isinstance(shards, dict) or not shards or not all(isinstance(each, str) for each in shards.values()):
+    if not isinstance(shards, dict) or not shards or not all(isinstance(shard, str) for shard in shards.values()):
         return None
     return set(shards.values())

@@ -244,7 +244,7 @@ class _Candidate:
         outcome = await calls.called(
             self._program, self._tests.entry, module, f"{arguments}, {turn}, {limit}", self._verifier, seconds
         )
-        self._took = outcome.own_ms / 1000
+        self._took = outcome.user_ms / 1000
         return outcome.results[0]
 
 

@@ -19,7 +19,7 @@ from redqueen.engine.messages import one_line
 from redqueen.errors import InputError
 from redqueen.resources import place
 from redqueen.settings.models import EngineConfig, VerifierConfig
-from redqueen.verifier import Examination, Tier, examine
+from redqueen.verifier import AvailableTier, Tier, available_tier
 from redqueen.verifier.zygotes import available_cores
 
 GIB = 1 << 30
@@ -126,7 +126,7 @@ class Checkup:
     redqueen: str
     machine: Machine
     device: Device
-    isolation: Examination
+    isolation: AvailableTier
     missing: tuple[Missing, ...]
     base: BaseCheckup | None = None
 
@@ -155,7 +155,7 @@ class Checkup:
 
 def check(settings: VerifierConfig, base: BaseCheckup | None = None) -> Checkup:
     """Check this machine; the settings say which isolation would be refused."""
-    isolation = examine()
+    isolation = available_tier()
     weaker = "programs run under a weaker isolation"
     if isolation.tier.strength < Tier(settings.minimum).strength:
         weaker = "programs run unprotected" if settings.run_unprotected else "programs are refused"
@@ -185,7 +185,7 @@ def check_base(name: str, members: int, settings: EngineConfig) -> BaseCheckup:
     linears, why = adaptable(model, settings.target_modules), llama_family(model)
     shape, free = memory.Shape.of(model, fast=why is None), memory.available(device)
 
-    def planned(members: int, rank: int) -> memory.Plan:
+    def planned(members: int, rank: int) -> memory.MemoryPlan:
         return memory.plan(shape, linears, rank=rank, members=members, memory=free, device=device.type, dtype=dtype)
 
     plan = planned(members, settings.rank)

@@ -6,15 +6,15 @@ run that search takes a good part of the host's time.
 
 import os
 
-_PIECE = 1 << 17
+_READ_BYTES = 1 << 17
 
 
 class Channel:
-    """The host's ends, and until `let_go` the child's ends that are on their way to it."""
+    """The host's ends, and the child's ends until the child has been sent copies of them."""
 
-    def __init__(self, job: bytes, most_reply_bytes: int) -> None:
+    def __init__(self, job: bytes, max_reply_bytes: int) -> None:
         self._unsent = memoryview(job)
-        self._most = most_reply_bytes
+        self._max_reply_bytes = max_reply_bytes
         self.received = bytearray()
         self.reply_fd, reply_end = os.pipe()
         try:
@@ -23,14 +23,13 @@ class Channel:
             os.close(self.reply_fd)
             os.close(reply_end)
             raise
-        self.theirs: tuple[int, ...] = (reply_end, job_end)
+        self.child_fds: tuple[int, ...] = (reply_end, job_end)
         os.set_blocking(self.reply_fd, False)
         os.set_blocking(self.job_fd, False)
 
-    def let_go(self) -> None:
-        """Close the child's ends here, once it has been sent copies."""
-        theirs, self.theirs = self.theirs, ()
-        for fd in theirs:
+    def close_child_ends(self) -> None:
+        fds, self.child_fds = self.child_fds, ()
+        for fd in fds:
             os.close(fd)
 
     def send(self) -> bool:
@@ -45,9 +44,9 @@ class Channel:
         return True
 
     def receive(self) -> bool:
-        """Take what has come, but keep no more than can be right; True when nothing more will come."""
+        """Read what is there, keeping no more than the longest valid reply; True at the end of the stream."""
         try:
-            data = os.read(self.reply_fd, _PIECE)
+            data = os.read(self.reply_fd, _READ_BYTES)
         except BlockingIOError:
             return False
         if not self.flooded:
@@ -56,16 +55,16 @@ class Channel:
 
     @property
     def flooded(self) -> bool:
-        """Whether more has come than can be right."""
-        return len(self.received) > self._most
+        """Whether it has sent more than any valid reply."""
+        return len(self.received) > self._max_reply_bytes
 
     def drain(self) -> None:
-        """Take the rest of what a dead child has written."""
+        """Read the rest of what a dead child has written."""
         before = -1
         while before != len(self.received) and not self.receive():
             before = len(self.received)
 
     def close(self) -> None:
-        self.let_go()
+        self.close_child_ends()
         os.close(self.reply_fd)
         os.close(self.job_fd)

@@ -1,8 +1,7 @@
-"""What goes into the verifier and what comes out of it: frozen data, no behaviour.
+"""What goes into the verifier and what comes out of it.
 
-A job is one untrusted program and what to do with it. An outcome has one result per call, with the
-value as canonical literal text, so nothing that a program made ever becomes a live object here
-unless `literals.parse` rebuilds it from plain values.
+An outcome has one result per call, with the value as canonical literal text: nothing that a program made becomes a live
+object here unless `literals.parse` rebuilds it from plain values.
 """
 
 from collections.abc import Iterable
@@ -13,21 +12,19 @@ MAX_SOURCE_CHARS = 1_000_000
 """A job's texts together; a longer job is refused before it reaches a guest."""
 
 HASH_SEEDS = (1, 2, 84, 29, 105, 47, 40, 3)
-"""Those that a job runs under, in this order; fixed, so that a verdict is the same tomorrow. Under the first two about
-half of all sets of two strings have one order; of letters, digits and short words no two have one order under all."""
+"""In the order in which a job uses them; fixed, so that a verdict is the same tomorrow. Under the first two about half
+of all sets of two strings have the same order. No two letters, digits or short words have it under all of them."""
 USUAL_SEEDS, MOST_SEEDS = 2, len(HASH_SEEDS)
 MAX_SECONDS = 86_400
 MAX_MEMORY_MB = 1 << 20
 
 
 class Status(StrEnum):
-    """How one call, or a whole job, ended."""
-
     OK = "ok"
     EXCEPTION = "exc"
     """A clean exception; its class name is in `Result.exception`."""
     TIMEOUT = "timeout"
-    """It used up its own time, or waits for what cannot come."""
+    """It used up its time, or waits for what cannot come."""
     MEMORY = "memory"
     """It wanted more than its limit."""
     CRASH = "crash"
@@ -35,7 +32,7 @@ class Status(StrEnum):
     VIOLATION = "violation"
     """Killed by the system-call filter."""
     TOO_LONG = "toolong"
-    """The result, the printed text or the job is over its limit. Nothing is ever cut to fit."""
+    """The result, the printed text or the job is over its limit; nothing is ever truncated."""
     OPAQUE = "opaque"
     """The result is not a plain value (exactly None, bool, int, float, complex, str, bytes, list, tuple, dict, set)."""
     NO_RESULT = "noresult"
@@ -45,8 +42,7 @@ class Status(StrEnum):
     BAD_REPLY = "badreply"
     """A well-formed reply whose content is not canonical."""
     FAULT = "fault"
-    """The machine's doing, and no word about the program: killed from outside, or never started. Such a run is tried
-    again and never becomes an outcome."""
+    """A failure of the machine: killed from outside, or never started. The run is retried, and this is no outcome."""
 
 
 class Mode(StrEnum):
@@ -64,11 +60,11 @@ class Mode(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """Limits of one job. Going over one is a status of its own, never a truncation."""
+    """Limits of one job. Exceeding one has a status of its own and never truncates."""
 
     cpu_s: float = 0.3
-    """Seconds that one process computes for itself, the source and all calls of the job together. What the kernel does
-    on its behalf has a wider limit, and waiting for a core counts for nothing."""
+    """User time of one process, for the source and all calls of the job together. Kernel time has a wider limit, and
+    waiting for a core does not count."""
     memory_mb: int = 256
     """Address space beyond what the warm interpreter already has."""
     value_chars: int = 20_000
@@ -82,8 +78,8 @@ class Limits:
         if not 1 <= self.memory_mb <= MAX_MEMORY_MB:
             raise ValueError(f"a memory limit is between 1 and {MAX_MEMORY_MB} MB")
         if self.value_chars < 1 or self.stdout_bytes < 0:
-            raise ValueError("a size limit is not negative")
-        if not all(isinstance(each, int) for each in (self.memory_mb, self.value_chars, self.stdout_bytes)):
+            raise ValueError("a size limit cannot be negative, and that of values is at least 1")
+        if not all(isinstance(limit, int) for limit in (self.memory_mb, self.value_chars, self.stdout_bytes)):
             raise ValueError("a limit of memory or size is a whole number")
 
 
@@ -100,10 +96,9 @@ class Job:
     modules: tuple[tuple[str, str], ...] = ()
     """Further source files as (module name, text): importable by the source, run in the same guest."""
     numpy: bool = False
-    """Run in a guest that has numpy."""
     seeds: int = USUAL_SEEDS
-    """Hash seeds to run under, one run for each, every other one with the calls in opposite order: equal results are
-    demanded. Two serve what has no set in it; the order of a set shows under `MOST_SEEDS`."""
+    """Runs, each under a hash seed of its own, every other one with the calls in opposite order; their results must
+    agree. Two are enough where there are no sets; the order of a set shows under `MOST_SEEDS`."""
     limits: Limits = field(default_factory=Limits)
     maths: bool = False
     """Run in a guest that has math-verify, as `redqueen_maths`."""
@@ -113,7 +108,7 @@ class Job:
         if not all(isinstance(text, str) for text in texts) or not all(len(pair) == 2 for pair in self.modules):
             raise TypeError("a job is made of text: write arguments as in a call (`'12'`), modules as (name, source)")
         if self.numpy and self.maths:
-            raise ValueError("a guest has numpy or math-verify")
+            raise ValueError("a guest has numpy or math-verify, not both")
         if self.mode is not Mode.PROGRAM and not self.texts:
             raise ValueError(f"a job of mode {self.mode} needs at least one text")
         if not 1 <= self.seeds <= MOST_SEEDS:
@@ -177,12 +172,12 @@ class Job:
 
     @classmethod
     def answers(cls, pairs: Iterable[tuple[str, str]], *, limits: Limits) -> "Job":
-        """Whether each right answer and the answer beside it say the same, by math-verify: one result per pair."""
-        source = "from redqueen_maths import same as f"
+        """Whether both answers of each pair, the right one first, are equal by math-verify: one result per pair."""
+        texts = tuple(f"{gold!r}, {answer!r}" for gold, answer in pairs)
         return cls(
             mode=Mode.CALLS,
-            source=source,
-            texts=tuple(f"{gold!r}, {answer!r}" for gold, answer in pairs),
+            source="from redqueen_maths import same as f",
+            texts=texts,
             seeds=1,
             limits=limits,
             maths=True,
@@ -196,8 +191,6 @@ class Job:
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """What one call of a job came to."""
-
     status: Status
     value: str | None = None
     """Canonical literal text when the status is OK."""
@@ -216,20 +209,16 @@ class Result:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outcome:
-    """What a job came to."""
-
     results: tuple[Result, ...]
-    """One per text (one for a program). When the process died, all of them say so."""
+    """One per text, or one for a program. When the process died, all of them say so."""
     tier: str
-    """The isolation that it ran under."""
     cpu_ms: float
     """CPU time of the runs that count, their start included."""
     runs: tuple[tuple[Result, ...], ...] = ()
-    """What each run gave, the first hash seed first; none where the job was too long to be run."""
-    own_ms: float = 0.0
-    """Of the CPU time what was spent in user mode, which no load moves."""
+    """Of each run, in the order of the hash seeds; none where the job was too long to be run."""
+    user_ms: float = 0.0
+    """The part of the CPU time in user mode, which load does not change."""
 
     @property
     def status(self) -> Status:
-        """The first status that is not OK, or OK."""
         return next((r.status for r in self.results if r.status is not Status.OK), Status.OK)

@@ -1,22 +1,21 @@
-"""What the host can see of the machine's own trouble, and how long it bears with it.
+"""Failures of the machine itself, and how long they are tolerated.
 
 A verdict is about a program. A machine that is short of memory, processes or time ends or delays programs that did
-nothing; such ends are told apart here and in `replies`, tried again, and at last reported as what they are.
+nothing wrong. Such ends are told apart here and in `replies`, retried, and at last reported as what they are.
 """
 
 import errno
 import time
 from dataclasses import dataclass
-from enum import Enum, auto
 from pathlib import Path
 
 from redqueen.errors import MachineError
 
-PATIENCE_S = 60.0
-"""How long we try again what the machine fails."""
-_TRIES = 4
-"""And how often at least: a single try may take longer than that."""
-_PAUSE_S, _LONGEST_PAUSE_S = 0.1, 5.0
+RETRY_S = 60.0
+"""How long failures of the machine are retried."""
+_MIN_TRIES = 4
+"""At least: a single try may take longer than that."""
+_PAUSE_S, _MAX_PAUSE_S = 0.1, 5.0
 _MENDS = {
     errno.EMFILE: "allow this process more open files (`ulimit -n 1024`)",
     errno.ENFILE: "close something, or allow the system more open files (`sysctl fs.file-max`)",
@@ -28,41 +27,41 @@ _PROC = Path("/proc")
 
 
 @dataclass(slots=True)
-class Trouble:
-    """What the machine keeps doing to one thing that we try."""
+class Retries:
+    """The tries of one operation that the machine keeps failing."""
 
     since: float
     tries: int = 0
-    kills: int = 0
-    """Processes that the kernel had killed for want of memory when it began."""
+    oom_kills: int = 0
+    """The kernel's count at the first failure."""
 
     @classmethod
-    def begins(cls) -> "Trouble":
-        return cls(time.monotonic(), kills=kills_for_memory())
+    def start(cls) -> "Retries":
+        return cls(time.monotonic(), oom_kills=oom_kills())
 
-    def again(self) -> float | None:
-        """Seconds to wait before the next try; None when it has been enough."""
+    def next_pause(self) -> float | None:
+        """Seconds to wait before the next try; None to give up."""
         self.tries += 1
-        if self.tries >= _TRIES and time.monotonic() - self.since > PATIENCE_S:
+        if self.tries >= _MIN_TRIES and time.monotonic() - self.since > RETRY_S:
             return None
-        return min(_PAUSE_S * 2.0**self.tries, _LONGEST_PAUSE_S)
+        return min(_PAUSE_S * 2.0**self.tries, _MAX_PAUSE_S)
 
     def error(self, why: str) -> MachineError:
         waited = time.monotonic() - self.since
         return MachineError(
-            f"the machine fails what the verifier starts ({why}; {self.tries} tries in {waited:.0f} s)",
+            f"the machine keeps failing what the verifier starts ({why}; {self.tries} tries in {waited:.0f} s)",
             f"{_MEND}, then go on with the same command",
         )
 
 
-def refusal(error: OSError) -> MachineError:
-    """What the system said when it would give us nothing more."""
+def exhausted(error: OSError) -> MachineError:
+    """For a resource that the system refuses to the host itself."""
     what = f"the verifier cannot go on: {error.strerror or error}"
     return MachineError(what, f"{_MENDS.get(error.errno or 0, _MEND)}, then go on with the same command")
 
 
-def kills_for_memory() -> int:
-    """Processes that the kernel has killed for want of memory since it started; 0 where it does not say."""
+def oom_kills() -> int:
+    """Processes that the kernel's out-of-memory killer has ended since boot; 0 where it does not say."""
     try:
         text = (_PROC / "vmstat").read_text()
     except OSError:
@@ -71,8 +70,8 @@ def kills_for_memory() -> int:
 
 
 def memory_refused(memory_mb: int) -> bool:
-    """Whether a request for so much may have been refused by the machine, which counts every promise that it makes
-    (`vm.overcommit_memory = 2`), and not by the program's own limit."""
+    """Whether the machine, not the program's own limit, may have refused this much: with `vm.overcommit_memory = 2` it
+    refuses whatever it could not back."""
     try:
         if (_PROC / "sys/vm/overcommit_memory").read_text().strip() != "2":
             return False
@@ -81,12 +80,3 @@ def memory_refused(memory_mb: int) -> bool:
         return False
     kilobytes = {name: int(rest.split()[0]) for name, _, rest in (line.partition(":") for line in text.splitlines())}
     return kilobytes["CommitLimit"] - kilobytes["Committed_AS"] < memory_mb << 10
-
-
-class Stopped(Enum):
-    """Why the host ends a run itself."""
-
-    FLOOD = auto()
-    """It writes more than any reply can be."""
-    OVERDUE = auto()
-    """The machine has not let it end."""

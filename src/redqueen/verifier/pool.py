@@ -1,4 +1,4 @@
-"""The verifier of this machine: the strongest tier that it offers, a warm pool, jobs in, outcomes out."""
+"""The verifier on this machine: the strongest tier that it has, a warm pool, jobs in, outcomes out."""
 
 import asyncio
 import contextlib
@@ -12,38 +12,27 @@ from concurrent.futures import Future
 from typing import Protocol, Self
 
 from redqueen.errors import InputError, IsolationError, VerifierFault
-from redqueen.verifier.jobs import Job, Outcome
-from redqueen.verifier.machine import Trouble
+from redqueen.verifier.jobs import Job, Outcome, Status
+from redqueen.verifier.machine import Retries
 from redqueen.verifier.supervisor import Supervisor
-from redqueen.verifier.tiers import (
-    Examination,
-    Refusal,
-    Tier,
-    canary_jobs,
-    failed_canary,
-    mend,
-    merely_slow,
-    unsupported,
-)
+from redqueen.verifier.tiers import AvailableTier, Refusal, Tier, canary_jobs, failed_canaries, mend, unsupported
 from redqueen.verifier.zygotes import PRELOAD, available_cores, maths_paths, numpy_paths
 
-_LONG_S = 10.0
-"""A start that takes longer is worth a word."""
+_SLOW_START_S = 10.0
+"""A start that takes longer prints a line."""
 
 
 class Verifier(Protocol):
-    """Runs untrusted programs."""
-
     async def run(self, jobs: Sequence[Job]) -> list[Outcome]:
         """One outcome per job, in the jobs' order."""
         ...
 
 
 class LocalVerifier:
-    """A pool of warm zygotes on this machine. Starts once, when made; close it or use it as a context manager.
+    """A pool of warm zygotes on this machine. Close it, or use it as a context manager.
 
-    Safe to use from several threads and event loops at once. After a fork, the child's copy starts a pool of
-    its own when it is first used.
+    Safe to use from several threads and event loops at once. After a fork, the child's copy starts a pool of its own
+    when it is first used.
     """
 
     def __init__(
@@ -55,12 +44,12 @@ class LocalVerifier:
         workers: int | None = None,
         preload: Sequence[str] = PRELOAD,
     ) -> None:
-        """`tier` asks for exactly that one; None takes the strongest that this machine has.
+        """`tier` None takes the strongest that this machine has; `preload` lists what programs may import.
 
-        `preload` lists the modules that programs may import. `run_unprotected` lets programs run with no isolation
-        where there is none: they can then read, change and send whatever the user can.
+        `run_unprotected` runs programs without isolation where there is none: they can then read, change and send
+        whatever the user can.
         """
-        self._wanted = [Tier(tier)] if tier else [Tier.FULL, Tier.SECCOMP, *([Tier.NONE] if run_unprotected else [])]
+        self._tiers = [Tier(tier)] if tier else [Tier.FULL, Tier.SECCOMP, *([Tier.NONE] if run_unprotected else [])]
         self._minimum = Tier.NONE if run_unprotected else Tier(minimum)
         if workers is not None and workers < 1:
             raise ValueError("a pool has at least one worker")
@@ -75,7 +64,6 @@ class LocalVerifier:
 
     @property
     def tier(self) -> Tier:
-        """The isolation that programs run under."""
         return self._pool().tier
 
     async def run(self, jobs: Sequence[Job]) -> list[Outcome]:
@@ -87,9 +75,8 @@ class LocalVerifier:
         return self.submit(jobs).result()
 
     def submit(self, jobs: Sequence[Job]) -> Future[list[Outcome]]:
-        """Start a batch and return at once; the future gets its outcomes."""
         if any(job.numpy for job in jobs) and not numpy_paths():
-            raise InputError("a program wants numpy, which is not installed", "run `pip install numpy`")
+            raise InputError("a program needs numpy, which is not installed", "run `pip install numpy`")
         if any(job.maths for job in jobs) and not maths_paths():
             raise InputError(
                 "math-verify, which grades mathematics, is not installed", "run `pip install 'redqueen[evals]'`"
@@ -97,12 +84,11 @@ class LocalVerifier:
         return self._pool().submit(jobs)
 
     def zygote_pids(self) -> list[int]:
-        """Process ids of the warm zygotes."""
-        return self._pool().zygote_pids()
+        return self._pool().zygotes.ready_pids()
 
-    def zygotes_wanted(self) -> int:
-        """How many zygotes there are when none is being replaced."""
-        return self._pool().zygotes_wanted()
+    def zygote_count(self) -> int:
+        """How many there are when none is being replaced."""
+        return self._pool().zygotes.full_size()
 
     def close(self) -> None:
         """End the pool; batches under way fail with VerifierFault."""
@@ -127,7 +113,7 @@ class LocalVerifier:
             return self._supervisor
 
     def _start(self) -> Supervisor:
-        tiers = [tier for tier in self._wanted if tier.strength >= self._minimum.strength]
+        tiers = [tier for tier in self._tiers if tier.strength >= self._minimum.strength]
         supervisor, self.refusals = _find(tiers, self._workers, self._preload)
         if supervisor is not None:
             return supervisor
@@ -139,7 +125,7 @@ class LocalVerifier:
         )
 
     def _after_fork(self) -> None:
-        """In a forked child: the threads are gone and the zygotes are the parent's, so let go of both."""
+        """In a forked child the threads are gone and the zygotes are the parent's."""
         self._starting = threading.Lock()
         supervisor, self._supervisor = self._supervisor, None
         if supervisor is not None:
@@ -161,35 +147,35 @@ def _find(tiers: Sequence[Tier], workers: int, preload: Sequence[str]) -> tuple[
     """A pool of the first of these tiers that works here, and why the ones before it don't."""
     refusals: list[Refusal] = []
     for tier in tiers:
-        found = _try(tier, workers, preload)
-        if isinstance(found, Supervisor):
-            return found, tuple(refusals)
-        refusals.append(found)
+        attempt = _try(tier, workers, preload)
+        if isinstance(attempt, Supervisor):
+            return attempt, tuple(refusals)
+        refusals.append(attempt)
     return None, tuple(refusals)
 
 
 def _try(tier: Tier, workers: int, preload: Sequence[str]) -> Supervisor | Refusal:
-    """A pool of a tier, or why this machine does not have it. A machine that is slow or short of something may well
-    have it: that is waited for, and never a reason for a weaker one."""
+    """A pool of a tier, or why this machine does not have it. A machine that is slow or short of something is waited
+    for: that is never a reason for a weaker tier."""
     refusal = unsupported(tier)
     if refusal is not None:
         return refusal
     supervisor = Supervisor(tier, workers, preload)
     supervisor.start()
     try:
-        with _saying_that_it_takes_long():
-            why = _flaw(supervisor)
+        with _message_when_slow():
+            why = _isolation_failure(supervisor)
     except BaseException:
         supervisor.stop()
         raise
     if why is None:
         return supervisor
     supervisor.stop()
-    return Refusal(tier, why, mend(tier, why))
+    return Refusal(tier, why, mend(tier))
 
 
-def _flaw(supervisor: Supervisor) -> str | None:
-    """Why the isolation of a pool does not hold, if it doesn't; raises what the machine failed at instead."""
+def _isolation_failure(supervisor: Supervisor) -> str | None:
+    """Why the isolation of a pool does not hold, if it doesn't; a failure of the machine is raised."""
     supervisor.first_ready.wait()
     if supervisor.refused:
         return supervisor.refused
@@ -198,22 +184,23 @@ def _flaw(supervisor: Supervisor) -> str | None:
     shared = _shared_namespace(supervisor)
     if shared is not None or supervisor.tier is Tier.NONE:
         return shared
-    trouble = Trouble.begins()
-    while True:
-        outcomes = supervisor.submit(canary_jobs()).result()
-        why = failed_canary(outcomes)
-        if why is None or not merely_slow(outcomes):
+    retries = Retries.start()
+    while failed := failed_canaries(supervisor.submit(canary_jobs()).result()):
+        why = failed[0][0]
+        # A canary that merely ran out of time says nothing about what would have stopped it.
+        if any(status is not Status.TIMEOUT for _, status in failed):
             return why
-        pause = trouble.again()
+        pause = retries.next_pause()
         if pause is None:
-            raise trouble.error(why)
+            raise retries.error(why)
         time.sleep(pause)
+    return None
 
 
 @contextlib.contextmanager
-def _saying_that_it_takes_long() -> Iterator[None]:
+def _message_when_slow() -> Iterator[None]:
     line = "redqueen: the machine is busy: still starting the verifier and trying its isolation"
-    timer = threading.Timer(_LONG_S, lambda: print(line, file=sys.stderr, flush=True))
+    timer = threading.Timer(_SLOW_START_S, lambda: print(line, file=sys.stderr, flush=True))
     timer.daemon = True
     timer.start()
     try:
@@ -233,10 +220,10 @@ def _shared_namespace(supervisor: Supervisor) -> str | None:
     return f"the zygote is still in our {', '.join(shared)} namespace" if shared else None
 
 
-def examine() -> Examination:
+def available_tier() -> AvailableTier:
     """Find the strongest tier of this machine by trying."""
     supervisor, refusals = _find([Tier.FULL, Tier.SECCOMP], 1, PRELOAD)
     if supervisor is None:
-        return Examination(Tier.NONE, refusals)
+        return AvailableTier(Tier.NONE, refusals)
     supervisor.stop()
-    return Examination(supervisor.tier, refusals)
+    return AvailableTier(supervisor.tier, refusals)

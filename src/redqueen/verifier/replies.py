@@ -1,19 +1,19 @@
-"""From an exit status and hostile bytes to results. The host's whole reading of what a guest says.
+"""From an exit status and hostile bytes to results: all that the host reads of what a guest says.
 
-A flood is a flood; then the exit status wins over the reply, the frame over its content, and a value counts only if
-it is canonical text. How a child died is told by its signal, never by how long anything took: the timers have
-different ones, no guest can send itself any, and a kill that no limit explains is the machine's doing (`fault`).
+A flood comes first. Then the exit status wins over the reply, the frame over its content, and a value counts only if it
+is canonical text. How a child died is told by its signal, never by a duration: each timer has a signal of its own, no
+guest can send itself any, and a kill that no limit explains is a failure of the machine (`fault`).
 """
 
 import os
 import signal
 from collections.abc import Sequence
 from dataclasses import dataclass
+from enum import Enum, auto
 from functools import reduce
 
 from redqueen.verifier.guest import literals, wire
 from redqueen.verifier.jobs import Job, Mode, Result, Status
-from redqueen.verifier.machine import Stopped
 
 _LINES = {status.value: status for status in (Status.TOO_LONG, Status.OPAQUE, Status.MEMORY)}
 _LINE_OVERHEAD = 120
@@ -25,6 +25,13 @@ _SIGNALS = {
 }
 
 
+class KillReason(Enum):
+    FLOOD = auto()
+    """It writes more than any valid reply."""
+    OVERDUE = auto()
+    """The machine has not let it end."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ending:
     """How a child ended, as the kernel told its zygote, and what it had written."""
@@ -32,24 +39,21 @@ class Ending:
     wait_status: int
     data: bytes
     spent: bool = False
-    """It has had all the CPU time that the second timer allows, which kills."""
+    """It has used all the CPU time that the second timer allows, which kills."""
     early: bool = False
-    """It has not had its limit of CPU time yet, by the exact count: ticks find whoever runs when they come, and may
-    charge a program with what others did in between."""
-    stopped: Stopped | None = None
-    """Why the host asked for its end, if it did."""
+    """By the exact clock it has not used its limit of CPU time yet: ticks may charge it with what others did."""
+    killed_for: KillReason | None = None
 
     @property
     def doubtful(self) -> bool:
-        """Whether the machine's load may have a part in it: the time was spent in the kernel, or ticks alone say that
-        it was spent."""
+        """Whether load may have caused it: the time went to the kernel, or only ticks say that it was used."""
         if not os.WIFSIGNALED(self.wait_status):
             return False
         return (self._killed and self.spent) or self.too_soon
 
     @property
     def too_soon(self) -> bool:
-        """Whether the first timer ended it before its time."""
+        """Whether the first timer fired before the program had used its time."""
         return self.early and os.WTERMSIG(self.wait_status) == signal.SIGVTALRM
 
     @property
@@ -57,7 +61,7 @@ class Ending:
         return os.WTERMSIG(self.wait_status) == signal.SIGKILL
 
     def death(self, contained: bool) -> Status | None:
-        """What it died of; None if it came to its end. Where nothing contains them, guests can send signals."""
+        """What it died of; None if it came to its end. An uncontained guest can send itself signals."""
         if not os.WIFSIGNALED(self.wait_status):
             return None if self.wait_status == 0 else Status.NO_RESULT
         if not self._killed:
@@ -66,30 +70,29 @@ class Ending:
             return Status.TIMEOUT
         if contained:
             return Status.FAULT
-        return Status.TIMEOUT if self.stopped else Status.CRASH
+        return Status.TIMEOUT if self.killed_for else Status.CRASH
 
 
-def most_bytes(job: Job) -> int:
-    """The longest reply that can be right; a guest that writes more is cut off and `toolong`."""
+def max_reply_bytes(job: Job) -> int:
+    """Of the longest valid reply; a guest that writes more is cut off and `toolong`."""
     if job.mode is Mode.PROGRAM:
         return 12 * job.limits.stdout_bytes + 10 * _LINE_OVERHEAD
     return len(job.texts) * (job.limits.value_chars + _LINE_OVERHEAD) + 10 * _LINE_OVERHEAD
 
 
-def results_wanted(job: Job) -> int:
+def result_count(job: Job) -> int:
     return 1 if job.mode is Mode.PROGRAM else len(job.texts)
 
 
 def judge(job: Job, token: str, ending: Ending, contained: bool = True) -> tuple[Result, ...]:
-    """The results of one child."""
-    wanted = results_wanted(job)
+    count = result_count(job)
     # First, because the host ends a flood where it happens to notice it.
-    death = Status.TOO_LONG if len(ending.data) > most_bytes(job) else ending.death(contained)
+    death = Status.TOO_LONG if len(ending.data) > max_reply_bytes(job) else ending.death(contained)
     if death is not None:
-        return (Result(death),) * wanted
+        return (Result(death),) * count
     lines = _frame(ending.data, token)
-    if lines is None or len(lines) != wanted:
-        return (Result(Status.NO_RESULT),) * wanted
+    if lines is None or len(lines) != count:
+        return (Result(Status.NO_RESULT),) * count
     return tuple(_result(line, job) for line in lines)
 
 
@@ -121,7 +124,7 @@ def _result(line: str, job: Job) -> Result:
     return Result(Status.OK, value=text)
 
 
-def _printed(text: str, most_bytes: int) -> Result:
+def _printed(text: str, max_bytes: int) -> Result:
     """Only a string is read here: a megabyte of keys that hash alike would take a minute to build."""
     if text[:1] not in ("'", '"'):
         return Result(Status.BAD_REPLY)
@@ -129,33 +132,28 @@ def _printed(text: str, most_bytes: int) -> Result:
         size = len(str(literals.parse(text)).encode("utf-8", "surrogateescape"))
     except (literals.NotCanonical, UnicodeEncodeError):
         return Result(Status.BAD_REPLY)
-    return Result(Status.OK, value=text) if size <= most_bytes else Result(Status.TOO_LONG)
-
-
-def died(results: Sequence[Result]) -> bool:
-    """Whether a run, or a call of it, came to no end of its own."""
-    return any(result.status in _DEATHS for result in results)
+    return Result(Status.OK, value=text) if size <= max_bytes else Result(Status.TOO_LONG)
 
 
 def lone_deaths(runs: Sequence[Sequence[Result]]) -> list[int]:
-    """The runs that died where another one of the same job did not: ends that ask for a second look."""
-    dead = [at for at, results in enumerate(runs) if died(results)]
+    """The runs that died where another run of the same job did not, which are checked by another run."""
+    dead = [at for at, results in enumerate(runs) if any(result.status in _DEATHS for result in results)]
     return dead if len(dead) < len(runs) else []
 
 
 def agree(runs: Sequence[tuple[Result, ...]]) -> tuple[Result, ...]:
-    """What the runs of one job come to together. Only results that are both there can be different ones."""
+    """The results of a job from those of its runs. Only two results that are both there can disagree."""
     return tuple(reduce(_agree, results) for results in zip(*runs, strict=True))
 
 
-def _agree(one: Result, other: Result) -> Result:
-    if one == other:
-        return one
-    failed = [result for result in (one, other) if result.status not in (Status.OK, Status.EXCEPTION)]
+def _agree(first: Result, second: Result) -> Result:
+    if first == second:
+        return first
+    failed = [result for result in (first, second) if result.status not in (Status.OK, Status.EXCEPTION)]
     if failed:
         return failed[0]
-    if one.status is other.status is Status.OK:
-        assert one.value is not None and other.value is not None
-        if literals.same(literals.parse(one.value), literals.parse(other.value), tolerance=0.0):
-            return one
+    if first.status is second.status is Status.OK:
+        assert first.value is not None and second.value is not None
+        if literals.same(literals.parse(first.value), literals.parse(second.value), tolerance=0.0):
+            return first
     return Result(Status.NONDETERMINISTIC)

@@ -1,7 +1,4 @@
-"""What is on its way through the pool: a batch of tickets, a ticket of one run or more.
-
-A ticket is one job; a run is one child process. A run knows how to write its job down for its child.
-"""
+"""Work in progress: a batch has tickets, one per job; a ticket has runs, one per child process."""
 
 import marshal
 import re
@@ -15,15 +12,15 @@ from redqueen.verifier import machine
 from redqueen.verifier.channel import Channel
 from redqueen.verifier.guest import literals, wire
 from redqueen.verifier.jobs import Job, Mode, Outcome, Result, Status
-from redqueen.verifier.machine import Stopped, Trouble
-from redqueen.verifier.replies import agree, lone_deaths
-from redqueen.verifier.zygotes import Ended, Flavour, Zygote
+from redqueen.verifier.machine import Retries
+from redqueen.verifier.replies import KillReason, agree, lone_deaths
+from redqueen.verifier.zygotes import ChildExit, Flavour, Zygote
 
-_READ_HERE_CHARS = 2000
-_TICKS_OFF, _TICKS_OFF_S = 1.15, 0.035
-"""How far ticks may be ahead of the exact clock: they find whoever runs when they come, which short programs beside a
-long one seldom do. Where they are further ahead, the run is made again, which costs more than this."""
-_FOR_THE_CHILD = re.compile(r"[{]|set\(\)|inf|nan")
+_MAX_PARSED_CHARS = 2000
+_TICK_FACTOR, _TICK_SLACK_S = 1.15, 0.035
+"""How far ticks may be ahead of the exact clock: they charge whoever runs when they come. Where they are further ahead,
+the run is repeated, which costs more than this slack."""
+_LEFT_TO_CHILD = re.compile(r"[{]|set\(\)|inf|nan")
 
 
 @dataclass(slots=True, eq=False)
@@ -34,8 +31,8 @@ class Batch:
     future: Future[list[Outcome]]
     left: int
 
-    def take(self, index: int, outcome: Outcome) -> None:
-        """The outcome of one of its jobs; the last one answers the call."""
+    def add(self, index: int, outcome: Outcome) -> None:
+        """The last outcome answers the call."""
         self.outcomes[index] = outcome
         self.left -= 1
         if self.left == 0 and not self.future.done():
@@ -48,117 +45,98 @@ class Batch:
 
 @dataclass(slots=True, kw_only=True)
 class Ticket:
-    """One job on its way through."""
-
     job: Job
     index: int
     batch: Batch
     results: list[tuple[Result, ...] | None]
-    """What each run came to, by its order."""
-    doubted: set[int] = field(default_factory=set)
-    """The runs that have had their second look."""
+    repeated: set[int] = field(default_factory=set)
+    """The runs that were repeated because their end was in doubt."""
     cpu_s: float = 0.0
-    own_s: float = 0.0
+    user_s: float = 0.0
 
-    def take(self, order: int, results: tuple[Result, ...], tier: str) -> Sequence[int]:
-        """What one run came to. Returns the runs that want a second look; where none does, the last one answers."""
+    def add(self, order: int, results: tuple[Result, ...], tier: str) -> Sequence[int]:
+        """Returns the runs to repeat; where there are none, the last run answers."""
         self.results[order] = results
         runs = tuple(results for results in self.results if results is not None)
         if len(runs) < len(self.results):
             return ()
-        doubtful = [order for order in lone_deaths(runs) if order not in self.doubted]
+        doubtful = [order for order in lone_deaths(runs) if order not in self.repeated]
         if not doubtful:
             self.answer(agree(runs), tier, runs)
         return doubtful
 
-    def doubt(self, order: int) -> None:
-        self.results[order] = None
-        self.doubted.add(order)
-
     def answer(self, results: tuple[Result, ...], tier: str, runs: tuple[tuple[Result, ...], ...] = ()) -> None:
-        cpu_ms, own_ms = (round(1000 * seconds, 3) for seconds in (self.cpu_s, self.own_s))
-        self.batch.take(self.index, Outcome(results=results, tier=tier, cpu_ms=cpu_ms, runs=runs, own_ms=own_ms))
+        cpu_ms, user_ms = (round(1000 * seconds, 3) for seconds in (self.cpu_s, self.user_s))
+        self.batch.add(self.index, Outcome(results=results, tier=tier, cpu_ms=cpu_ms, runs=runs, user_ms=user_ms))
 
 
 @dataclass(slots=True, eq=False, kw_only=True)
-class Run:
-    """One child process, wanted or running."""
+class GuestRun:
+    """One child process, waiting or running."""
 
     ticket: Ticket
     flavour: Flavour
     order: int
-    """0 for the first run of a job, 1 for the second, which takes the calls in reverse, and so on in turns."""
-    patience: int = 1
-    """How many times its time limits it has: more than one where an end is doubted."""
-    trouble: Trouble | None = None
-    """What the machine has done to it."""
-    losses: int = 0
+    """0 for the first run of a job. Every other run takes the calls in reverse."""
+    time_factor: int = 1
+    """Of its time limits: more than one where its end was in doubt."""
+    retries: Retries | None = None
+    zygote_deaths: int = 0
     """Zygotes that died under it."""
     number: int = 0
     token: str = ""
     zygote: Zygote | None = None
     channel: Channel | None = None
-    sending: bool = False
-    """Its pipe did not take the whole job at once."""
-    reading: bool = False
-    """Its reply is being watched for."""
-    ended: Ended | None = None
+    exit: ChildExit | None = None
     started: float = 0.0
-    stopped: Stopped | None = None
-    """Why the host has asked for its end, if it has."""
+    killed_for: KillReason | None = None
 
     @property
-    def own_s(self) -> float:
-        """Its limit of user time, as ticks count it."""
-        return self.patience * (_TICKS_OFF * self.ticket.job.limits.cpu_s + _TICKS_OFF_S)
+    def user_limit_s(self) -> float:
+        """Of user time, as ticks count it."""
+        return self.time_factor * (_TICK_FACTOR * self.ticket.job.limits.cpu_s + _TICK_SLACK_S)
 
     @property
-    def all_s(self) -> float:
-        """Its limit of user and kernel time: wide, because the kernel's part grows with the machine's load."""
-        return self.patience * (2.0 * self.ticket.job.limits.cpu_s + 1.0)
+    def cpu_limit_s(self) -> float:
+        """Of user and kernel time: wide, because the kernel's part grows with the machine's load."""
+        return self.time_factor * (2.0 * self.ticket.job.limits.cpu_s + 1.0)
 
     @property
-    def backwards(self) -> bool:
+    def reverse_calls(self) -> bool:
         return self.order % 2 == 1
 
     def fault(self, results: Sequence[Result]) -> str | None:
-        """What the machine did to it, if it did."""
+        """How the machine failed it, if it did."""
         if results[0].status is Status.FAULT:
-            if self.stopped is Stopped.OVERDUE:
+            if self.killed_for is KillReason.OVERDUE:
                 return "a program gets no CPU time"
             return "a program was killed from outside, as when memory runs out, or could not be started"
         short = any(result.status is Status.MEMORY for result in results)
         return "memory is short" if short and machine.memory_refused(self.ticket.job.limits.memory_mb) else None
 
     def payload(self) -> bytes:
-        """The limits and the job as its child reads them. The token marks the reply as meant, it proves nothing."""
+        """Limits and job for the child. The token marks a reply as intended; it proves nothing."""
         job, limits = self.ticket.job, self.ticket.job.limits
-        texts = job.texts[::-1] if self.backwards else job.texts
-        shut_in = wire.Limits(
-            own_limit=_timer(self.own_s),
-            all_limit=_timer(self.all_s),
-            memory_bytes=limits.memory_mb << 20,
-        )
-        asked = wire.Job(
+        texts = job.texts[::-1] if self.reverse_calls else job.texts
+        wire_limits = wire.WireLimits(_timer(self.user_limit_s), _timer(self.cpu_limit_s), limits.memory_mb << 20)
+        wire_job = wire.WireJob(
             token=self.token,
             mode=str(job.mode),
             source=job.source,
-            texts=tuple(map(_read_here, texts)) if job.mode is Mode.CALLS else texts,
+            texts=tuple(map(_parsed, texts)) if job.mode is Mode.CALLS else texts,
             entry=job.entry,
             stdin=job.stdin,
             modules=job.modules,
             value_chars=limits.value_chars,
             stdout_bytes=limits.stdout_bytes,
         )
-        return marshal.dumps((tuple(shut_in), tuple(asked)))
+        return marshal.dumps((tuple(wire_limits), tuple(wire_job)))
 
 
-def _read_here(text: str) -> object:
-    """Canonical arguments, which most are, as values: reading text costs a child more pages than its whole call.
-
-    Sets, which marshal reorders, and what looks like `inf` or `nan`, which is no literal, are left to the child.
-    """
-    if len(text) > _READ_HERE_CHARS or _FOR_THE_CHILD.search(text):
+def _parsed(text: str) -> object:
+    """Canonical arguments, which most are, as values: parsing touches more of a child's pages than its whole call.
+    Sets, which marshal reorders, and `inf` and `nan`, which are no literals, are left to the child."""
+    if len(text) > _MAX_PARSED_CHARS or _LEFT_TO_CHILD.search(text):
         return text
     try:
         return literals.parse_arguments(text)
@@ -167,6 +145,5 @@ def _read_here(text: str) -> object:
 
 
 def _timer(seconds: float) -> bytes:
-    """An itimerspec that fires once."""
     whole, nanoseconds = divmod(int(seconds * 1_000_000_000), 1_000_000_000)
     return struct.pack("=qqqq", 0, 0, whole, nanoseconds)

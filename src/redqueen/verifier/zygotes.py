@@ -1,7 +1,7 @@
-"""The host's end of one zygote: starting it, passing it runs, hearing of their ends.
+"""The host's end of one zygote: start it, pass it runs, read how they ended.
 
-A zygote is a fresh interpreter (exec, never a fork of this process, so CUDA and threads here don't matter) with
-an empty environment. It ends by itself when this end of its control socket closes.
+A zygote is a fresh interpreter (exec, never a fork of this process, so CUDA and threads here don't matter) with an
+empty environment. It exits when the host's end of its control socket closes.
 """
 
 import contextlib
@@ -25,9 +25,9 @@ from redqueen.verifier.tiers import Tier
 
 GUEST = Path(__file__).parent / "guest"
 _PADDING = 7
-"""Objects of each size that a zygote holds more than that of the seed before: the low bits of addresses differ too."""
+"""More objects of each size in each further seed's zygotes, so that the low bits of addresses differ too."""
 _TIME_ZONES = ("UTC0", "LATER-24")
-"""Every other run of a job is a day ahead by its local time, so that what depends on the date shows."""
+"""Every other run of a job has a local time a day ahead, so that what depends on the date shows."""
 
 CORE = (
     "__future__", "abc", "bisect", "collections.abc", "copy", "enum", "functools", "heapq", "io", "itertools",
@@ -35,7 +35,7 @@ CORE = (
     # Plain arithmetic on long integers imports it from Python 3.12 on.
     *(["_pylong"] if sys.version_info >= (3, 12) else []),
 )  # fmt: skip
-"""What most programs need. A fork costs by what its zygote holds, so the rest is in a zygote of its own."""
+"""What most programs need. The more modules a zygote holds, the more a fork costs; the rest is in other zygotes."""
 _CORE_NAMES = frozenset(name.partition(".")[0] for name in CORE)
 _IMPORTS = re.compile(r"\bfrom\s+([\w.]+)\s+import\b|\bimport\s+([^\n;#]+)")
 _OTHER_IMPORTS = re.compile(
@@ -51,7 +51,7 @@ PRELOAD = (
     "encodings.utf_16_be", "encodings.utf_16_le", "encodings.utf_32", "encodings.utf_32_be", "encodings.utf_32_le",
     "encodings.utf_8_sig",
 )  # fmt: skip
-"""What programs may import. A module counts only if it is listed: a guest cannot open a file to import from."""
+"""What programs may import: a guest cannot open a file to import anything else from."""
 NUMPY_PRELOAD = ("numpy", "numpy.linalg", "numpy.fft", "numpy.random", "numpy.polynomial", "numpy.ma")
 MATHS = "redqueen_maths"
 _MATHS_NEEDS = ("math_verify", "latex2sympy2_extended", "antlr4", "sympy", "mpmath")
@@ -60,77 +60,69 @@ _ONE_THREAD = {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1", "MKL_NUM_THR
 
 
 class Modules(StrEnum):
-    """Which modules a zygote holds."""
+    """Which modules a zygote holds; the last two hold all, and numpy or math-verify."""
 
     CORE = "core"
     ALL = "all"
     NUMPY = "numpy"
-    """All, and numpy."""
     MATHS = "maths"
-    """All, and math-verify."""
 
 
 @dataclass(frozen=True, slots=True)
 class Flavour:
-    """Which kind of zygote a run needs."""
-
     seed: int
     modules: Modules
 
 
 @dataclass(frozen=True, slots=True)
-class Ended:
-    """One child's end, as its zygote reports it."""
+class ChildExit:
+    """How a child ended, as its zygote reports it."""
 
     run: int
     wait_status: int
-    own_s: float
-    """In user mode."""
+    user_s: float
     cpu_s: float
     """In user mode and in the kernel."""
 
 
 class Zygote:
-    """One zygote process. Not ready until `hear` has seen its greeting."""
+    """One zygote process. It is not ready until `receive` has read its greeting."""
 
     def __init__(self, flavour: Flavour, tier: Tier, preload: Sequence[str]) -> None:
         self.flavour = flavour
         self.runs: set[int] = set()
-        """Numbers of the runs that it has."""
         self.ready = False
-        self.gone = False
-        """It has ended, by itself or by somebody else's doing."""
+        self.dead = False
         self.refused = False
-        """The machine's rules do not allow it."""
+        """The machine's rules do not allow it, for the reason in `why`."""
         self.why: str | None = None
-        """What is in its way: such a rule, or something that may be otherwise in a while."""
+        """Why it could not start: refused, or short of something just now."""
         self.namespaces: dict[str, str] = {}
         self.inner_pid = 0
         """Its process id as it sees it: 1 in a pid namespace of its own."""
         self._received = bytearray()
         self.started = time.monotonic()
-        self.control, theirs = socket.socketpair()
-        with theirs:
-            self.process = self._spawn(theirs.fileno(), tier, preload)
+        self.control, child_end = socket.socketpair()
+        with child_end:
+            self.process = self._spawn(child_end.fileno(), tier, preload)
         self.control.setblocking(False)
 
     def _spawn(self, control_fd: int, tier: Tier, preload: Sequence[str]) -> subprocess.Popen[bytes]:
-        walls = ["linux"] if sys.platform == "linux" else []
-        walls += {Tier.FULL: ["namespaces", "seccomp"], Tier.SECCOMP: ["seccomp"], Tier.NONE: []}[tier]
-        place = jobs.HASH_SEEDS.index(self.flavour.seed)
-        words = [
-            platform.machine(),
-            ",".join(walls),
-            str(_PADDING * place),
-            ",".join(_held(self.flavour.modules, preload)),
-        ]
-        paths = {Modules.NUMPY: numpy_paths, Modules.MATHS: maths_paths}.get(self.flavour.modules, list)()
+        layers = ["linux"] if sys.platform == "linux" else []
+        layers += {Tier.FULL: ["namespaces", "seccomp"], Tier.SECCOMP: ["seccomp"], Tier.NONE: []}[tier]
+        seed_index = jobs.HASH_SEEDS.index(self.flavour.seed)
+        modules = self.flavour.modules
+        if modules is Modules.CORE:
+            preload = [name for name in preload if name in CORE]
+        preload = [*preload, *{Modules.NUMPY: NUMPY_PRELOAD, Modules.MATHS: (MATHS,)}.get(modules, ())]
+        words = [platform.machine(), ",".join(layers), str(_PADDING * seed_index), ",".join(preload)]
+        paths = {Modules.NUMPY: numpy_paths, Modules.MATHS: maths_paths}.get(modules, list)()
         command = [sys.executable, "-s", "-P", "-S", "-B", str(GUEST / "zygote.py")]
         return subprocess.Popen(
             [*command, str(control_fd), *words, *paths],
             env={
                 "PYTHONHASHSEED": str(self.flavour.seed),
-                "TZ": _TIME_ZONES[place % 2],
+                "TZ": _TIME_ZONES[seed_index % 2],
                 "PYTHONUTF8": "1",
                 **_ONE_THREAD,
             },
@@ -142,28 +134,28 @@ class Zygote:
         )
 
     def start_run(self, number: int, job_bytes: int, fds: Sequence[int]) -> None:
-        """Pass a run on; its job travels through the run's own pipe."""
+        """Fork a child for a run, whose job travels through the run's own pipe."""
         self.runs.add(number)
         socket.send_fds(self.control, [wire.message(number, job_bytes)], fds)
 
     def kill_run(self, number: int) -> None:
         self.control.send(wire.message(number, 0))
 
-    def hear(self) -> Iterator[Ended]:
-        """Read what the zygote has said; raises ConnectionError when it is gone."""
+    def receive(self) -> Iterator[ChildExit]:
+        """Read what the zygote has reported; raises ConnectionError when it is gone."""
         data = self.control.recv(1 << 16)
         if not data:
-            self.gone = True
+            self.dead = True
             raise ConnectionError("the zygote is gone")
         self._received += data
         if not self.ready:
-            self._hear_greeting()
+            self._read_greeting()
         while self.ready and len(self._received) >= wire.REPORT_BYTES:
-            number, wait_status, own_us, kernel_us = wire.read_report(self._received)
+            number, wait_status, user_us, kernel_us = wire.read_report(self._received)
             del self._received[: wire.REPORT_BYTES]
-            yield Ended(number, wait_status, own_us / 1e6, (own_us + kernel_us) / 1e6)
+            yield ChildExit(number, wait_status, user_us / 1e6, (user_us + kernel_us) / 1e6)
 
-    def _hear_greeting(self) -> None:
+    def _read_greeting(self) -> None:
         size = 4 + int.from_bytes(self._received[:4], "big")
         if len(self._received) < max(4, size):
             return
@@ -202,20 +194,13 @@ def _needs_only_core(text: str) -> bool:
     if not text.isascii() or _OTHER_IMPORTS.search(text):
         return False
     for source, names in _IMPORTS.findall(text):
-        wanted = [source] if source else [name.split()[0] for name in names.split(",") if name.split()]
-        if not all(name.partition(".")[0] in _CORE_NAMES for name in wanted):
+        imported = [source] if source else [name.split()[0] for name in names.split(",") if name.split()]
+        if not all(name.partition(".")[0] in _CORE_NAMES for name in imported):
             return False
     return True
 
 
-def _held(modules: Modules, preload: Sequence[str]) -> list[str]:
-    if modules is Modules.CORE:
-        return [name for name in preload if name in CORE]
-    return [*preload, *{Modules.NUMPY: NUMPY_PRELOAD, Modules.MATHS: (MATHS,)}.get(modules, ())]
-
-
 def available_cores() -> int:
-    """The cores that this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
@@ -225,13 +210,13 @@ def numpy_paths() -> list[str]:
 
 
 def maths_paths() -> list[str]:
-    """The folders of math-verify, of what it needs, and of our own use of it; none where any of that is missing."""
-    found = _folders(_MATHS_NEEDS)
-    return [*found, str(GUEST / "maths")] if found else []
+    """The folders of math-verify, its dependencies and our use of it; none where any of them is missing."""
+    folders = _folders(_MATHS_NEEDS)
+    return [*folders, str(GUEST / "maths")] if folders else []
 
 
 def _folders(packages: Sequence[str]) -> list[str]:
-    """Where packages would be imported from, each folder once; none where one of them is missing."""
+    """Where packages would be imported from, each folder once; none where a package is missing."""
     origins = [spec and spec.origin for spec in map(importlib.util.find_spec, packages)]
     if None in origins:
         return []

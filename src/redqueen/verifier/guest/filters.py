@@ -1,10 +1,9 @@
 """The system-call filters, as tables and as the BPF programs made from them.
 
-Every call of the kernel falls in one of four classes. ALLOWED calls are what a running interpreter needs;
-ZYGOTE calls are needed before the guest's code starts, and refused from then on by the child's own small
-filter (installing the whole filter in every child would be far dearer); REFUSED calls return EACCES, so that
-a program sees an ordinary PermissionError; every other call kills the process. Numbers are for x86-64
-and aarch64 (`-`: the architecture has no such call).
+Every call of the kernel falls in one of four classes. ALLOWED calls are what a running interpreter needs. ZYGOTE calls
+are needed before the guest's code starts; a small filter of the child refuses them from then on (installing the whole
+filter in every child would cost far more). REFUSED calls return EACCES, so that a program sees a PermissionError. Every
+other call kills the process. Numbers are for x86-64 and aarch64 (`-`: the architecture has no such call).
 """
 
 _ALLOWED = """
@@ -72,11 +71,10 @@ _OTHERS_CLOCKS = 0xFFFFFFF0
 """Bits in the id of a process's, a thread's or a descriptor's clock; the kernel's fixed clocks lie below 16."""
 _FUTEX_COMMAND = 0x7F
 _FUTEX = {1: ALLOW, 10: ALLOW, 9: TRY_AGAIN, 0: KILL}
-"""Command -> what becomes of it; any other is refused. A process of one thread can be woken by nobody, and one that
-slept would use none of the time that it is limited to. So locks, whose waits try again, spin until that time is over,
-and whoever waits without a lock is killed."""
+"""Command -> action; any other is refused. Nobody can wake a process of one thread, and a sleeping one would not use up
+its time. So locks, whose waits try again, spin until that time is over, and a wait without a lock is killed."""
 _WAITS = ("poll", "ppoll")
-"""Killed in a child: pause() is made of them on some machines and takes a refusal for a wake-up."""
+"""Killed in a child: some machines build pause() on them, which takes a refusal for a wake-up."""
 
 _NR, _ARCH = 0, 4
 _LOAD, _AND, _JUMP_EQ, _JUMP_GE, _JUMP_SET, _RETURN = 0x20, 0x54, 0x15, 0x35, 0x45, 0x06
@@ -87,18 +85,6 @@ def calls(table, machine):
     column = list(ARCHITECTURES).index(machine) + 1
     rows = (row.split() for row in table.replace("\n", " ").split(","))
     return {row[0]: int(row[column]) for row in rows if row[column] != "-"}
-
-
-def allowed(machine):
-    return calls(_ALLOWED, machine)
-
-
-def zygote_only(machine):
-    return calls(_ZYGOTE, machine)
-
-
-def refused(machine):
-    return calls(_REFUSED, machine)
 
 
 def number(name, machine):
@@ -120,8 +106,8 @@ def zygote_filter(machine):
         code += _when(number(name, machine), argument=0, bits=_OTHERS_CLOCKS)
     code += _when(number("clone", machine), argument=0, bits=0xFFFFFFFF ^ _FORK_FLAGS)
     code += _by(number("futex", machine), argument=1, bits=_FUTEX_COMMAND, actions=_FUTEX)
-    actions = dict.fromkeys((*allowed(machine).values(), *zygote_only(machine).values()), ALLOW)
-    actions |= dict.fromkeys(refused(machine).values(), REFUSE)
+    actions = dict.fromkeys((*calls(_ALLOWED, machine).values(), *calls(_ZYGOTE, machine).values()), ALLOW)
+    actions |= dict.fromkeys(calls(_REFUSED, machine).values(), REFUSE)
     for first, action in _ranges(actions):
         code += [(_JUMP_GE, 1, 0, first), (_RETURN, 0, 0, action)]
     return _assemble([*code, (_RETURN, 0, 0, KILL)])
@@ -137,7 +123,7 @@ def child_filter(machine):
         (_RETURN, 0, 0, ALLOW),
         (_RETURN, 0, 0, REFUSE),
     ]
-    given_up = zygote_only(machine)
+    given_up = calls(_ZYGOTE, machine)
     waits = {name: given_up.pop(name) for name in _WAITS if name in given_up}
     for names, action in ((waits, KILL), (given_up, REFUSE)):
         for nr in names.values():
@@ -157,7 +143,7 @@ def _when(nr, argument, bits):
 
 
 def _by(nr, argument, bits, actions):
-    """If this is call `nr`: do what the argument's `bits` say, and refuse it where they are none of these."""
+    """If this is call `nr`: the action for the argument's `bits`, or refuse it where there is none."""
     body = [(_LOAD, 0, 0, _argument(argument)), (_AND, 0, 0, bits)]
     for value, action in actions.items():
         body += [(_JUMP_EQ, 0, 1, value), (_RETURN, 0, 0, action)]

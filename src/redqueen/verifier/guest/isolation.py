@@ -1,7 +1,7 @@
-"""The kernel's walls around a zygote and its children: namespaces, filters, limits, timers.
+"""The kernel's isolation of a zygote and its children: namespaces, filters, limits, timers.
 
-Everything here is a thin call of libc, prepared before the first fork so that a child touches few pages.
-A step that the machine refuses raises `Refused` with the step's name: the host then tries a weaker tier.
+Everything here is a thin call of libc, prepared before the first fork so that a child touches few pages. A step that
+the machine refuses raises `Refused` with the step's name: the host then tries a weaker tier.
 """
 
 import ctypes
@@ -14,9 +14,9 @@ import filters
 
 NOBODY = 65534
 STACK_BYTES = 8 << 20
-CLOCK_ALL, CLOCK_OWN = 2, ~0 << 3 | 1
-"""This process's CPU clocks: the first has all of its time, exactly; the second what ticks find it in user mode for,
-and so neither what the kernel spends on faults and locks nor what a hypervisor takes, which other work makes grow."""
+CLOCK_CPU, CLOCK_USER = 2, ~0 << 3 | 1
+"""This process's CPU clocks: the first counts all of its time, exactly; the second counts ticks in user mode. Load does
+not change these, as it does the kernel's time for faults and locks and what a hypervisor takes."""
 _PR_SET_PDEATHSIG, _PR_SET_DUMPABLE, _PR_SET_SECCOMP, _PR_SET_NO_NEW_PRIVS = 1, 4, 22, 38
 _SECCOMP_MODE_FILTER = 2
 _NEW_NS, _NEW_CGROUP, _NEW_UTS, _NEW_IPC, _NEW_USER, _NEW_PID, _NEW_NET = (
@@ -34,7 +34,7 @@ class Refused(OSError):
 
 
 def is_busy(error):
-    """Whether it is for want of memory, processes or files that something failed, which may be otherwise in a while."""
+    """Whether memory, processes or files ran out, which may pass."""
     return isinstance(error, MemoryError) or getattr(error, "errno", None) in _BUSY
 
 
@@ -63,34 +63,33 @@ def die_with_parent():
 
 
 def confinement(machine, seccomp):
-    """A function that a child calls to shut itself in: False where the machine refused a step.
+    """A function that a child calls to confine itself: False where the machine refused a step.
 
     Each timer has a signal of its own, so that the exit status says which it was, and that of the wider one cannot be
-    blocked. Everything that it needs is made here and bound as a local, because the price of a child is the number of
-    pages that it touches.
+    blocked. Everything is prepared here and bound as a local: what a child costs is the pages that it touches.
     """
     lib = ctypes.PyDLL(None)
     prctl, syscall = lib.prctl, lib.syscall
     create, settime = filters.number("timer_create", machine), filters.number("timer_settime", machine)
-    own_event, all_event = ((ctypes.c_int * 16)(0, 0, number) for number in (signal.SIGVTALRM, signal.SIGKILL))
-    own_event_at, all_event_at = ctypes.byref(own_event), ctypes.byref(all_event)
-    own_timer, all_timer = ctypes.c_int(), ctypes.c_int()
-    own_timer_at, all_timer_at = ctypes.byref(own_timer), ctypes.byref(all_timer)
+    user_event, cpu_event = ((ctypes.c_int * 16)(0, 0, number) for number in (signal.SIGVTALRM, signal.SIGKILL))
+    user_event_at, cpu_event_at = ctypes.byref(user_event), ctypes.byref(cpu_event)
+    user_timer, cpu_timer = ctypes.c_int(), ctypes.c_int()
+    user_timer_at, cpu_timer_at = ctypes.byref(user_timer), ctypes.byref(cpu_timer)
     program = ctypes.byref(_program(filters.child_filter(machine)))
     getppid, setsid, setrlimit, parent = os.getppid, os.setsid, resource.setrlimit, os.getpid()
     no_processes = (0, 0)
 
     def confine(limits, base_memory):
-        own_limit, all_limit, memory_bytes = limits
+        user_limit, cpu_limit, memory_bytes = limits
         memory_bytes += base_memory
         setsid()
         refused = prctl(_PR_SET_PDEATHSIG, 9, 0, 0, 0)
         setrlimit(resource.RLIMIT_NPROC, no_processes)
         setrlimit(resource.RLIMIT_AS, (memory_bytes, memory_bytes))
-        refused |= syscall(create, CLOCK_OWN, own_event_at, own_timer_at)
-        refused |= syscall(settime, own_timer, 0, own_limit, None)
-        refused |= syscall(create, CLOCK_ALL, all_event_at, all_timer_at)
-        refused |= syscall(settime, all_timer, 0, all_limit, None)
+        refused |= syscall(create, CLOCK_USER, user_event_at, user_timer_at)
+        refused |= syscall(settime, user_timer, 0, user_limit, None)
+        refused |= syscall(create, CLOCK_CPU, cpu_event_at, cpu_timer_at)
+        refused |= syscall(settime, cpu_timer, 0, cpu_limit, None)
         if refused or getppid() != parent:
             return False  # while it can still say so
         return not seccomp or prctl(_PR_SET_SECCOMP, _SECCOMP_MODE_FILTER, program, 0, 0) == 0
@@ -101,8 +100,8 @@ def confinement(machine, seccomp):
 def enter_namespaces():
     """New user (unless root), mount, network, pid, ipc, uts and cgroup namespaces, and an empty root.
 
-    The new pid namespace holds processes forked from now on: the caller forks and goes on in the child.
-    Returns what was entered, so that the host can see for itself.
+    The new pid namespace holds processes forked from now on: the caller forks and goes on in the child. Returns what
+    was entered, for the host to check.
     """
     uid, gid = os.geteuid(), os.getegid()
     flags = _NEW_NS | _NEW_CGROUP | _NEW_UTS | _NEW_IPC | _NEW_PID | _NEW_NET
@@ -114,7 +113,8 @@ def enter_namespaces():
             _write("/proc/self/gid_map", f"{NOBODY} {gid} 1")
         except OSError as error:
             raise Refused(error.errno, f"mapping the user into its namespace: {error.strerror}") from None
-    entered = namespaces()
+    # That of pids shows in the pid of its first child, which is 1.
+    entered = {kind: os.readlink(f"/proc/self/ns/{kind}") for kind in ("mnt", "net", "ipc", "uts", "cgroup")}
     _mount(None, "/", None, _MS_REC | _MS_PRIVATE)
     quiet = _MS_NOSUID | _MS_NODEV | _MS_NOEXEC
     _mount("none", "/tmp", "tmpfs", quiet)
@@ -124,12 +124,6 @@ def enter_namespaces():
     os.chdir("/")
     _mount("none", "/", None, _MS_REMOUNT | _MS_RDONLY | quiet)
     return entered
-
-
-def namespaces():
-    """Kind -> identity of this process's namespaces; that of pids has a first child's pid of 1 as its sign."""
-    kinds = ("mnt", "net", "ipc", "uts", "cgroup")
-    return {kind: os.readlink(f"/proc/self/ns/{kind}") for kind in kinds}
 
 
 def _mount(source, target, kind, flags):
@@ -148,14 +142,11 @@ def _become_nobody():
         os.setresgid(NOBODY, NOBODY, NOBODY)
         os.setresuid(NOBODY, NOBODY, NOBODY)
     except OSError:
-        return  # a container without that uid
+        return  # a container without that uid: its root, without capabilities, is a user like any other
 
 
 def drop_privileges():
-    """Be nobody, with no capability, and never gain one again.
-
-    Root of a container that has no uid but its own stays what it is: without capabilities it is a user like any other.
-    """
+    """Become nobody, without any capability, and never gain one again."""
     if os.geteuid() == 0:
         _become_nobody()
     header = (ctypes.c_uint32 * 2)(0x20080522, 0)
@@ -165,9 +156,9 @@ def drop_privileges():
 
 
 def limit_zygote():
-    """Limits that are the same for every job: a usual stack, no core, no files, no locked memory, no message queues."""
-    _, most = resource.getrlimit(resource.RLIMIT_STACK)
-    stack = STACK_BYTES if most == resource.RLIM_INFINITY else min(STACK_BYTES, most)
+    """Limits that are the same for every job."""
+    _, hard = resource.getrlimit(resource.RLIMIT_STACK)
+    stack = STACK_BYTES if hard == resource.RLIM_INFINITY else min(STACK_BYTES, hard)
     resource.setrlimit(resource.RLIMIT_STACK, (stack, stack))
     for name in ("RLIMIT_CORE", "RLIMIT_FSIZE", "RLIMIT_MEMLOCK", "RLIMIT_MSGQUEUE"):
         resource.setrlimit(getattr(resource, name), (0, 0))
@@ -178,6 +169,6 @@ def limit_zygote():
 
 
 def address_space():
-    """Bytes of address space that this process has now."""
+    """Of this process, in bytes."""
     with open("/proc/self/statm") as file:
         return int(file.read().split()[0]) * resource.getpagesize()

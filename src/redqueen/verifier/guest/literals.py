@@ -1,8 +1,8 @@
 """Plain values as canonical literal text, and back.
 
-A plain value is exactly (by `type`, never by `isinstance`) None, bool, int, float, complex, str, bytes,
-list, tuple, dict or set. Its canonical text is ASCII and unique up to the order of dict items, so two
-values are the same when their texts are, and `1`, `1.0` and `True` differ.
+A plain value is exactly (by `type`, never by `isinstance`) None, bool, int, float, complex, str, bytes, list, tuple,
+dict or set. Its canonical text is ASCII and unique up to the order of dict items, so two values are the same when their
+texts are, and `1`, `1.0` and `True` differ.
 
     encode, encode_arguments   value -> text    budgets on characters and depth
     parse, parse_arguments     text  -> value   in the host; read hostile text, accept nothing but canonical text
@@ -19,8 +19,7 @@ from keyword import iskeyword
 MAX_DEPTH = 60
 MAX_INT_DIGITS = 4300
 MAX_KEYS = 4096
-"""Dict keys and set items in one value, or in one call's arguments together: keys that all hash alike must not stall
-whoever rebuilds them."""
+"""Dict keys and set items in one value, or in one call's arguments: keys that hash alike must not stall the reader."""
 FLOAT_TOLERANCE = 1e-6
 _EXACT = 2.0**53
 
@@ -232,9 +231,9 @@ def _read_str(word):
     return _ESCAPE.sub(_unescape, word[1:-1])
 
 
-def _unescape(found):
-    code = found[1] or found[2] or found[3]
-    return chr(int(code, 16)) if code else _SHORT_ESCAPES[found[4]]
+def _unescape(match):
+    code = match[1] or match[2] or match[3]
+    return chr(int(code, 16)) if code else _SHORT_ESCAPES[match[4]]
 
 
 _ATOM_READERS = {
@@ -338,9 +337,9 @@ def same(left, right, tolerance=FLOAT_TOLERANCE):
     if kind is list or kind is tuple:
         return len(left) == len(right) and all(same(a, b, tolerance) for a, b in zip(left, right, strict=True))
     if kind is dict:
-        mine, yours = _by_key(left), _by_key(right)
-        return [key for key, _ in mine] == [key for key, _ in yours] and all(
-            same(a, b, tolerance) for (_, a), (_, b) in zip(mine, yours, strict=True)
+        lefts, rights = _by_key(left), _by_key(right)
+        return [key for key, _ in lefts] == [key for key, _ in rights] and all(
+            same(a, b, tolerance) for (_, a), (_, b) in zip(lefts, rights, strict=True)
         )
     if kind is set:
         return sorted(map(_exact, left)) == sorted(map(_exact, right))
@@ -348,9 +347,9 @@ def same(left, right, tolerance=FLOAT_TOLERANCE):
 
 
 def _close(left, right, tolerance):
-    """Whole numbers are equal or not: a tolerance is for what was computed in floating point, and rounding leaves
-    these exact up to 2**53. Others may differ by the tolerance: of their size up to 1, of 1 up to 1000, and above by a
-    thousandth of it of their size, so that no number of dollars and cents is taken for another."""
+    """Whole numbers up to 2**53, which rounding leaves exact, must be equal. Others may differ by the tolerance times
+    their size up to 1, by the tolerance up to 1000, and above by a thousandth of it times their size, so that no number
+    of dollars and cents is taken for another."""
     if math.isnan(left) or math.isnan(right):
         return math.isnan(left) and math.isnan(right)
     size = max(abs(left), abs(right))

@@ -1,7 +1,7 @@
 """One job, run in a child: read it, execute it, write the reply.
 
-The reply is the job's token and one ASCII line per result. It is a claim by an untrusted process: the host
-checks every line, and a guest that rewrites this code can lie about nothing but its own values.
+The reply is the job's token and one ASCII line per result. It is the claim of an untrusted process: the host checks
+every line, and a guest that rewrites this code can lie about nothing but its own values.
 """
 
 import builtins
@@ -29,7 +29,7 @@ class _Sink(io.BytesIO):
         return super().write(data)
 
 
-class _Nowhere(io.RawIOBase):
+class _Discard(io.RawIOBase):
     def writable(self):
         return True
 
@@ -58,7 +58,7 @@ class _JobModules:
 _ModuleSpec = type(sys.__spec__)
 sink = _Sink()
 _stdout = io.TextIOWrapper(sink, encoding="utf-8", errors="surrogateescape", newline="\n")
-_stderr = io.TextIOWrapper(io.BufferedWriter(_Nowhere()), encoding="utf-8", errors="backslashreplace")
+_stderr = io.TextIOWrapper(io.BufferedWriter(_Discard()), encoding="utf-8", errors="backslashreplace")
 _open = open
 _name_of = type.__dict__["__name__"].__get__
 """A class's own name: looked up on the class, it might be a metaclass's property, which would run here."""
@@ -66,7 +66,6 @@ _program = types.ModuleType("program")
 
 
 def reply(fd, job):
-    """Run the job and write what came of it."""
     try:
         lines = _RUN[job.mode](job)
         _stdout.flush()
@@ -153,14 +152,6 @@ def _open_standard(file, *arguments, **keywords):
     return _open(file, *arguments, **keywords)
 
 
-def _run_literals(job):
-    return [_line(_attempt(_canonical_literal, text, job.value_chars)) for text in job.texts]
-
-
-def _run_arguments(job):
-    return [_line(_attempt(_canonical_arguments, text, job.value_chars)) for text in job.texts]
-
-
 def _canonical_literal(text, max_chars):
     return "ok " + literals.encode(literals.read_literal(text), max_chars)
 
@@ -172,19 +163,19 @@ def _canonical_arguments(text, max_chars):
 _RUN = {
     "calls": _run_calls,
     "program": _run_program,
-    "literals": _run_literals,
-    "arguments": _run_arguments,
+    "literals": lambda job: [_line(_attempt(_canonical_literal, text, job.value_chars)) for text in job.texts],
+    "arguments": lambda job: [_line(_attempt(_canonical_arguments, text, job.value_chars)) for text in job.texts],
 }
 
 
 def prepare():
-    """Put the guest's own streams and module in place, and run each path a few times, so that children find it warm."""
+    """Install the guest's streams and module, and run the code a few times so that children find it warm."""
     source, texts = "def f(x):\n    return [x]\n", ("[ 1.5 ]", ([2.5], {}))
-    example = wire.Job("", "calls", source, texts, "f", "", (), 99, 0)
+    example = wire.WireJob("", "calls", source, texts, "f", "", (), 99, 0)
     for _ in range(64):
         _run_calls(example)
         _program.__dict__.pop("f")
     sys.stdin, sys.stdout, sys.stderr = io.TextIOWrapper(io.BytesIO()), _stdout, _stderr
     sys.modules["program"] = _program
-    os.environ.clear()  # what differs between two zygotes is none of a program's business
+    os.environ.clear()  # it differs between zygotes
     builtins.exit = builtins.quit = sys.exit  # `site`, which usually brings them, is left out

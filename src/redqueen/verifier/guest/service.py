@@ -1,7 +1,6 @@
-"""A zygote at work: it shuts itself in, says that it is ready, and from then on only forks and reaps.
+"""A zygote at work: it isolates itself, reports that it is ready, and from then on only forks and reaps.
 
-The job travels through a pipe of its own that the zygote passes on unread, so no program and no answer is ever in
-its memory.
+A job travels through a pipe of its own that the zygote passes on unread: no program and no answer is in its memory.
 """
 
 import _socket
@@ -18,24 +17,24 @@ import wire
 
 _REPLY_FD, _JOB_FD = 3, 4
 _CONTROL_FD, _AWAKE_FD, _WAKE_FD, _MOST_FDS = 10, 11, 12, 1 << 16
-"""The zygote's own descriptors lie above, so that the two received with a message always get these numbers."""
+"""The zygote's own descriptors lie above, so that the two received with a message always get 3 and 4."""
 _CHILD_FAILED = 111
 _padding = []
-_STAY = {"resource"}
+_KEPT_MODULES = {"resource"}
 """Ours, but looked up by name in `os.wait4`."""
 
 
-def run(control_fd, machine, walls, padding, guests_modules):
-    """Be a zygote until the host goes away."""
+def run(control_fd, machine, layers, padding, guest_modules):
+    """Serve until the host goes away."""
     os.dup2(control_fd, _CONTROL_FD)
     _wake_on_child()
     os.closerange(_REPLY_FD, _CONTROL_FD)
     os.closerange(_WAKE_FD + 1, _MOST_FDS)
     control = _socket.socket(fileno=_CONTROL_FD)
     try:
-        _warm_up(guests_modules, padding)
-        zygote = Zygote(control)
-        zygote.shut_in(machine, walls)
+        _warm_up(guest_modules, padding)
+        zygote = ZygoteServer(control)
+        zygote.isolate(machine, layers)
     except BaseException as error:
         why = error.strerror if type(error) is isolation.Refused else f"{type(error).__name__}: {error}"
         os.write(_CONTROL_FD, wire.greeting(["busy" if isolation.is_busy(error) else "refused", why]))
@@ -43,34 +42,32 @@ def run(control_fd, machine, walls, padding, guests_modules):
     zygote.serve()
 
 
-class Zygote:
-    """Forks, reaps, reports."""
-
+class ZygoteServer:
     def __init__(self, control):
         self._control = control
 
-    def shut_in(self, machine, walls):
+    def isolate(self, machine, layers):
         """Enter the tier. What a step needs from the file system comes before the step that takes it away."""
         namespaces = {}
         self._base_memory = 0
         self._confine = None
-        if "linux" in walls:
+        if "linux" in layers:
             self._base_memory = isolation.address_space()
             isolation.limit_zygote()
-        if "namespaces" in walls:
+        if "namespaces" in layers:
             namespaces = isolation.enter_namespaces()
             self._become_init()
-        if "linux" in walls:
+        if "linux" in layers:
             isolation.drop_privileges()
             isolation.die_with_parent()
-            self._confine = isolation.confinement(machine, "seccomp" in walls)
-        if "seccomp" in walls:
+            self._confine = isolation.confinement(machine, "seccomp" in layers)
+        if "seccomp" in layers:
             isolation.install_zygote_filter(machine)
         # By write(), like everything from here on: send() is refused once the filter is in place.
         os.write(_CONTROL_FD, wire.greeting(["ready", str(os.getpid()), *(f"{k} {v}" for k, v in namespaces.items())]))
 
     def _become_init(self):
-        """Go on as the first process of the new pid namespace; when it dies, the kernel kills all in it."""
+        """Go on as the first process of the new pid namespace: when it dies, the kernel kills all in it."""
         inner = os.fork()
         if inner:
             self._control.close()
@@ -79,7 +76,7 @@ class Zygote:
             os._exit(0)
 
     def serve(self):
-        """Fork a child per message, report each child's end, leave when the host is gone."""
+        """Fork a child per message, report how each ends, exit when the host is gone."""
         control = self._control
         poll = select.poll()
         poll.register(_CONTROL_FD, select.POLLIN)
@@ -111,33 +108,33 @@ class Zygote:
                         pid, status, usage = os.wait4(-1, os.WNOHANG)
                         if pid == 0:
                             break
-                        own_us, kernel_us = int(usage.ru_utime * 1_000_000), int(usage.ru_stime * 1_000_000)
-                        os.write(_CONTROL_FD, report(running.pop(pid), status, own_us, kernel_us))
+                        user_us, kernel_us = int(usage.ru_utime * 1_000_000), int(usage.ru_stime * 1_000_000)
+                        os.write(_CONTROL_FD, report(running.pop(pid), status, user_us, kernel_us))
 
     def _be_child(self, size):
         job = None
         try:
-            job = self._get_ready(size)
+            job = self._read_job(size)
             runner.reply(_REPLY_FD, job)
             os._exit(0)
         except BaseException:
             if job is None:
-                _never_begin()
+                _die_unstarted()
             os._exit(_CHILD_FAILED)
 
-    def _get_ready(self, size):
-        """The job, once the child is shut in; whatever goes wrong until then is not the program's doing."""
+    def _read_job(self, size):
+        """The job, once the child is confined; whatever goes wrong until then is not the program's fault."""
         data = os.read(_JOB_FD, size)
         while len(data) < size:
             piece = os.read(_JOB_FD, size - len(data))
             if not piece:
-                _never_begin()
+                _die_unstarted()
             data += piece
         os.closerange(_JOB_FD, _WAKE_FD + 1)
         limits, job = marshal.loads(data)
         if self._confine and not self._confine(limits, self._base_memory):
-            _never_begin()
-        return tuple.__new__(wire.Job, job)
+            _die_unstarted()
+        return tuple.__new__(wire.WireJob, job)
 
 
 def _fork():
@@ -148,19 +145,17 @@ def _fork():
         return None
 
 
-def _never_begin():
+def _die_unstarted():
     os.kill(os.getpid(), wire.NOT_STARTED)
     os._exit(_CHILD_FAILED)
 
 
-def _warm_up(guests_modules, padding):
-    """Touch what every child will use, then hide our own modules from it.
-
-    The padding is different in the zygotes that a job meets, so that the low bits of addresses differ too.
-    """
+def _warm_up(guest_modules, padding):
+    """Touch what every child will use, then hide our own modules from it. Zygotes of different hash seeds have
+    different padding, so that the low bits of addresses differ too."""
     runner.prepare()
     _padding.extend(bytes(size) for size in range(0, 512, 16) for _ in range(padding))
-    for name in set(sys.modules) - guests_modules - _STAY:
+    for name in set(sys.modules) - guest_modules - _KEPT_MODULES:
         del sys.modules[name]
     sys.path.clear()
     sys.path_importer_cache.clear()
@@ -175,7 +170,7 @@ def _wake_on_child():
         os.dup2(fd, place)
         os.set_blocking(place, False)
     for number in (signal.SIGVTALRM, wire.NOT_STARTED):
-        signal.signal(number, signal.SIG_DFL)  # what our host ignores we would ignore
+        signal.signal(number, signal.SIG_DFL)  # what the host ignores would be ignored here too
     signal.pthread_sigmask(signal.SIG_SETMASK, [])
     signal.signal(signal.SIGCHLD, lambda *_: None)
     signal.set_wakeup_fd(_WAKE_FD, warn_on_full_buffer=False)

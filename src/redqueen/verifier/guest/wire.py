@@ -8,7 +8,7 @@ REPORT_BYTES = 32
 
 
 def message(run, size):
-    """Host -> zygote, with a child's two pipe ends: run number, size of the job. A size of 0 asks for the run's end."""
+    """Host -> zygote, with a child's two pipe ends: run number, size of the job. A size of 0 kills the run."""
     return run.to_bytes(8, "big") + size.to_bytes(8, "big")
 
 
@@ -32,27 +32,27 @@ def greeting(words):
 
 
 NOT_STARTED = int(signal.SIGUSR1)
-"""As a wait status, which no guest can die of: the program was never begun."""
+"""As a wait status, which no guest can cause: the program was never started."""
 
 
-class Limits(NamedTuple):
-    """What a child shuts itself in with. Gone before the program begins: no frame holds it."""
+class WireLimits(NamedTuple):
+    """What a child confines itself with. Gone before the program begins: no frame holds it."""
 
-    own_limit: bytes
+    user_limit: bytes
     """User time, as an itimerspec."""
-    all_limit: bytes
+    cpu_limit: bytes
     """User and kernel time."""
     memory_bytes: int
 
 
-class Job(NamedTuple):
+class WireJob(NamedTuple):
     """A job as its host sends it, marshalled after its limits: this direction is trusted, and nothing reads faster."""
 
     token: str
     mode: str
     source: str
     texts: tuple
-    """Argument or literal texts; arguments that the host could read are in it as (positional, keyword) values."""
+    """Argument or literal texts; arguments that the host has parsed are (positional, keyword) values."""
     entry: str
     stdin: str
     modules: tuple

@@ -1,7 +1,7 @@
-"""The decoding state of all sequences, on the device, where each sequence has a seat.
+"""The decoding state of all sequences, on the device, where each sequence has a slot.
 
-A step is told which seats its rows are. It reads their newest tokens, positions and random keys here and writes the
-sampled tokens back, so that nothing but the tokens has to leave the device between steps.
+A step gets the slots of its rows. It reads their newest tokens, positions and random keys here and writes the sampled
+tokens back, so that nothing but the tokens has to leave the device between steps.
 """
 
 from collections.abc import Sequence
@@ -17,30 +17,27 @@ from redqueen.engine.kv_cache import SCRATCH
 from redqueen.engine.protocol import SampleRequest
 from redqueen.engine.stops import StopMatcher
 
-NO_SEAT = 0
-"""The seat of rows without a sequence."""
+NO_SLOT = 0
+"""The slot of rows without a sequence."""
 TOKEN, POSITION, START, CAPACITY, KEY, INDEX, TEMPERATURE = range(7)
 
 
 @dataclass(slots=True, eq=False, kw_only=True)
 class Completion:
-    """A request on its way to a sample."""
+    """A request that is being sampled."""
 
     index: int
-    """Its place among the requests."""
     request: SampleRequest
     member: int
     """The bank's row."""
     matcher: StopMatcher | None
-    seat: int = NO_SEAT
+    slot: int = NO_SLOT
     start: int = 0
-    """Its region of the KV cache, which the backend finds for it, as it does the seat."""
+    """Of its region of the KV cache. The backend allocates region and slot."""
     capacity: int = 0
 
 
 class Rows(NamedTuple):
-    """The state of a step's rows."""
-
     token_R: Tensor
     position_R: Tensor
     start_R: Tensor
@@ -52,29 +49,23 @@ class Rows(NamedTuple):
     """The bits of a float64."""
 
 
-class Seats:
+class DecodeState:
     def __init__(self, rows: int, device: torch.device) -> None:
-        """For `rows` sequences that grow at the same time and some that wait with their prompts in the KV cache."""
+        """For `rows` sequences in a step and some that wait with their prompts in the KV cache."""
         self.count = rows + max(1, rows // 8)
         self._state_7_S = torch.zeros(7, self.count + 1, dtype=torch.int64, device=device)
         self._state_7_S[CAPACITY] = SCRATCH
         self.clear()
 
     def clear(self) -> None:
-        self._free = list(range(self.count, NO_SEAT, -1))
+        self.free = list(range(self.count, NO_SLOT, -1))
 
-    def free(self) -> bool:
-        return bool(self._free)
-
-    def take(self) -> int:
-        return self._free.pop()
-
-    def give(self, completion: Completion) -> None:
-        self._free.append(completion.seat)
-        completion.seat = NO_SEAT
+    def release(self, completion: Completion) -> None:
+        self.free.append(completion.slot)
+        completion.slot = NO_SLOT
 
     def fill(self, completions: Sequence[Completion]) -> None:
-        """The state of sequences that begin. A prompt's last token is the first step's."""
+        """Initialise the slots of new sequences. The first step takes the last token of the prompt."""
         state_7_n = np.empty((7, len(completions)), np.int64)
         for at, completion in enumerate(completions):
             request = completion.request
@@ -83,18 +74,18 @@ class Seats:
                 ops.signed(request.key), 0, np.float64(request.temperature).view(np.int64),
             )  # fmt: skip
         device = self._state_7_S.device
-        seats = torch.tensor([completion.seat for completion in completions], device=device)
-        self._state_7_S[:, seats] = torch.from_numpy(state_7_n).to(device)
+        slots = torch.tensor([completion.slot for completion in completions], device=device)
+        self._state_7_S[:, slots] = torch.from_numpy(state_7_n).to(device)
 
-    def rows(self, seat_R: Tensor) -> Rows:
-        return Rows(*self._state_7_S[:, seat_R].unbind(0))
+    def rows(self, slot_R: Tensor) -> Rows:
+        return Rows(*self._state_7_S[:, slot_R].unbind(0))
 
-    def advance(self, seat_R: Tensor, rows: Rows, logits_R_V: Tensor) -> tuple[Tensor, Tensor]:
-        """Sample a token for each row and note it; the tokens and their log-probabilities."""
+    def advance(self, slot_R: Tensor, rows: Rows, logits_R_V: Tensor) -> tuple[Tensor, Tensor]:
+        """Sample and store a token for each row; the tokens and their log-probabilities."""
         temperature_R = rows.temperature_R.view(torch.float64).float()
         token_R, logprob_R = ops.sample(logits_R_V, temperature_R, rows.key_R, rows.index_R)
-        advance_R = (seat_R != NO_SEAT).to(torch.int64)
-        self._state_7_S[TOKEN, seat_R] = token_R
-        self._state_7_S[POSITION, seat_R] = rows.position_R + advance_R
-        self._state_7_S[INDEX, seat_R] = rows.index_R + advance_R
+        advance_R = (slot_R != NO_SLOT).to(torch.int64)
+        self._state_7_S[TOKEN, slot_R] = token_R
+        self._state_7_S[POSITION, slot_R] = rows.position_R + advance_R
+        self._state_7_S[INDEX, slot_R] = rows.index_R + advance_R
         return token_R, logprob_R
