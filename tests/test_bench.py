@@ -105,22 +105,22 @@ def operators(capsys, run, *more: str) -> dict:
 
 
 def test_every_operator_is_timed_and_portrayed(capsys, tmp_path) -> None:
-    from redqueen.evolution.variation import OPERATORS
+    from redqueen.plugins import OPERATORS
 
     (tmp_path / "own.py").write_text(OWN)
     report = operators(capsys, alone, "--evolution.operators", f"dare,{tmp_path}/own.py:SAME")
     rows = {row["name"]: row for row in report["operators"]}
-    assert list(rows) == [*OPERATORS, "same"]
+    assert list(rows) == [*OPERATORS.names(), "same"]
     assert (report["shape"], report["rank"], report["slots"], report["peer"]) == ("random:tiny", 4, 28, None)
     for name, row in rows.items():
         assert row["operator_seconds"] > 0
         assert row["seconds"] > 0
         assert (row["peer_seconds"], row["same"], row["ratio"]) == (None, None, None)
-        if name in OPERATORS:
-            low, high = OPERATORS[name].norm
+        if name in OPERATORS.names():
+            low, high = OPERATORS.get(name).norm
             assert low - 0.05 <= row["norm"] <= high + 0.05
-            assert len(row["cosine"]) == OPERATORS[name].parents
-            assert row["kind"] == OPERATORS[name].kind
+            assert len(row["cosine"]) == OPERATORS.get(name).parents
+            assert row["kind"] == OPERATORS.get(name).kind
 
 
 def test_chosen_operators_are_timed(capsys) -> None:

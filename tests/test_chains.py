@@ -14,6 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from learn import run
 from pretrain import Document, make_tokenizer, propose, solve, train
+from tasks.proposing import CODE
 
 from redqueen.commands.main import main
 from redqueen.engine.base import load
@@ -21,7 +22,7 @@ from redqueen.engine.known import EMBEDDED
 from redqueen.engine.local import LocalEngine
 from redqueen.settings import load as load_settings
 from redqueen.tasks.code import CodeTask
-from redqueen.tasks.library import read_seeds
+from redqueen.tasks.files import read_seeds
 from redqueen.tasks.protocol import Attempt, Rejection
 from redqueen.verifier import LocalVerifier
 
@@ -164,7 +165,7 @@ def test_the_same_seed_trains_the_same_base():
 def test_the_seeds_are_low_chains_that_a_run_can_begin_with(tmp_path):
     write_seeds(tmp_path / "seeds.jsonl")
     assert (tmp_path / "seeds.jsonl").read_text() == EMBEDDED["chains"].seeds.read_text()
-    seeds = read_seeds(EMBEDDED["chains"].seeds)
+    seeds = read_seeds(EMBEDDED["chains"].seeds, CODE)
     lines = [json.loads(line) for line in EMBEDDED["chains"].seeds.read_text().splitlines()]
     assert len(seeds) == len(lines) == 12
     assert {level(line["program"]) for line in lines} == {1, 2, 3}

@@ -12,9 +12,7 @@ from hypothesis import strategies as st
 
 from redqueen.engine.shapes import random_base
 from redqueen.errors import ConfigError
-from redqueen.evolution.fitness import FITNESS
-from redqueen.evolution.selection import SELECTION
-from redqueen.population.matchmaking import MATCHMAKERS
+from redqueen.plugins import MATCHMAKERS, REGISTRIES
 from redqueen.population.results import Rule
 from redqueen.resources import open_engine, place
 from redqueen.settings import Affects, Config, affecting, dump, flat, keys, load, presets
@@ -129,7 +127,7 @@ def test_override_text_becomes_a_value_of_the_fields_type(key, text, value):
         ("[evolution]\noperators = []\n", "name at least one, or leave it out"),
         ("[evolution]\nshare = 1.0\n", "evolution.share cannot be 1.0; use a number below 1"),
         ("[population]\nstudents = 0\n", "population.students cannot be 0; use 1 or more"),
-        ('[match]\nmaker = "random"\n', "use 'pfsp', 'uniform', 'round_robin' or 'all'"),
+        ("[match]\nmaker = 3\n", "match.maker cannot be 3; write it in quotes"),
         ("[engine]\ntarget_modules = [3]\n", "engine.target_modules.0 cannot be 3; write it in quotes"),
         ("[engine]\nalpha = 0\n", "engine.alpha cannot be 0; use a number above 0"),
     ],
@@ -205,7 +203,6 @@ def test_settings_that_contradict_each_other_are_refused_by_name(settings):
         ({"match.panel": "4", "match.exclude": "t2:s2"}, "than match.exclude leaves to t2; use a panel of at most 3"),
         ({"evolution.elites": "4"}, "evolution.elites = 4 spares all of population.teachers = 4"),
         ({"rl.update": "none", "evolution.every": "0"}, "nothing would ever change"),
-        ({"rl.update": "none", "evolution.operators": "dare,fisher"}, "moments"),
         ({"rl.update": "none", "population.teachers": "1", "population.students": "1"}, "replaces nobody"),
     ],
 )
@@ -241,21 +238,39 @@ def test_excluded_pairs_are_read_as_seats():
 
 
 def test_the_settings_offer_what_is_registered():
-    offered = {
-        (section, name): set(get_args(Config.model_fields[section].annotation.model_fields[name].annotation))
-        for section, name in [
-            ("match", "maker"),
-            ("match", "rule"),
-            ("evolution", "fitness"),
-            ("evolution", "selection"),
-        ]
-    }
-    assert offered == {
-        ("match", "maker"): set(MATCHMAKERS),
-        ("match", "rule"): set(get_args(Rule)),
-        ("evolution", "fitness"): set(FITNESS),
-        ("evolution", "selection"): set(SELECTION),
-    }
+    assert get_args(MatchConfig.model_fields["rule"].annotation) == get_args(Rule)
+    several = {"tasks.families", "evolution.operators", "evals.suite"}
+    usual = flat(Config())
+    for registry in REGISTRIES:
+        names = usual[registry.setting] if registry.setting in several else [usual[registry.setting]]
+        assert {*names} <= {*registry.names()}, "the defaults are there"
+        message = refusal(None, ((registry.setting, "nonesuch"),))
+        listed = ", ".join((*registry.suites, *registry.builtins))
+        assert message == f'{registry.setting} cannot be "nonesuch"; use FILE.py:NAME or one of {listed}'
+
+
+@pytest.mark.parametrize(
+    ("setting", "text", "meant"),
+    [
+        ("match.maker", "round-robin", "round_robin"),
+        ("rl.estimator", "reinforce", "reinforce++"),
+        ("rl.reward", "learnable", "learnability"),
+        ("evolution.operators", "dare,spektral sigma=0.2", "spectral"),
+        ("evolution.selection", "tournaments", "tournament"),
+        ("evals.suite", "gsm8k,humaneval", "humaneval_plus"),
+    ],
+)
+def test_a_plug_in_that_is_almost_right_is_put_right(setting, text, meant):
+    assert f"; did you mean {meant}? Or use FILE.py:NAME or one of " in refusal(None, ((setting, text),))
+
+
+def test_settings_load_where_their_plug_ins_are_not(tmp_path):
+    """As those of a run do that came from another machine: only a race needs the plug-ins."""
+    source = written(tmp_path, '[rl]\nestimator = "theirs"\n[tasks]\nfamilies = ["gone.py:FAMILY"]\n')
+    settings = load(source)
+    assert (settings.rl.estimator, settings.tasks.families) == ("theirs", ("gone.py:FAMILY",))
+    assert load(written(tmp_path, dump(settings))) == settings
+    assert "there is no file gone.py" in refusal(source)
 
 
 def test_settings_do_not_change_once_made():
@@ -319,7 +334,7 @@ races = st.builds(
     population=st.builds(PopulationConfig, teachers=st.integers(1, 9), students=st.integers(1, 9)),
     match=st.builds(
         MatchConfig,
-        maker=st.sampled_from(list(MATCHMAKERS)),
+        maker=st.sampled_from(list(MATCHMAKERS.names())),
         panel=st.none() | st.integers(1, 9),
         exclude=st.lists(st.sampled_from(["t0:s0", "t1:s0", "t0:s1", "t8:s8"]), max_size=2),
     ),

@@ -16,13 +16,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pretrain_pico import Batches, make_model, rate_at, train
 from shards import ASKED, END, REPLY, make_shard, make_tokenizer
+from tasks.proposing import CODE
 
 from redqueen.engine.base import Base, load
 from redqueen.engine.known import EMBEDDED
 from redqueen.engine.local import LocalEngine
 from redqueen.engine.protocol import SampleRequest, Stop
 from redqueen.tasks.code import CodeTask
-from redqueen.tasks.library import read_seeds
+from redqueen.tasks.files import read_seeds
 from redqueen.tasks.protocol import Attempt, Rejection
 from redqueen.verifier import LocalVerifier
 
@@ -212,7 +213,7 @@ def test_the_base_is_small_and_its_seeds_and_exam_are_what_the_scripts_make(veri
     assert written[:48] == list(islice(exam(), 48))
     assert len(written) == 6 * 3 * 24 and len({row["program"] for row in written}) == len(written)
     assert [json.loads(line) for line in EMBEDDED["pico"].seeds.read_text().splitlines()] == seeds()
-    assert len(read_seeds(EMBEDDED["pico"].seeds)) == 24
+    assert len(read_seeds(EMBEDDED["pico"].seeds, CODE)) == 24
 
 
 def test_the_base_proposes_valid_tasks_and_solves_some_of_the_easy_ones(base, verifier):

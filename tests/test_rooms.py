@@ -19,7 +19,7 @@ FLOORS = (
     {"analysis"},
     {"runs", "tasks", "resources"},
     {"engine", "verifier", "population", "settings", "console"},
-    {"errors", "keys", "open_files"},
+    {"errors", "keys", "open_files", "plugins"},
 )
 """From the top: a room imports rooms of floors below its own. The ground floor is single files."""
 LEAVES = ("engine", "verifier", "tasks", "population", "rl")

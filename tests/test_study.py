@@ -381,7 +381,7 @@ def test_an_exam_that_was_killed_goes_on_after_those_who_were_done(design, resul
         asks.append(list(examinees))
         return {each.name: whole[each] for each in whole if each.name in examinees}
 
-    async def unchecked(drafts: Sequence[object], _: object) -> Sequence[object]:
+    async def unchecked(drafts: Sequence[object], *_: object) -> Sequence[object]:
         return drafts
 
     monkeypatch.setattr(study_exam, "examine", examine)

@@ -44,8 +44,8 @@ def summary(**more) -> StepSummary:
     return StepSummary(**{**facts, **more})
 
 
-def hard(program: str = "def f(x):\n    return x", asked: str = "3") -> HardTask:
-    return HardTask(kind="code_o", teacher="t1", solve_rate=0.25, program=program, asked=asked)
+def hard(text: str = "def f(x):\n    return x", asked: str = "3") -> HardTask:
+    return HardTask(kind="code_o", teacher="t1", solve_rate=0.25, text=text, asked=asked)
 
 
 def live_output(summaries: Sequence[StepSummary], said: Sequence[str] = (), width: int = 80, height: int = 40) -> str:

@@ -70,7 +70,7 @@ async def one_step(race: Race, state: State, clock: Clock) -> tuple[State, StepR
     with clock("match"):
         match = settings.match
         rng = race.numbers(step, "match")
-        matches = schedule(state.population, match.maker, state.board, rng, match.panel, match.kept_apart)
+        matches = schedule(state.population, race.maker, state.board, rng, match.panel, match.kept_apart)
     with clock("propose", may_stop=True):
         proposing = await propose(race, state, step, matches)
     with clock("verify"):

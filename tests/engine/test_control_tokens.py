@@ -14,8 +14,7 @@ from engine.tiny import spelt
 from redqueen.engine.base import Base, load
 from redqueen.evals.asking import encoder
 from redqueen.evals.protocol import Prompt, Prompts
-from redqueen.tasks import all_kinds
-from redqueen.tasks.code import SEEDS, CodeTask
+from redqueen.tasks.code import FAMILY, SEEDS, CodeTask
 from redqueen.tasks.protocol import Form
 
 SYSTEM = "<|im_start|>system\nYou are a helpful assistant.<|im_end|>\n"
@@ -151,7 +150,7 @@ def test_text_that_spells_none_has_the_tokens_of_the_whole_prompt(contents, pref
 
 def test_every_prompt_of_the_embedded_base_has_the_tokens_of_the_whole(pico):
     for form, kind, task in product(Form, ["code_o", "code_i"], SEEDS):
-        chat = [dict(message) for message in all_kinds(form)[kind].solve_prompt(task).messages]
+        chat = [dict(message) for message in FAMILY.kinds(form)[kind].solve_prompt(task).messages]
         whole = pico.tokenizer.apply_chat_template(chat, add_generation_prompt=True, return_dict=False)
         assert pico.encode(chat) == tuple(whole)
         assert pico.encode(task.program) == tuple(pico.tokenizer.encode(task.program))
@@ -161,7 +160,7 @@ def test_every_prompt_of_the_embedded_base_has_the_tokens_of_the_whole(pico):
 def test_a_program_for_the_embedded_base_ends_no_turn(pico, mark):
     program = f"def f(x):\n    return '{mark}' + x"
     task = CodeTask("code_o", program=program, inputs=("'a'",), outputs=(f"'{mark}a'",))
-    tokens = pico.encode([dict(message) for message in all_kinds(Form.SHORT)["code_o"].solve_prompt(task).messages])
+    tokens = pico.encode([dict(message) for message in FAMILY.kinds(Form.SHORT)["code_o"].solve_prompt(task).messages])
     assert [token for token in tokens if token < 3] == [1, 2]
     assert program in pico.decode(tokens)
     assert not {0, 1, 2}.intersection(pico.encode(program))

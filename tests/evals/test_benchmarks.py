@@ -9,21 +9,22 @@ import pytest
 from tasks.proposing import Recorder
 
 from evals.slices import BESIDE, ROWS, SAID, SECRETS, script, write_rows
-from redqueen.errors import InputError
-from redqueen.evals.benchmarks import BENCHMARKS, chosen
+from redqueen.errors import ConfigError, InputError
+from redqueen.evals.benchmarks import chosen
 from redqueen.evals.benchmarks.humaneval_plus import HumanEvalPlus
 from redqueen.evals.data import LoadedBenchmark, find
 from redqueen.evals.evalplus import EvalPlus, read_script
 from redqueen.evals.protocol import Grade, Item, Prompts, Published
+from redqueen.plugins import BENCHMARKS
 from redqueen.verifier import Verifier
 
-ALL = sorted(BENCHMARKS)
+ALL = sorted(BENCHMARKS.names())
 FUNCTIONS = ("humaneval_plus", "mbpp_plus")
 
 
 @pytest.fixture(params=ALL)
 def loaded(request, slices) -> LoadedBenchmark:
-    return find(BENCHMARKS[request.param], slices)
+    return find(BENCHMARKS.get(request.param), slices)
 
 
 def graded(
@@ -106,7 +107,7 @@ def test_suites_are_lists_of_benchmarks():
 
 @pytest.mark.parametrize(("name", "meant"), [("gsm8", "gsm8k"), ("humaneval", "humaneval_plus"), ("maths", "math")])
 def test_a_name_that_is_almost_right_is_put_right(name, meant):
-    with pytest.raises(InputError, match=f"did you mean {meant}"):
+    with pytest.raises(ConfigError, match=rf"did you mean {meant}\?"):
         chosen(name)
 
 
@@ -115,7 +116,7 @@ def test_a_name_that_is_almost_right_is_put_right(name, meant):
 
 def test_a_missing_benchmark_names_the_way_out(tmp_path):
     with pytest.raises(InputError, match="--data"):
-        find(BENCHMARKS["gsm8k"], tmp_path)
+        find(BENCHMARKS.get("gsm8k"), tmp_path)
 
 
 @pytest.mark.parametrize(
@@ -143,13 +144,13 @@ def test_a_missing_benchmark_names_the_way_out(tmp_path):
 def test_rows_of_something_else_are_refused(tmp_path, name, row, told):
     write_rows(tmp_path / name / "test.jsonl.gz", [row])
     with pytest.raises(InputError, match=told):
-        find(BENCHMARKS[name], tmp_path)
+        find(BENCHMARKS.get(name), tmp_path)
 
 
 def test_a_file_that_names_a_task_twice_is_refused(tmp_path):
     write_rows(tmp_path / "gsm8k" / "test.jsonl.gz", [ROWS["gsm8k"][0]] * 2)
     with pytest.raises(InputError, match="names a task twice"):
-        find(BENCHMARKS["gsm8k"], tmp_path)
+        find(BENCHMARKS.get("gsm8k"), tmp_path)
 
 
 @pytest.mark.parametrize("data", [b"", b"not packed", b"\x1f\x8b\x08\x00"])
@@ -158,33 +159,33 @@ def test_a_file_that_is_not_whole_is_refused(tmp_path, data):
     path.parent.mkdir()
     path.write_bytes(data)
     with pytest.raises(InputError):
-        find(BENCHMARKS["gsm8k"], tmp_path)
+        find(BENCHMARKS.get("gsm8k"), tmp_path)
 
 
 def test_a_file_that_is_not_packed_will_do(tmp_path):
     path = tmp_path / "gsm8k" / "test.jsonl"
     path.parent.mkdir()
     path.write_text("".join(json.dumps(row) + "\n" for row in ROWS["gsm8k"]))
-    assert len(find(BENCHMARKS["gsm8k"], tmp_path).items) == 5
+    assert len(find(BENCHMARKS.get("gsm8k"), tmp_path).items) == 5
 
 
 # Rows of the hub
 
 
 def test_rows_of_the_hub_become_ours():
-    ours = BENCHMARKS["gsm8k"].from_hub({"question": "How many?", "answer": "Count.\n#### 1,234"}, 7)
+    ours = BENCHMARKS.get("gsm8k").from_hub({"question": "How many?", "answer": "Count.\n#### 1,234"}, 7)
     assert ours == {"id": "gsm8k/7", "question": "How many?", "answer": "1234"}
-    ours = BENCHMARKS["mmlu"].from_hub({"subject": "s", "question": "?", "choices": [*"wxyz"], "answer": 2}, 0)
+    ours = BENCHMARKS.get("mmlu").from_hub({"subject": "s", "question": "?", "choices": [*"wxyz"], "answer": 2}, 0)
     assert ours["answer"] == "C"
-    ours = BENCHMARKS["olympiadbench"].from_hub({"id": 5, "question": "?", "final_answer": ["1", "2"]}, 0)
+    ours = BENCHMARKS.get("olympiadbench").from_hub({"id": 5, "question": "?", "final_answer": ["1", "2"]}, 0)
     assert (ours["id"], ours["answer"]) == ("olympiadbench/5", "1, 2")
-    ours = BENCHMARKS["math500"].from_hub({"problem": "?", "answer": 4, "unique_id": "one"}, 0)
+    ours = BENCHMARKS.get("math500").from_hub({"problem": "?", "answer": 4, "unique_id": "one"}, 0)
     assert ours == {"id": "one", "question": "?", "answer": "4"}
     tests = json.dumps([{"input": "1", "output": "1", "testtype": "stdin"}])
     row = {"question_id": "q", "question_content": "?", "starter_code": "", "metadata": "{}"}
-    ours = BENCHMARKS["livecodebench"].from_hub(row | {"public_test_cases": tests, "private_test_cases": tests}, 0)
+    ours = BENCHMARKS.get("livecodebench").from_hub(row | {"public_test_cases": tests, "private_test_cases": tests}, 0)
     assert len(ours["public_tests"]) == 2
-    assert len(BENCHMARKS["livecodebench"].load([ours])) == 1
+    assert len(BENCHMARKS.get("livecodebench").load([ours])) == 1
 
 
 def test_private_tests_that_would_import_something_are_refused():
@@ -200,9 +201,9 @@ def test_private_tests_that_would_import_something_are_refused():
     packed = base64.b64encode(zlib.compress(pickle.dumps(Evil()))).decode()
     row = {"question_id": "q", "question_content": "?", "starter_code": "", "public_test_cases": "[]"}
     with pytest.raises(ValueError, match="cannot be read"):
-        BENCHMARKS["livecodebench"].from_hub(row | {"private_test_cases": packed}, 0)
+        BENCHMARKS.get("livecodebench").from_hub(row | {"private_test_cases": packed}, 0)
     honest = base64.b64encode(zlib.compress(pickle.dumps('[{"input": "", "output": "", "testtype": "stdin"}]')))
-    ours = BENCHMARKS["livecodebench"].from_hub(row | {"private_test_cases": honest.decode()}, 0)
+    ours = BENCHMARKS.get("livecodebench").from_hub(row | {"private_test_cases": honest.decode()}, 0)
     assert len(ours["public_tests"]) == 1
 
 
@@ -228,7 +229,7 @@ def judged(item: Item, program: str, verifier: Verifier) -> Grade:
 
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_the_benchmarks_own_solutions_pass_base_and_plus(name, slices, verifier):
-    benchmark = BENCHMARKS[name]
+    benchmark = BENCHMARKS.get(name)
     assert isinstance(benchmark, EvalPlus)
     for item in find(benchmark, slices).items:
         grade = asyncio.run(benchmark.grade_program(item, benchmark.solution(item.row), verifier))
@@ -497,28 +498,30 @@ def test_an_exception_is_named(verifier):
 
 
 def test_what_stands_around_a_function_is_no_part_of_the_answer(slices, verifier):
-    item = find(BENCHMARKS["mbpp_plus"], slices).items[0]
+    item = find(BENCHMARKS.get("mbpp_plus"), slices).items[0]
     program = SAID[item.id, Prompts.RAW].right
     text = f"Of course, here it is.\n{program}\nassert odd_sum([1]) == 7\nprint('done')\nThis works because 1 + 1 = 2."
-    [grade] = graded(BENCHMARKS["mbpp_plus"], [(item, text)], Prompts.RAW, verifier)
+    [grade] = graded(BENCHMARKS.get("mbpp_plus"), [(item, text)], Prompts.RAW, verifier)
     assert grade.correct
 
 
 def test_helpers_and_imports_of_a_function_stay(slices, verifier):
-    item = find(BENCHMARKS["mbpp_plus"], slices).items[0]
+    item = find(BENCHMARKS.get("mbpp_plus"), slices).items[0]
     program = (
         "from functools import reduce\nZERO = 0\ndef odd(n):\n    return n % 2 == 1\n"
         "def odd_sum(numbers):\n    return reduce(lambda a, b: a + b, filter(odd, numbers), ZERO)\n"
     )
-    [grade] = graded(BENCHMARKS["mbpp_plus"], [(item, program)], Prompts.RAW, verifier)
+    [grade] = graded(BENCHMARKS.get("mbpp_plus"), [(item, program)], Prompts.RAW, verifier)
     assert grade.correct
 
 
 def test_programs_that_agree_have_the_same_vote(slices, verifier):
-    item = find(BENCHMARKS["mbpp_plus"], slices).items[0]
+    item = find(BENCHMARKS.get("mbpp_plus"), slices).items[0]
     head = "def odd_sum(numbers):\n    return "
     texts = [head + "sum(n for n in numbers if n % 2)", SAID[item.id, Prompts.RAW].right, head + "7", head + "3 + 4"]
-    votes = [each.vote for each in graded(BENCHMARKS["mbpp_plus"], [(item, t) for t in texts], Prompts.RAW, verifier)]
+    votes = [
+        each.vote for each in graded(BENCHMARKS.get("mbpp_plus"), [(item, t) for t in texts], Prompts.RAW, verifier)
+    ]
     assert votes[0] == votes[1] != votes[2] == votes[3]
 
 
@@ -532,7 +535,7 @@ def test_slices_have_what_stands_beside_them():
 
 
 def test_numbers_that_a_contest_program_prints_may_be_spelt_otherwise(slices, verifier):
-    benchmark = BENCHMARKS["livecodebench"]
+    benchmark = BENCHMARKS.get("livecodebench")
     item = find(benchmark, slices).items[2]
     for program, right in (
         ("for _ in range(int(input())):\n    print(f'  {float(input()) / 2:.4f}  ')", True),
@@ -548,7 +551,7 @@ def test_numbers_that_a_contest_program_prints_may_be_spelt_otherwise(slices, ve
 
 
 def test_tests_that_nobody_validated_are_left_out(slices):
-    benchmark = BENCHMARKS["livecodebench"]
+    benchmark = BENCHMARKS.get("livecodebench")
     for item, row in zip(find(benchmark, slices).items, ROWS["livecodebench"], strict=True):
         tests = benchmark.tests(item.row)
         assert len(tests) == len(row["public_tests"]) + 1
@@ -558,4 +561,4 @@ def test_tests_that_nobody_validated_are_left_out(slices):
 def test_releases_after_those_of_our_scores_are_left_out(tmp_path):
     rows = [row | {"release": "v6"} if place else row for place, row in enumerate(ROWS["livecodebench"])]
     write_rows(tmp_path / "livecodebench" / "test.jsonl.gz", rows)
-    assert [item.id for item in find(BENCHMARKS["livecodebench"], tmp_path).items] == ["own/lcb/0"]
+    assert [item.id for item in find(BENCHMARKS.get("livecodebench"), tmp_path).items] == ["own/lcb/0"]

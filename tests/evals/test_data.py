@@ -10,8 +10,8 @@ import pytest
 
 from evals.slices import BESIDE, ROWS, write_rows, write_slices
 from redqueen.errors import InputError
-from redqueen.evals.benchmarks import BENCHMARKS
 from redqueen.evals.data import FOLDER, find
+from redqueen.plugins import BENCHMARKS
 
 
 @pytest.fixture
@@ -50,7 +50,7 @@ def rows_of_aime(count):
 
 
 def test_a_benchmark_comes_from_the_hub_once_and_then_from_the_cache(hub, tmp_path, monkeypatch):
-    aime = BENCHMARKS["aime24"]
+    aime = BENCHMARKS.get("aime24")
     hub(aime, rows_of_aime(30))
     loaded = find(aime)
     assert [item.row["answer"] for item in loaded.items] == [str(2 * n) for n in range(30)]
@@ -62,26 +62,26 @@ def test_a_benchmark_comes_from_the_hub_once_and_then_from_the_cache(hub, tmp_pa
 
 
 def test_a_hub_with_other_rows_than_the_benchmark_has_is_refused_and_nothing_is_kept(hub, tmp_path):
-    hub(BENCHMARKS["aime24"], rows_of_aime(29))
+    hub(BENCHMARKS.get("aime24"), rows_of_aime(29))
     with pytest.raises(InputError, match="29 rows on the hub, and AIME 24 has 30"):
-        find(BENCHMARKS["aime24"])
+        find(BENCHMARKS.get("aime24"))
     assert not list((tmp_path / "cache").rglob("*.gz"))
 
 
 def test_a_hub_with_other_fields_is_refused(hub):
-    hub(BENCHMARKS["aime24"], [{"text": "?"} for _ in range(30)])
+    hub(BENCHMARKS.get("aime24"), [{"text": "?"} for _ in range(30)])
     with pytest.raises(InputError, match="unexpected fields"):
-        find(BENCHMARKS["aime24"])
+        find(BENCHMARKS.get("aime24"))
 
 
 def test_a_hub_out_of_reach_is_one_line_that_says_how_to_do_without(hub):
     with pytest.raises(InputError) as caught:
-        find(BENCHMARKS["gsm8k"])
+        find(BENCHMARKS.get("gsm8k"))
     assert "\n" not in str(caught.value) and "--data" in str(caught.value) and FOLDER in str(caught.value)
 
 
 def test_the_answer_of_gsm8k_is_what_follows_its_mark(hub):
-    row = BENCHMARKS["gsm8k"].from_hub({"question": "?", "answer": "so 1,000 + 234.\n#### 1,234"}, 0)
+    row = BENCHMARKS.get("gsm8k").from_hub({"question": "?", "answer": "so 1,000 + 234.\n#### 1,234"}, 0)
     assert row["answer"] == "1234"
 
 
@@ -90,7 +90,7 @@ def test_a_folder_from_the_environment_is_used(tmp_path, monkeypatch):
     rows = [{"id": f"a/{n}", "question": f"{n}?", "answer": str(n)} for n in range(5)]
     (tmp_path / "aime25" / "test.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     monkeypatch.setenv(FOLDER, str(tmp_path))
-    loaded = find(BENCHMARKS["aime25"])
+    loaded = find(BENCHMARKS.get("aime25"))
     assert len(loaded.items) == 5 and "5 rows, and the benchmark has 30" in loaded.notes[0]
     assert loaded.first(2).items == loaded.first(2).items and len(loaded.first(2).items) == 2
 
@@ -102,24 +102,24 @@ def test_a_file_of_something_else_is_one_line(tmp_path, text):
     (tmp_path / "aime25").mkdir()
     (tmp_path / "aime25" / "test.jsonl.gz").write_bytes(gzip.compress(text.encode()))
     with pytest.raises(InputError) as caught:
-        find(BENCHMARKS["aime25"], tmp_path)
+        find(BENCHMARKS.get("aime25"), tmp_path)
     assert "\n" not in str(caught.value)
 
 
 @pytest.mark.parametrize("path", [*BESIDE])
 def test_the_file_beside_a_benchmark_has_a_checksum_too(tmp_path, path):
     folder = write_slices(tmp_path)
-    benchmark = BENCHMARKS[path.partition("/")[0].removesuffix("_dev")]
+    benchmark = BENCHMARKS.get(path.partition("/")[0].removesuffix("_dev"))
     before = find(benchmark, folder)
     assert before.beside_sha256 is not None and before.first(2).beside_sha256 == before.beside_sha256
     write_rows(folder / path, [*reversed(BESIDE[path])])
     after = find(benchmark, folder)
     assert (after.sha256, after.beside_sha256 != before.beside_sha256) == (before.sha256, True)
-    assert find(BENCHMARKS["gsm8k"], folder).beside_sha256 is None
+    assert find(BENCHMARKS.get("gsm8k"), folder).beside_sha256 is None
 
 
 def test_how_contest_programs_are_graded_is_said_of_the_rows(tmp_path):
-    lcb, rows = BENCHMARKS["livecodebench"], ROWS["livecodebench"]
+    lcb, rows = BENCHMARKS.get("livecodebench"), ROWS["livecodebench"]
     higher = "releases v1-v5: reads higher than the official score"
     for more, told in ((5, "public tests, and validated further ones of 5 of 5 tasks"), (0, "public tests only")):
         bare = [row if place < more else {**row, "extra_tests": []} for place, row in enumerate(rows)]

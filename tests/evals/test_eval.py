@@ -16,8 +16,8 @@ from loop.making import race_to_the_end, random_base, settings
 from evals.slices import BESIDE, ROWS, write_rows
 from redqueen.evals import maths
 from redqueen.evals.answers import AnswerStore
-from redqueen.evals.benchmarks import BENCHMARKS
 from redqueen.evals.data import find
+from redqueen.plugins import BENCHMARKS
 
 HERE = ("--engine.device", "cpu", "--engine.dtype", "float32", "--verifier.workers", "2")
 
@@ -67,10 +67,10 @@ def test_a_base_is_evaluated_on_everything(redqueen, asked, slices, place):
     found = json.loads((place / "e" / "results.json").read_text())
     assert (found["base"], found["prompts"], found["device"], found["dtype"]) == ("pico", "raw", "cpu", "float32")
     assert (found["attempts"], found["max_tokens"]) == (0, 24)
-    assert [each["name"] for each in found["benchmarks"]] == [*BENCHMARKS]
+    assert [each["name"] for each in found["benchmarks"]] == [*BENCHMARKS.names()]
     for each in found["benchmarks"]:
         assert (each["tasks"], each["max_tokens"]) == (5, 24)
-        assert each["sha256"] == find(BENCHMARKS[each["name"]], slices).sha256
+        assert each["sha256"] == find(BENCHMARKS.get(each["name"]), slices).sha256
         assert each["graded"]
         assert each["graded"] in out
         greedy = each["scores"][0]
@@ -187,9 +187,9 @@ def test_answers_do_not_depend_on_what_else_is_asked(redqueen, slices, place):
     ("words", "told"),
     [
         (("--prompts", "raw"), "eval needs to know which benchmarks; add --suite"),
-        (("--suite", "gsm8", "--prompts", "raw"), "there is no suite or benchmark gsm8; did you mean gsm8k?"),
-        (("--suite", "poetry", "--prompts", "raw"), "there is no suite or benchmark poetry; there are code, math, all"),
-        (("--suite", "gsm8k,", "--prompts", "raw"), "there is no suite or benchmark without a name"),
+        (("--suite", "gsm8", "--prompts", "raw"), "there is no benchmark 'gsm8'; did you mean gsm8k?"),
+        (("--suite", "poetry", "--prompts", "raw"), "there is no benchmark 'poetry'; use FILE.py:NAME or one of code"),
+        (("--suite", "gsm8k,", "--prompts", "raw"), "there is no benchmark ''; use FILE.py:NAME or one of code"),
         (
             ("--suite", "gsm8k", "--k", 3, "--attempts", 2),
             "pass@3 cannot be computed from 2 attempts; use --attempts 3",

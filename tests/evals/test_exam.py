@@ -21,6 +21,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from loop.making import race_to_the_end, settings
 from rich.console import Console
+from tasks.proposing import CODE
 
 from redqueen.analysis.resampling import Interval, pass_at
 from redqueen.commands.exam import ExamCommand
@@ -29,13 +30,12 @@ from redqueen.engine.local import LocalEngine
 from redqueen.engine.protocol import Sample, SampleRequest, Stop
 from redqueen.errors import InputError
 from redqueen.evals.benchmarks.exam import Exam
-from redqueen.evals.exam_files import exam_file, usual_exam
 from redqueen.evals.examination import examine
 from redqueen.evals.figures import Figures, Tally, figures, gain, parts, scores
 from redqueen.keys import key
 from redqueen.settings import Config, dump, load
-from redqueen.tasks.code import CodeTask
-from redqueen.tasks.library import ExamTask, read_exam, read_held_out, validated_exam
+from redqueen.tasks.code import FAMILY, CodeTask
+from redqueen.tasks.files import ExamTask, exam_file, read_exam, read_held_out, usual_exam, validated_exam
 from redqueen.tasks.protocol import Form
 from redqueen.training.rules import hash_files, read_guards
 from redqueen.verifier import LocalVerifier
@@ -165,7 +165,7 @@ def test_an_exam_is_reported_whole_by_band_by_kind_and_by_both():
         return ExamTask(CodeTask(kind, program=ADD, inputs=(str(number),), outputs=(str(number + 1),)), band)
 
     exam = [task("code_o", "easy", 1), task("code_i", "easy", 1), task("code_o", "hard", 2), task("code_o", "hard", 3)]
-    assert [(part.band, part.kind, part.places) for part in parts(Exam(exam, Form.SHORT).items)] == [
+    assert [(part.band, part.kind, part.places) for part in parts(Exam(exam, FAMILY.kinds()).items)] == [
         (None, None, (0, 1, 2, 3)),
         ("easy", None, (0, 1)),
         ("hard", None, (2, 3)),
@@ -186,7 +186,7 @@ def test_an_exam_is_run_to_its_outputs_and_a_program_is_a_task_for_each_input(ve
         "",
         {"kind": "code_f", "program": DOUBLE, "inputs": ["1", "2", "3", "4"], "message": "More."},
     )
-    exam = asyncio.run(validated_exam(read_exam(path), verifier))
+    exam = asyncio.run(validated_exam(read_exam(path, CODE), CODE, verifier))
     assert [(each.band, each.task.kind, each.task.inputs, each.task.outputs) for each in exam[:3]] == [
         ("easy", "code_o", ("1",), ("2",)),
         ("hard", "code_i", ("2",), ("4",)),
@@ -218,7 +218,7 @@ def test_an_exam_is_run_to_its_outputs_and_a_program_is_a_task_for_each_input(ve
 def test_a_bad_line_of_an_exam_is_named_by_its_number(tmp_path, bad, what):
     path = written(tmp_path, row(), "", bad)
     with pytest.raises(InputError) as caught:
-        read_exam(path)
+        read_exam(path, CODE)
     assert caught.value.what.startswith(f"{path}, line 3: {what}")
 
 
@@ -233,13 +233,13 @@ def test_a_bad_line_of_an_exam_is_named_by_its_number(tmp_path, bad, what):
 def test_a_task_that_cannot_be_set_is_named_by_its_line(verifier, tmp_path, bad, what):
     path = written(tmp_path, row(), row(DOUBLE), bad)
     with pytest.raises(InputError) as caught:
-        asyncio.run(validated_exam(read_exam(path), verifier))
+        asyncio.run(validated_exam(read_exam(path, CODE), CODE, verifier))
     assert caught.value.what.startswith(f"{path}, line 3: {what}")
 
 
 def test_a_file_without_a_task_is_no_exam(tmp_path):
     with pytest.raises(InputError, match="no task in it"):
-        read_exam(written(tmp_path, ""))
+        read_exam(written(tmp_path, ""), CODE)
 
 
 # What is asked, and who gets which answers
@@ -278,7 +278,14 @@ def examined(verifier: LocalVerifier, say: Callable[[str | None, str, int], str]
     engine = Scripted(say, 3)
     who = {"bare": None, "ada": "m1"}
     found = examine(
-        cast(LocalEngine, engine), verifier, who, exam, form=Form.SHORT, attempts=3, temperature=0.7, max_tokens=5
+        cast(LocalEngine, engine),
+        verifier,
+        who,
+        exam,
+        kinds=FAMILY.kinds(Form.SHORT),
+        attempts=3,
+        temperature=0.7,
+        max_tokens=5,
     )
     return asyncio.run(found), engine
 
@@ -465,18 +472,20 @@ def test_what_cannot_be_examined_together_is_refused_in_one_line(redqueen, run, 
 
 def test_an_exam_that_is_not_there_is_one_line(redqueen, monkeypatch, tmp_path):
     monkeypatch.setattr(Embedded, "exam", property(lambda self: tmp_path / "exam.jsonl"))
-    assert "the base chains comes without an exam" in redqueen("exam", "chains", "--tasks", "chains", *HERE)[2]
-    assert redqueen("exam", "chains", "--tasks", "function", *HERE)[2] == (
-        "redqueen: there is no exam function, and no such file; use functions or a .jsonl file\n"
-    )
+    for name in ("chains", "function"):
+        assert redqueen("exam", "chains", "--tasks", name, *HERE)[2] == (
+            f"redqueen: there is no exam {name}, and no such file; use functions or a .jsonl file\n"
+        )
 
 
 def test_whatever_has_no_exam_of_its_own_is_asked_about_functions(redqueen, tmp_path):
     shutil.copytree(EMBEDDED["chains"].folder, tmp_path / "elsewhere")
     words = ("--attempts", 1, "--bands", "1", "--json", "--tasks.form", "short", "--tasks.attempt-tokens", 4)
     status, out, _ = redqueen("exam", tmp_path / "elsewhere", *words, *HERE)
-    assert status == 0 and json.loads(out)["exam"] == str(exam_file("functions"))
-    assert usual_exam("pico") == EMBEDDED["pico"].exam and usual_exam("chains") == exam_file("functions")
+    assert status == 0 and json.loads(out)["exam"] == str(exam_file("functions", CODE))
+    assert usual_exam("pico", CODE) == EMBEDDED["pico"].exam and usual_exam("chains", CODE) == exam_file(
+        "functions", CODE
+    )
 
 
 def test_a_narrow_terminal_keeps_names_and_intervals_and_says_what_it_leaves_out(run, exam):
@@ -524,9 +533,9 @@ def test_an_adapter_that_calls_its_base_otherwise_is_told_it(redqueen, run, exam
 
 
 def test_functions_are_sound_and_their_halves_alike():
-    drafts = read_exam(exam_file("functions"))
+    drafts = read_exam(exam_file("functions", CODE), CODE)
     with LocalVerifier() as verifier:
-        asyncio.run(validated_exam(drafts, verifier))
+        asyncio.run(validated_exam(drafts, CODE, verifier))
     by_kind = {kind: [each for each in drafts if each.draft.kind == kind] for kind in ("code_o", "code_i")}
     assert sum(map(len, by_kind.values())) == len(drafts)
     programs = {kind: [each.draft.program for each in own] for kind, own in by_kind.items()}
@@ -541,11 +550,11 @@ def test_functions_are_sound_and_their_halves_alike():
 
 def test_no_race_of_the_small_preset_may_have_a_program_of_the_exam():
     settings = load("small")
-    [draft, *_] = read_exam(exam_file("functions"))
+    [draft, *_] = read_exam(exam_file("functions", CODE), CODE)
     task = CodeTask("code_o", program=draft.draft.program.replace("totals", "sums"), inputs=("[]",), outputs=("[]",))
-    guards, told = read_guards(settings)
+    guards, told = read_guards(settings, CODE)
     assert not told and not guards.held_out.isdisjoint(task.part_keys)
-    assert hash_files(settings) == {}  # nothing of the user's own
+    assert hash_files(settings, CODE) == {}  # nothing of the user's own
 
 
 def test_a_bases_own_exam_is_the_default(redqueen, monkeypatch, exam):
@@ -557,7 +566,7 @@ def test_a_bases_own_exam_is_the_default(redqueen, monkeypatch, exam):
 def test_a_base_among_what_is_held_out_stands_for_its_exam(monkeypatch, exam):
     monkeypatch.setattr(Embedded, "exam", property(lambda self: exam))
     asked = Config.model_validate({"guard": {"held_out": ["chains"]}})
-    guards, told = read_guards(asked)
-    assert guards.held_out == read_held_out([exam]).keys
+    guards, told = read_guards(asked, CODE)
+    assert guards.held_out == read_held_out([exam], CODE).keys
     assert told == []
-    assert hash_files(asked) == {}
+    assert hash_files(asked, CODE) == {}

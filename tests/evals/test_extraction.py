@@ -9,10 +9,10 @@ from hypothesis import strategies as st
 
 from evals.slices import ROWS
 from redqueen.evals.aime import whole_number
-from redqueen.evals.benchmarks import BENCHMARKS
 from redqueen.evals.extraction import boxed, fenced, final_answer, last_number, letter, numeral
 from redqueen.evals.maths import bare, cleaned, settled, voted
 from redqueen.evals.protocol import Item, Prompts
+from redqueen.plugins import BENCHMARKS
 
 quickly = settings(max_examples=100)
 TEXTS = st.text() | st.text(alphabet="\\boxedf{}$ answer is:=0123456789.,-+e^*\n`ABCD()", max_size=200)
@@ -134,7 +134,7 @@ def test_a_number_is_read_without_its_currency():
     ],
 )  # fmt: skip
 def test_the_number_in_a_box_or_else_the_last_one_is_found(text, found):
-    assert BENCHMARKS["gsm8k"].extract(Item("own", {}), text, Prompts.CHAT) == found
+    assert BENCHMARKS.get("gsm8k").extract(Item("own", {}), text, Prompts.CHAT) == found
 
 
 @pytest.mark.parametrize(
@@ -196,13 +196,13 @@ def test_an_answer_that_is_in_no_box_is_what_is_called_so(text, found):
 # Any text
 
 
-@pytest.mark.parametrize("name", sorted(BENCHMARKS))
+@pytest.mark.parametrize("name", sorted(BENCHMARKS.names()))
 @settings(max_examples=30)
 @given(text=TEXTS)
 def test_every_benchmark_reads_any_text(name, text):
     item = Item("own", ROWS[name][0])
     for how in Prompts:
-        found = BENCHMARKS[name].extract(item, text, how)
+        found = BENCHMARKS.get(name).extract(item, text, how)
         assert found is None or isinstance(found, str)
 
 

@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 
 from evals.slices import SAID, script
-from redqueen.evals.benchmarks import BENCHMARKS
 from redqueen.evals.data import find
 from redqueen.evals.evalplus import EvalPlus, tidy
 from redqueen.evals.protocol import Grade, Item, Prompts
+from redqueen.plugins import BENCHMARKS
 from redqueen.verifier import Verifier
 
 OFFLINE = ("aime24", "aime25", "mmlu")
@@ -25,11 +25,11 @@ def marker(tmp_path) -> Iterator[Path]:
 
 
 def item_of(name: str, slices: Path, number: int = 0) -> Item:
-    return find(BENCHMARKS[name], slices).items[number]
+    return find(BENCHMARKS.get(name), slices).items[number]
 
 
 def grade(name: str, item: Item, answer: str | None, verifier: Verifier) -> Grade:
-    [found] = asyncio.run(BENCHMARKS[name].grade([(item, answer)], verifier))
+    [found] = asyncio.run(BENCHMARKS.get(name).grade([(item, answer)], verifier))
     assert found.vote is None or isinstance(found.vote, str)
     return found
 
@@ -117,7 +117,7 @@ FAKES = {
 @pytest.mark.parametrize("name", FAKES)
 def test_a_program_that_fakes_what_grades_it_is_wrong(name, whole, slices, verifier):
     """Also as a whole program, which nobody tidies up."""
-    item, benchmark = item_of("mbpp_plus", slices), BENCHMARKS["mbpp_plus"]
+    item, benchmark = item_of("mbpp_plus", slices), BENCHMARKS.get("mbpp_plus")
     assert isinstance(benchmark, EvalPlus)
     if whole:
         found = asyncio.run(benchmark.grade_program(item, FAKES[name], verifier))
@@ -144,7 +144,7 @@ def test_a_long_result_cannot_be_faked(verifier):
         "def f(n):\n    return [0, 1, 2] if n < 9 else [1] * n\n",
         "def f(n):\n    return [0, 1, 2] if n < 9 else 'long result ' + '0' * 64\n",
     ):
-        found = asyncio.run(BENCHMARKS["humaneval_plus"].grade_program(item, fake, verifier))
+        found = asyncio.run(BENCHMARKS.get("humaneval_plus").grade_program(item, fake, verifier))
         assert (found.correct, fake) == (False, fake)
 
 
@@ -301,7 +301,7 @@ def test_an_answer_that_was_written_to_break_the_grader_is_wrong(name, slices, v
 def test_answers_that_cannot_be_read_or_computed_are_wrong_after_their_time(slices, verifier):
     item = item_of("math500", slices)
     endless = [(item, "9^{9^{9^{9}}}"), (item, "(" * 900), (item, "9**9**9**9"), (item, "\\frac{17}{23}")]
-    grades = asyncio.run(BENCHMARKS["math500"].grade(endless, verifier))
+    grades = asyncio.run(BENCHMARKS.get("math500").grade(endless, verifier))
     assert [grade.correct for grade in grades] == [False, False, False, True]
     assert grades[0].why == "timeout"
 
@@ -316,9 +316,9 @@ GARBAGE = (
 )  # fmt: skip
 
 
-@pytest.mark.parametrize("name", sorted(BENCHMARKS))
+@pytest.mark.parametrize("name", sorted(BENCHMARKS.names()))
 def test_garbage_is_read_and_graded_by_all(name, slices, verifier):
-    benchmark, item = BENCHMARKS[name], item_of(name, slices, 1)
+    benchmark, item = BENCHMARKS.get(name), item_of(name, slices, 1)
     said = [(item, benchmark.extract(item, text, how)) for text in GARBAGE for how in Prompts]
     grades = asyncio.run(benchmark.grade(said, verifier))
     assert not any(grade.correct for grade in grades)

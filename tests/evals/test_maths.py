@@ -8,10 +8,10 @@ import pytest
 
 from redqueen.errors import InputError
 from redqueen.evals import maths
-from redqueen.evals.benchmarks import BENCHMARKS
 from redqueen.evals.extraction import numeral
 from redqueen.evals.maths import check_gradable, same_number, settled, voted
 from redqueen.evals.protocol import Item
+from redqueen.plugins import BENCHMARKS
 from redqueen.verifier import Verifier
 
 # The right answer, what is said, whether that is the same, and what it is a case of.
@@ -87,7 +87,7 @@ GOLDS = (
 
 def graded(pairs: list[tuple[str, str]], verifier: Verifier) -> list[bool]:
     answers: list[tuple[Item, Any]] = [(Item("own", {"answer": gold}), said) for gold, said in pairs]
-    return [each.correct for each in asyncio.run(BENCHMARKS["math500"].grade(answers, verifier))]
+    return [each.correct for each in asyncio.run(BENCHMARKS.get("math500").grade(answers, verifier))]
 
 
 def test_the_table_has_each_case_once():
@@ -178,9 +178,9 @@ def test_what_is_known_to_be_accepted_though_it_says_something_else(verifier):
 
 def test_math_verify_is_missed_before_anybody_is_asked(monkeypatch):
     monkeypatch.setattr(maths, "maths_paths", list)
-    check_gradable([BENCHMARKS[name] for name in ("gsm8k", "aime24", "humaneval_plus", "mmlu")])
+    check_gradable([BENCHMARKS.get(name) for name in ("gsm8k", "aime24", "humaneval_plus", "mmlu")])
     with pytest.raises(InputError) as caught:
-        check_gradable([BENCHMARKS[name] for name in ("gsm8k", "math500", "amc23")])
+        check_gradable([BENCHMARKS.get(name) for name in ("gsm8k", "math500", "amc23")])
     assert str(caught.value) == (
         "MATH-500, AMC 23 cannot be graded: math-verify is not installed; run `pip install 'redqueen[evals]'`"
     )

@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from redqueen.evals.benchmarks import BENCHMARKS
 from redqueen.evals.data import find
 from redqueen.evals.evalplus import EvalPlus
 from redqueen.evals.protocol import Item
+from redqueen.plugins import BENCHMARKS
 from redqueen.verifier import LocalVerifier
 
 SLOW = frozenset({"HumanEval/36"})
@@ -29,14 +29,14 @@ def whole(benchmarks_at_hand) -> Path:
 
 
 def programs(name: str) -> EvalPlus:
-    benchmark = BENCHMARKS[name]
+    benchmark = BENCHMARKS.get(name)
     assert isinstance(benchmark, EvalPlus)
     return benchmark
 
 
 @pytest.mark.parametrize("name", ["math500", "minerva_math", "olympiadbench"])
 def test_every_eighth_right_answer_equals_itself(name, whole, verifier):
-    benchmark: Any = BENCHMARKS[name]
+    benchmark: Any = BENCHMARKS.get(name)
     loaded = find(benchmark, whole)
     assert (len(loaded.items), loaded.notes) == (benchmark.rows, ())
     items = loaded.items[::8]

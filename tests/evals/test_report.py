@@ -12,13 +12,13 @@ from rich.console import Console
 from redqueen.console import Progress
 from redqueen.engine.protocol import MemberState
 from redqueen.errors import InputError
-from redqueen.evals.benchmarks import BENCHMARKS
 from redqueen.evals.data import LoadedBenchmark
 from redqueen.evals.evaluation import fingerprint
 from redqueen.evals.figures import Sheet, Tally
 from redqueen.evals.protocol import Item
 from redqueen.evals.report import SPARE, EvaluationReport, benchmark_report, rival
 from redqueen.evals.subjects import BARE, Group, Subjects
+from redqueen.plugins import BENCHMARKS
 from redqueen.population.members import Role
 
 STATE = MemberState(4, 8.0, {"q": (torch.ones(4, 3), torch.ones(3, 4))})
@@ -42,7 +42,7 @@ def sheet(seed: int, cut: float = 0.0) -> Sheet:
 def report(of: Subjects, names: tuple[str, ...] = ("humaneval_plus", "gsm8k"), cut: float = 0.0) -> EvaluationReport:
     found = []
     for name in names:
-        benchmark = BENCHMARKS[name]
+        benchmark = BENCHMARKS.get(name)
         loaded = LoadedBenchmark(
             benchmark=benchmark,
             items=tuple(Item(f"{name}/{n}", {}) for n in range(40)),

@@ -10,7 +10,8 @@ from engine import tiny
 
 from redqueen.commands.main import main
 from redqueen.engine import peft
-from redqueen.evolution.variation import OPERATORS, child, find
+from redqueen.evolution.variation import child, find
+from redqueen.plugins import OPERATORS
 
 EXTENDING = Path(__file__).parents[2] / "docs" / "extending.md"
 
@@ -47,7 +48,7 @@ def refusal(capsys, *words: object) -> str:
 
 def test_every_operator_is_listed_with_its_kind_reference_and_defaults(capsys):
     rows = {row["name"]: row for row in answer(capsys, "operators", "--json")["operators"]}
-    assert rows.keys() == OPERATORS.keys()
+    assert rows.keys() == set(OPERATORS.names())
     assert all(row["about"] and row["reference"] for row in rows.values())
     assert rows["spectral"]["defaults"] == {"sigma": 0.1}
     assert {name for name, row in rows.items() if row["used"]} == {
@@ -59,7 +60,7 @@ def test_every_operator_is_listed_with_its_kind_reference_and_defaults(capsys):
 
 def test_the_method_page_documents_every_operator_with_its_ranges():
     page = (EXTENDING.parent / "method.md").read_text()
-    for operator in OPERATORS.values():
+    for operator in OPERATORS.all().values():
         defaults = ", ".join(f"{name} {value:g}" for name, value in operator.defaults.items())
         norm, cosine = (
             f"{low:g} to {high:g}" if low != high else f"{low:g}" for low, high in (operator.norm, operator.cosine)
@@ -80,7 +81,7 @@ def test_the_method_page_documents_every_operator_with_its_ranges():
 def test_a_child_of_two_folders_is_a_folder_that_loads_in_peft(capsys, parents, tmp_path):
     made = answer(capsys, "breed", "svd_subspace", *parents, "--to", tmp_path / "child", "--seed", 5, "--json")
     states = [peft.load(folder) for folder in parents]
-    expected = child(OPERATORS["svd_subspace"], states, seed=5)
+    expected = child(OPERATORS.get("svd_subspace"), states, seed=5)
     assert tiny.difference(peft.load(tmp_path / "child"), expected) == 0
     assert made["operator"] == "svd_subspace"
     assert len(made["cosines"]) == 2
@@ -95,12 +96,12 @@ def test_a_child_of_two_folders_is_a_folder_that_loads_in_peft(capsys, parents, 
 
 def test_an_operator_of_at_most_forty_lines_is_loaded_from_a_file_outside_the_package(capsys, parents, own, tmp_path):
     assert len(own.read_text().splitlines()) <= 40
-    rows = answer(capsys, "operators", "--evolution.operators", f"{own}:op,dare", "--json")["operators"]
+    rows = answer(capsys, "operators", "--evolution.operators", f"{own}:sharpen,dare", "--json")["operators"]
     assert {row["name"] for row in rows if row["used"]} == {"sharpen", "dare"}
-    made = answer(capsys, "breed", f"{own}:op power=2", parents[0], "--to", tmp_path / "child", "--json")
+    made = answer(capsys, "breed", f"{own}:sharpen power=2", parents[0], "--to", tmp_path / "child", "--json")
     assert made["norm"] == pytest.approx(1, abs=1e-4)
     assert 0.5 < made["cosines"][0] < 0.999
-    expected = child(find(f"{own}:op").given({"power": 2.0}), [peft.load(parents[0])], seed=0)
+    expected = child(find(f"{own}:sharpen").given({"power": 2.0}), [peft.load(parents[0])], seed=0)
     assert tiny.difference(peft.load(tmp_path / "child"), expected) == 0
 
 

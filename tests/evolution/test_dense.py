@@ -6,10 +6,11 @@ from torch import Tensor
 
 from evolution.families import DEVICES, member, sibling
 from redqueen.engine.protocol import MemberState
-from redqueen.evolution.variation import OPERATORS, child, dense
+from redqueen.evolution.variation import child, dense
 from redqueen.evolution.variation.dare import sparse
 from redqueen.evolution.variation.dense import elected, threshold, truncated
 from redqueen.evolution.variation.draws import Draws
+from redqueen.plugins import OPERATORS
 
 CPU = torch.device("cpu")
 every_device = pytest.mark.parametrize("device", DEVICES)
@@ -82,7 +83,7 @@ def test_slots_that_are_cut_together_are_cut_as_alone(shape, slots, device, monk
 
     def born(entries: int) -> MemberState:
         monkeypatch.setitem(dense._ENTRIES, device, entries)
-        return child(OPERATORS["dare"], parents, seed=5, device=torch.device(device))
+        return child(OPERATORS.get("dare"), parents, seed=5, device=torch.device(device))
 
     alone, together = born(1), born(slots * shape[0] * shape[1])
     for module, (a_R_I, b_O_R) in alone.factors.items():

@@ -2,7 +2,8 @@
 
 import pytest
 
-from redqueen.evolution.fitness import FITNESS, Fitness
+from redqueen.evolution.fitness import Fitness
+from redqueen.plugins import FITNESS
 from redqueen.population.board import Board
 from redqueen.population.members import Population, Role, founders
 from redqueen.population.play import KindOutcome, MatchOutcome, play
@@ -20,7 +21,7 @@ def played(population: Population, *outcomes: MatchOutcome) -> Board:
 
 
 def breeding(name: str, role: Role, population: Population, board: Board) -> dict[str, float]:
-    values = FITNESS[name](population, role, board)
+    values = FITNESS.get(name)(population, role, board)
     if name != "rating":
         assert all(each.breeding == each.survival for each in values.values())
     return {id: each.breeding for id, each in values.items()}
@@ -28,16 +29,16 @@ def breeding(name: str, role: Role, population: Population, board: Board) -> dic
 
 def test_by_rating_one_breeds_by_the_lower_bound_and_stays_by_the_mean():
     population = founders(1, 2).rated({"s0": Rating(30, 5), "s1": Rating(25, 1)})
-    fitness = FITNESS["rating"](population, Role.STUDENT, Board())
+    fitness = FITNESS.get("rating")(population, Role.STUDENT, Board())
     assert fitness == {"s0": Fitness(15, 30), "s1": Fitness(22, 25)}
 
 
-@pytest.mark.parametrize("name", FITNESS)
+@pytest.mark.parametrize("name", FITNESS.names())
 @pytest.mark.parametrize("role", Role)
 def test_every_measure_covers_its_role_and_nobody_else(name, role):
     population = founders(3, 2)
     for board in (Board(), played(population, match("t0", "s0", 4))):
-        assert list(FITNESS[name](population, role, board)) == [each.id for each in population.of(role)]
+        assert list(FITNESS.get(name)(population, role, board)) == [each.id for each in population.of(role)]
 
 
 def test_by_reward_the_mean_over_meetings_counts():

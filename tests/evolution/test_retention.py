@@ -8,8 +8,8 @@ from engine import tiny
 from redqueen.commands.main import main
 from redqueen.engine.protocol import Recipe, SampleRequest, Trajectory
 from redqueen.evolution.retention import WINDOW, RetentionReport, back_after, measure
-from redqueen.evolution.variation import OPERATORS
 from redqueen.keys import key
+from redqueen.plugins import OPERATORS
 
 ATTEMPTS = 24
 PROMPT = (5, 17, 42)
@@ -56,7 +56,9 @@ def found() -> RetentionReport:
             await practice(["m0", "m1"], [], 1000 + update)
         before = {id: opened.read(id) for id in opened.members}
         names = ("spectral", "svd_subspace")
-        result = await measure(opened, "m0", "m1", [OPERATORS[name] for name in names], practice, seeds=2, updates=8)
+        result = await measure(
+            opened, "m0", "m1", [OPERATORS.get(name) for name in names], practice, seeds=2, updates=8
+        )
         assert opened.members == ["m0", "m1"], "the children have gone"
         assert all(tiny.difference(state, opened.read(id)) == 0 for id, state in before.items())
         return result

@@ -9,23 +9,24 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from redqueen.errors import ConfigError
-from redqueen.evolution.selection import SELECTION, shared
+from redqueen.evolution.selection import shared
+from redqueen.plugins import SELECTIONS
 
 role = st.dictionaries(st.text("abcdef", min_size=1, max_size=3), st.floats(-100, 100), min_size=1, max_size=9)
 
 
-@pytest.mark.parametrize("name", SELECTION)
+@pytest.mark.parametrize("name", SELECTIONS.names())
 @given(values=role, count=st.integers(1, 2), share=st.floats(0.01, 0.99), seed=st.integers(0, 99))
 def test_parents_are_different_members_and_repeatable(name, values, count, share, seed):
-    picked = SELECTION[name].pick(values, count, share, Random(seed))
+    picked = SELECTIONS.get(name).pick(values, count, share, Random(seed))
     assert len(picked) == len(set(picked)) == min(count, len(values))
     assert set(picked) <= set(values)
-    assert picked == SELECTION[name].pick(values, count, share, Random(seed))
+    assert picked == SELECTIONS.get(name).pick(values, count, share, Random(seed))
 
 
 def drawn(name: str, values: dict[str, float], share: float, count: int = 1) -> Counter[str]:
     rng = Random(0)
-    return Counter(id for _ in range(2000) for id in SELECTION[name].pick(values, count, share, rng))
+    return Counter(id for _ in range(2000) for id in SELECTIONS.get(name).pick(values, count, share, rng))
 
 
 def test_truncation_draws_equally_from_the_best_and_never_below():
@@ -73,11 +74,11 @@ def test_sharing_reads_a_pair_in_either_order():
 
 
 def test_sharing_without_distances_is_refused():
-    with pytest.raises(ConfigError, match='"sharing" needs to know'):
+    with pytest.raises(ConfigError, match="fitness sharing needs to know"):
         shared({"a": 1.0, "b": 2.0}, None)
 
 
 @pytest.mark.parametrize("name", ["truncation", "tournament"])
 @given(values=role)
 def test_the_others_take_values_as_they_are(name, values):
-    assert SELECTION[name].adjust(values, None) == values
+    assert SELECTIONS.get(name).adjust(values, None) == values

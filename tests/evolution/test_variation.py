@@ -18,20 +18,21 @@ from redqueen.engine import peft
 from redqueen.engine.protocol import MemberState, Recipe, Trajectory
 from redqueen.errors import ConfigError, Fault, InputError
 from redqueen.evolution import variation
-from redqueen.evolution.variation import OPERATORS, Draws, Kind, Operator, Use, child, find, portrait
+from redqueen.evolution.variation import Draws, Kind, Operator, Use, child, find, portrait
 from redqueen.evolution.variation.adapter import stacked, unstacked
 from redqueen.evolution.variation.dare import sparse
 from redqueen.evolution.variation.della import pruned
 from redqueen.evolution.variation.lowrank import inner
 from redqueen.evolution.variation.slerp import _weights
+from redqueen.plugins import OPERATORS
 
 CPU = torch.device("cpu")
 SURE = {"copy_parent", "linear_0_5", "slerp", "fisher", "ties"}
 """Operators that draw nothing on slots as small as these."""
-CROSSOVERS = [name for name, operator in OPERATORS.items() if operator.kind is Kind.CROSSOVER]
+CROSSOVERS = [name for name, operator in OPERATORS.all().items() if operator.kind is Kind.CROSSOVER]
 ROUNDING = 1e-5
 
-every_operator = pytest.mark.parametrize("name", OPERATORS)
+every_operator = pytest.mark.parametrize("name", OPERATORS.names())
 every_device = pytest.mark.parametrize("device", DEVICES)
 
 
@@ -46,7 +47,7 @@ def couple(shapes: families.Shapes = SMALL, rank: int = 4, *, seed: int = 0) -> 
 def breed(
     name: str, parents: Sequence[MemberState], *, seed: int = 0, device: str = "cpu", **values: float
 ) -> MemberState:
-    operator = OPERATORS[name].given(values) if values else OPERATORS[name]
+    operator = OPERATORS.get(name).given(values) if values else OPERATORS.get(name)
     return child(operator, parents[: operator.parents], seed=seed, device=torch.device(device))
 
 
@@ -92,9 +93,9 @@ def test_parents_are_untouched_and_share_nothing_with_the_child(name, device):
 @every_device
 def test_an_operator_changes_no_tensor_that_it_is_given(name, device):
     on = torch.device(device)
-    parents = couple()[: OPERATORS[name].parents]
+    parents = couple()[: OPERATORS.get(name).parents]
     given, before = stacked(parents, on), stacked(parents, on)
-    OPERATORS[name](given, Draws(0, on))
+    OPERATORS.get(name)(given, Draws(0, on))
     for mine, theirs in zip(given, before, strict=True):
         for one, other in zip(mine.stacks, theirs.stacks, strict=True):
             assert torch.equal(one.a_S_R_I, other.a_S_R_I)
@@ -186,7 +187,7 @@ CASES = [
 @every_operator
 @every_device
 def test_norm_and_cosines_lie_in_the_range_that_is_documented(name, device):
-    operator = OPERATORS[name]
+    operator = OPERATORS.get(name)
     for seed, (shapes, rank, cosine, flat) in enumerate(CASES):
         one = member(shapes, rank, seed=seed, flat=flat)
         other = (
@@ -238,7 +239,7 @@ def test_after_one_update_every_component_of_every_child_has_a_gradient():
             "mixed": [silenced(one, quiet), other],
         }
         for case, parents in couples.items():
-            for name in OPERATORS:
+            for name in OPERATORS.names():
                 opened.write(f"{name} {case}", breed(name, parents, seed=3))
         for name, seed in (("component_mask", 1), ("rank_perturbation", 2)):
             twice = breed(name, [breed(name, [one], seed=seed)], seed=seed + 1)
@@ -579,14 +580,14 @@ def test_parents_that_do_not_match_are_refused(change, says):
 @pytest.mark.parametrize("half", [0, 1])
 def test_parents_that_are_not_finite_are_refused(name, value, half):
     parents = couple()
-    parents[OPERATORS[name].parents - 1].factors["layer2"][half][0, 0] = value
+    parents[OPERATORS.get(name).parents - 1].factors["layer2"][half][0, 0] = value
     with pytest.raises(InputError, match="finite"):
         breed(name, parents)
 
 
 @every_operator
 def test_a_wrong_number_of_parents_is_refused(name):
-    operator = OPERATORS[name]
+    operator = OPERATORS.get(name)
     for count in {0, 1, 2, 3} - {operator.parents}:
         with pytest.raises(InputError, match=f"makes a child of {operator.parents}, not of {count}"):
             child(operator, [member()] * count, seed=0)
@@ -665,8 +666,7 @@ def test_a_name_that_is_almost_right_is_suggested():
 
 
 def test_operators_have_names_of_their_own_and_say_what_they_do():
-    assert len(OPERATORS) == len(variation._ALL)
-    for name, operator in OPERATORS.items():
+    for name, operator in OPERATORS.all().items():
         assert operator.name == name == operator.make.__name__
         assert 10 < len(operator.about) < 120
         assert operator.about.endswith(".")
@@ -674,7 +674,7 @@ def test_operators_have_names_of_their_own_and_say_what_they_do():
         assert all(isinstance(value, float) for value in operator.defaults.values())
         assert operator.norm[0] <= operator.norm[1]
         assert -1 <= operator.cosine[0] <= operator.cosine[1] <= 1
-    assert len({operator.about for operator in OPERATORS.values()}) == len(OPERATORS)
+    assert len({operator.about for operator in OPERATORS.all().values()}) == len(OPERATORS.names())
 
 
 SHARED = {"weighted", "noisy", "sparse", "pruned"}

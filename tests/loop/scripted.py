@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import torch
+from tasks.proposing import CODE
 
 from loop.making import Shelf
 from redqueen.analysis.coverage import Coverage
@@ -28,7 +29,6 @@ from redqueen.population.board import Board
 from redqueen.population.members import Role, founders
 from redqueen.rl.rollout import Proposal, Rollout
 from redqueen.settings import Config
-from redqueen.tasks import all_kinds
 from redqueen.tasks.archive import Archive
 from redqueen.tasks.guards import Guards
 from redqueen.tasks.protocol import Grade, Rejection, Task, Verdict
@@ -98,14 +98,15 @@ class NoVerifier:
 def race(changes: dict[str, Any] | None = None, engine: Script | None = None, verifier: Any = None) -> Race:
     return Race(
         settings=Config.model_validate(changes or {}),
-        kinds=all_kinds(),
+        families=CODE,
+        kinds=CODE.kinds,
         engine=engine or Script(),
         encode=lambda messages: tuple(len(message["content"]) for message in messages),
         positions=10_000,
         verifier=verifier or NoVerifier(),
         guards=Guards(),
         operators={},
-        journal=Journal(Shelf()),
+        journal=Journal(Shelf(), CODE.restore),
         base_name="none",
         modules=(),
         device=torch.device("cpu"),

@@ -5,6 +5,7 @@ from random import Random
 import pytest
 
 from redqueen.errors import InputError
+from redqueen.plugins import MATCHMAKERS
 from redqueen.population.board import Board
 from redqueen.population.matchmaking import schedule
 from redqueen.population.members import founders
@@ -29,7 +30,7 @@ def changed(arm: str, of: Config = POPULATION) -> dict[str, object]:
 def sampled(of: Config) -> tuple[int, int]:
     """The proposals of a step, and its attempts if all are valid."""
     population = founders(of.population.teachers, of.population.students)
-    matches = schedule(population, of.match.maker, Board(), Random(0), of.match.panel)
+    matches = schedule(population, MATCHMAKERS.get(of.match.maker), Board(), Random(0), of.match.panel)
     proposals = of.tasks.prompts * of.tasks.proposals
     sittings = sum(len(match.students) for match in matches)
     return len(matches) * proposals, sittings * proposals * of.tasks.attempts

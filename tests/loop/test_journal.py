@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import pytest
-from tasks.proposing import pair, propose
+from tasks.proposing import CODE, pair, propose
 
 from loop.making import Shelf
 from loop.scripted import Riddle
@@ -50,16 +50,16 @@ def judged(journal: Journal, judge: Judge, attempts=ATTEMPTS):
 
 def test_a_verdict_is_the_same_the_second_time_and_so_are_its_runs():
     shelf, first, second = Shelf(), Judge(VERDICTS), Judge([], runs=99)
-    before = Journal(shelf)
+    before = Journal(shelf, CODE.restore)
     assert judged(before, first) == (VERDICTS, 3)
     before.flush(5)
-    assert judged(Journal(shelf), second) == (VERDICTS, 3)
+    assert judged(Journal(shelf, CODE.restore), second) == (VERDICTS, 3)
     assert (first.asked, second.asked) == ([3], [])
 
 
 def test_nothing_is_kept_before_the_phase_is_over():
     shelf = Shelf()
-    journal = Journal(shelf)
+    journal = Journal(shelf, CODE.restore)
     judged(journal, Judge(VERDICTS))
     assert shelf.kept == {}
     journal.flush(5)
@@ -70,7 +70,7 @@ def test_nothing_is_kept_before_the_phase_is_over():
 
 def test_what_is_not_the_same_is_judged_anew():
     shelf = Shelf()
-    journal = Journal(shelf)
+    journal = Journal(shelf, CODE.restore)
     judged(journal, Judge(VERDICTS))
     journal.flush(1)
     others = [
@@ -92,10 +92,10 @@ def test_tasks_and_rejections_come_back_as_they_were(verifier):
     runs = ("when validated, f(1): ok:'\\ud800' | ok:2", "when validated, f(2): exc:ValueError in each run")
     became = [task, Rejection(Reason.NONDETERMINISTIC, "", "def f(x):\n\treturn '\u202e'", runs)]
     shelf = Shelf()
-    journal = Journal(shelf)
+    journal = Journal(shelf, CODE.restore)
     assert asyncio.run(journal.drafts(drafts, Judge(became))) == (became, 3)
     journal.flush(1)
-    again, runs = asyncio.run(Journal(shelf).drafts(drafts, Judge([])))
+    again, runs = asyncio.run(Journal(shelf, CODE.restore).drafts(drafts, Judge([])))
     assert (again, runs) == (became, 3)
     assert again[0].id == task.id
 
@@ -111,18 +111,18 @@ class Kept(Forgetful):
 
 
 def test_entries_of_versions_that_kept_no_evidence_are_read():
-    old = Journal(Kept({"rejected": ["syntax", "line 1"]}))
+    old = Journal(Kept({"rejected": ["syntax", "line 1"]}), CODE.restore)
     assert asyncio.run(old.drafts([], Judge([]))) == ([Rejection(Reason.SYNTAX, "line 1")], 3)
-    old = Journal(Kept(["correct", None, "ok", ""], ["malformed", "cut", None, "stopped"]))
+    old = Journal(Kept(["correct", None, "ok", ""], ["malformed", "cut", None, "stopped"]), CODE.restore)
     assert judged(old, Judge([])) == ([VERDICTS[0], VERDICTS[2]], 3)
 
 
 def test_behaviours_come_back_as_they_were():
     shelf = Shelf()
-    journal = Journal(shelf)
+    journal = Journal(shelf, CODE.restore)
     asyncio.run(journal.behaviours(["a", "b"], Judge(["x", None])))
     journal.flush(1)
-    assert asyncio.run(Journal(shelf).behaviours(["a", "b"], Judge([]))) == (["x", None], 3)
+    assert asyncio.run(Journal(shelf, CODE.restore).behaviours(["a", "b"], Judge([]))) == (["x", None], 3)
 
 
 @pytest.mark.parametrize(
@@ -141,12 +141,12 @@ def test_an_entry_that_nobody_wrote_is_one_line(entry):
             return dict.fromkeys(keys, entry)
 
     with pytest.raises(RunError, match="cannot be read from the journal"):
-        judged(Journal(Tampered()), Judge([]))
+        judged(Journal(Tampered(), CODE.restore), Judge([]))
 
 
 def test_a_forgetful_shelf_has_everything_judged_anew():
     judge = Judge(VERDICTS)
-    journal = Journal(Forgetful())
+    journal = Journal(Forgetful(), CODE.restore)
     judged(journal, judge)
     journal.flush(1)
     judged(journal, judge)

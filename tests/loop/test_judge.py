@@ -17,9 +17,8 @@ from redqueen.population.matchmaking import Match
 from redqueen.population.members import Role
 from redqueen.population.play import play
 from redqueen.population.ratings import MatchResult
-from redqueen.tasks import all_kinds
 from redqueen.tasks.archive import Trivial
-from redqueen.tasks.code import CodeTask
+from redqueen.tasks.code import FAMILY, CodeTask
 from redqueen.tasks.protocol import VOID_ATTEMPT, Grade, Reason, Rejection, Task
 
 INVALID = Rejection(Reason.SYNTAX)
@@ -235,7 +234,7 @@ ANSWERS = {
 @pytest.mark.parametrize("kind", ANSWERS)
 def test_of_a_students_answers_the_honest_one_alone_is_paid(kind: str, verifier):
     text, answers = ANSWERS[kind]
-    task = one_task(all_kinds()[kind], verifier, text, {"program": "def f(x):\n    return x * 3"})
+    task = one_task(FAMILY.kinds()[kind], verifier, text, {"program": "def f(x):\n    return x * 3"})
     assert isinstance(task, Task)
     engine = Script([sample(answer) for answer in answers])
     of = race({"tasks": {"attempts": len(answers)}}, engine, verifier)
@@ -270,7 +269,7 @@ def test_a_teacher_is_paid_for_none_of_the_tasks_that_cannot_be_answered(verifie
     engine = Script([*map(sample, texts)])
     tasks = {"prompts": 1, "proposals": len(texts), "kinds": ["code_o"]}
     of = race({"tasks": tasks, "rl": {"frozen": "teachers"}}, engine, verifier)
-    of = replace(of, kinds={"code_o": all_kinds()["code_o"]})
+    of = replace(of, kinds={"code_o": FAMILY.kinds()["code_o"]})
 
     async def lead():
         return await verify(of, state(), 1, await propose(of, state(), 1, ALONE))
@@ -288,7 +287,7 @@ def test_a_proposal_that_was_cut_is_refused_whatever_it_says(verifier):
     engine = Script([sample(text), sample(text, stop=Stop.LENGTH)])
     tasks = {"prompts": 1, "proposals": 2}
     of = race({"tasks": tasks, "guard": {"duplicates": "allow"}, "rl": {"frozen": "teachers"}}, engine, verifier)
-    of = replace(of, kinds={"code_o": all_kinds()["code_o"]})
+    of = replace(of, kinds={"code_o": FAMILY.kinds()["code_o"]})
 
     async def lead():
         return await verify(of, state(), 1, await propose(of, state(), 1, ALONE))

@@ -18,13 +18,13 @@ from radon.complexity import add_inner_blocks
 from radon.raw import analyze
 from radon.visitors import Class, ComplexityVisitor
 
-from redqueen.analysis.complexity import Complexity, complexity, cyclomatic, depth, of_task, variables
 from redqueen.errors import Fault
+from redqueen.tasks.code.complexity import complexity, cyclomatic, depth, variables
 from redqueen.tasks.code.examples import PROPOSALS
 from redqueen.tasks.code.pairs import parse_pair
 from redqueen.tasks.code.program import MAX_PROGRAM_CHARS, parse_source
 from redqueen.tasks.code.seeds import SEEDS
-from redqueen.tasks.protocol import Rejection, Task
+from redqueen.tasks.protocol import Complexity, Rejection, Task
 
 BENCH = os.environ.get("REDQUEEN_BENCH")
 HOSTILE = Path(__file__).parents[1] / "hostile"
@@ -231,11 +231,12 @@ def test_every_hostile_program_that_can_be_read_is_measured():
 
 def test_a_task_has_the_figures_of_its_program():
     seed = SEEDS[0]
-    assert of_task(seed) == complexity(seed.program) == Complexity(depth=7, cyclomatic=3, lines=3, variables=3)
+    assert complexity(seed.program) == Complexity(depth=7, cyclomatic=3, lines=3, variables=3)
+    assert seed.complexity == Complexity(7, 3, 3, 3)
 
 
 def test_a_task_without_a_program_has_no_figures():
-    assert of_task(Task("riddle")) is None
+    assert Task("riddle").complexity == Complexity()
 
 
 def test_a_program_that_cannot_be_read_is_a_fault():

@@ -12,9 +12,10 @@ from hypothesis import strategies as st
 from tasks.proposing import Recorder
 
 from redqueen.analysis.coverage import Coverage
-from redqueen.analysis.semantics import behaviours, embeddings, semantic_distance
+from redqueen.analysis.semantics import embeddings, semantic_distance
 from redqueen.engine.protocol import ScoreRequest
 from redqueen.errors import InputError
+from redqueen.tasks.code.behaviour import behaviours
 from redqueen.tasks.code.seeds import SEEDS
 from redqueen.tasks.code.task import CodeTask
 from redqueen.tasks.protocol import Task

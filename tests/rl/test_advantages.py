@@ -1,28 +1,24 @@
 """Advantage estimators: numbers worked out by hand, and what holds for all of them."""
 
 import math
-import re
 import subprocess
 import sys
 from collections import defaultdict
-from pathlib import Path
 from random import Random
-from typing import Any, get_args
 
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
 from redqueen.errors import Fault
-from redqueen.rl.advantages import ESTIMATORS
+from redqueen.plugins import ESTIMATORS
 from redqueen.rl.advantages.groups import FLOOR
 from redqueen.rl.advantages.reinforce_pp import CLIP
 from redqueen.rl.batch import weigh
 from redqueen.rl.rollout import Rollout
-from redqueen.settings.models import RlConfig
 from rl.making import rewarded
 
-EVERY = sorted(ESTIMATORS)
+EVERY = sorted(ESTIMATORS.names())
 PER_PROMPT = [name for name in EVERY if name != "trr++"]
 """A prompt whose sequences, two or more, all have the same reward gives zeros."""
 
@@ -36,7 +32,7 @@ def proposals(group, *rewards: float, kind: str = "code_o") -> list[Rollout]:
 
 
 def estimated(name: str, sequences: list[Rollout]) -> list[float]:
-    return ESTIMATORS[name].estimate(sequences)
+    return ESTIMATORS.get(name).estimate(sequences)
 
 
 def close(*values: float):
@@ -127,16 +123,15 @@ def test_groups_of_the_same_name_in_another_role_or_kind_are_other_groups():
         assert estimated(name, apart) == estimated(name, named)
 
 
-def test_the_settings_offer_every_estimator_and_only_grpo_divides_by_length():
-    assert set(get_args(RlConfig.model_fields["estimator"].annotation)) == set(ESTIMATORS)
-    assert [name for name in EVERY if ESTIMATORS[name].by_length] == ["grpo"]
+def test_only_grpo_divides_by_length():
+    assert [name for name in EVERY if ESTIMATORS.get(name).by_length] == ["grpo"]
     assert set(EVERY) - set(PER_PROMPT) == {"trr++"}
 
 
 @pytest.mark.parametrize("reward", [math.nan, math.inf, -math.inf])
 def test_a_reward_that_is_no_number_is_a_fault(reward):
     with pytest.raises(Fault, match="student's reward is"):
-        weigh(attempts(0, reward), ESTIMATORS["grpo"], keep_zeros=False)
+        weigh(attempts(0, reward), ESTIMATORS.get("grpo"), keep_zeros=False)
 
 
 def test_nothing_gives_nothing():
@@ -242,13 +237,3 @@ def test_reinforce_pp_has_unit_variance_where_neither_floor_nor_clip_bind(sequen
         assert advantages == pytest.approx(
             [max(-CLIP, min(CLIP, each / max(spread, FLOOR))) for each in differences], rel=1e-9, abs=1e-12
         )
-
-
-def test_the_estimator_of_the_docs_is_one():
-    page = (Path(__file__).parents[2] / "docs" / "extending.md").read_text()
-    [source] = [block for block in re.findall(r"```python\n(.*?)```", page, re.DOTALL) if "Best of its group" in block]
-    scope: dict[str, Any] = {}
-    exec(source, scope)
-    rewards = [1.0, -0.5, 1.0, 1, 1, 1]
-    rows = [rewarded("student", "code_o", place // 3, reward) for place, reward in enumerate(rewards)]
-    assert scope["best"](rows) == [1.0, 0.0, 1.0, 0.0, 0.0, 0.0]

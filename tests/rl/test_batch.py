@@ -9,7 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from redqueen.errors import Fault
-from redqueen.rl.advantages import ESTIMATORS, Method
+from redqueen.plugins import ESTIMATORS
+from redqueen.rl.advantages import Estimator
 from redqueen.rl.batch import MIN_ROWS, weigh
 from redqueen.rl.kl import penalised
 from redqueen.rl.rollout import Rollout
@@ -40,7 +41,7 @@ ROLLOUTS = [
 
 def test_a_row_is_divided_by_the_number_of_all_rollouts_and_its_limit():
     # r - mean is +-1; 10 rollouts: 1 / (10 * 100) and 1 / (10 * 200)
-    rows = weigh(ROLLOUTS, ESTIMATORS["dr_grpo"], keep_zeros=False)
+    rows = weigh(ROLLOUTS, ESTIMATORS.get("dr_grpo"), keep_zeros=False)
     assert [row.number for row in rows] == [0, 1, 2, 3, 4, 5, 6, 7]
     assert [row.advantage for row in rows] == pytest.approx([0.001, -0.001] * 2 + [0.0005, -0.0005] * 2)
     assert [row.scale for row in rows] == pytest.approx([0.001] * 4 + [0.0005] * 4)
@@ -48,14 +49,14 @@ def test_a_row_is_divided_by_the_number_of_all_rollouts_and_its_limit():
 
 def test_a_row_by_length_is_divided_by_its_own():
     # (r - mean) / (1 + 1e-6); 10 rollouts of 10, 20, ... 80 tokens
-    rows = weigh(ROLLOUTS, ESTIMATORS["grpo"], keep_zeros=False)
+    rows = weigh(ROLLOUTS, ESTIMATORS.get("grpo"), keep_zeros=False)
     assert [row.scale for row in rows] == pytest.approx(
         [1 / 100, 1 / 200, 1 / 300, 1 / 400, 0.002, 1 / 600, 1 / 700, 1 / 800]
     )
     assert [row.advantage for row in rows[:2]] == pytest.approx([0.01 / 1.000001, -0.005 / 1.000001])
 
 
-@pytest.mark.parametrize("name", sorted(ESTIMATORS))
+@pytest.mark.parametrize("name", sorted(ESTIMATORS.names()))
 @pytest.mark.parametrize("keep_zeros", [False, True])
 def test_the_sum_over_tokens_is_the_loss_that_is_meant(name, keep_zeros):
     rng = Random(name)
@@ -67,7 +68,7 @@ def test_the_sum_over_tokens_is_the_loss_that_is_meant(name, keep_zeros):
         for n in range(64)
     ]
     logprobs = [[-rng.random() for _ in range(length)] for length in lengths]
-    method = ESTIMATORS[name]
+    method = ESTIMATORS.get(name)
 
     rows = weigh(rollouts, method, keep_zeros)
     summed = math.fsum(row.advantage * logprob for row in rows for logprob in logprobs[row.number])
@@ -81,7 +82,7 @@ def test_the_sum_over_tokens_is_the_loss_that_is_meant(name, keep_zeros):
 
 
 def test_zeros_are_kept_where_a_kl_term_needs_them():
-    rows = weigh(ROLLOUTS, ESTIMATORS["dr_grpo"], keep_zeros=True)
+    rows = weigh(ROLLOUTS, ESTIMATORS.get("dr_grpo"), keep_zeros=True)
     assert [row.number for row in rows] == list(range(10))
     assert [(row.advantage, row.scale) for row in rows[8:]] == [(0.0, 1 / 2000)] * 2
 
@@ -90,33 +91,34 @@ def test_zeros_are_kept_where_a_kl_term_needs_them():
 def test_fewer_than_eight_rows_with_an_advantage_are_no_batch(keep_zeros):
     assert MIN_ROWS == 8
     few = [*attempts(0, 1, 0, 0), *attempts(1, 1, 0, 0, 0), *attempts(2, *[1.0] * 20)]
-    method = ESTIMATORS["dr_grpo"]
+    method = ESTIMATORS.get("dr_grpo")
     assert weigh(few, method, keep_zeros) == [], "seven say something"
     enough = [*few, *attempts(1, 0)]
     assert len(weigh(enough, method, keep_zeros)) == (28 if keep_zeros else 8)
 
 
 def test_no_rollouts_are_no_batch():
-    for method in ESTIMATORS.values():
+    for method in ESTIMATORS.all().values():
         assert weigh([], method, keep_zeros=True) == []
 
 
 @pytest.mark.parametrize(("length", "limit"), [(0, 9), (10, 9)])
 def test_a_length_that_cannot_be_is_a_fault(length, limit):
     with pytest.raises(Fault, match="tokens where 1 to"):
-        weigh([rewarded("student", "code_o", 0, 1.0, length=length, limit=limit)], ESTIMATORS["grpo"], keep_zeros=False)
+        rollout = rewarded("student", "code_o", 0, 1.0, length=length, limit=limit)
+        weigh([rollout], ESTIMATORS.get("grpo"), keep_zeros=False)
 
 
 def test_what_is_weighed_stays_as_it_was():
     before = list(ROLLOUTS)
-    rows = weigh(ROLLOUTS, ESTIMATORS["dr_grpo"], keep_zeros=True)
+    rows = weigh(ROLLOUTS, ESTIMATORS.get("dr_grpo"), keep_zeros=True)
     assert before == ROLLOUTS
     assert [replace(row, advantage=0.0, scale=0.0) for row in rows] == ROLLOUTS
 
 
 @given(st.lists(st.sampled_from([0.0, 0.5, -1.0]), max_size=30), st.booleans(), st.booleans())
 def test_rows_are_in_order_and_are_either_all_or_those_that_say_something(advantages, by_length, keep_zeros):
-    method = Method(lambda rollouts: advantages, by_length)
+    method = Estimator(lambda rollouts: advantages, by_length=by_length)
     count = len(advantages)
     rows = weigh(attempts(0, *advantages), method, keep_zeros)
     telling = [index for index, advantage in enumerate(advantages) if advantage]

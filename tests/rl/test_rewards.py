@@ -9,7 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from redqueen.errors import Fault
-from redqueen.rl.rewards import INVALID, STUDENT, TEACHER, shuffled, student_reward, teacher_reward
+from redqueen.plugins import REWARDS
+from redqueen.rl.rewards import INVALID, STUDENT, shuffled, student_reward, teacher_reward
 from redqueen.tasks.protocol import CUT_ATTEMPT, Grade
 
 
@@ -35,49 +36,48 @@ def tallies(draw):
     ],
 )
 def test_a_valid_task_pays_its_teacher_by_the_share_that_was_solved(solved, attempts, paper, azr, learnability):
-    assert TEACHER["paper"](solved, attempts) == paper
-    assert TEACHER["azr"](solved, attempts) == azr
-    assert TEACHER["learnability"](solved, attempts) == learnability
+    assert REWARDS.get("paper")(solved, attempts) == paper
+    assert REWARDS.get("azr")(solved, attempts) == azr
+    assert REWARDS.get("learnability")(solved, attempts) == learnability
 
 
 @given(tallies())
 def test_paper_and_azr_pay_the_same(tally):
-    assert TEACHER["paper"](*tally) == TEACHER["azr"](*tally)
+    assert REWARDS.get("paper")(*tally) == REWARDS.get("azr")(*tally)
 
 
-@given(tallies(), st.sampled_from(sorted(TEACHER)))
+@given(tallies(), st.sampled_from(sorted(REWARDS.names())))
 def test_a_task_that_is_always_or_never_solved_pays_nothing_and_others_at_most_one(tally, shape):
     solved, attempts = tally
-    reward = teacher_reward(shape, solved, attempts, counts=True)
+    reward = teacher_reward(REWARDS.get(shape), solved, attempts, counts=True)
     assert reward == 0 if solved in (0, attempts) else 0 < reward <= 1
 
 
-@given(tallies(), st.integers(1, 5), st.sampled_from(sorted(TEACHER)))
+@given(tallies(), st.integers(1, 5), st.sampled_from(sorted(REWARDS.names())))
 def test_only_the_rate_over_the_whole_panel_matters(tally, panel, shape):
     solved, attempts = tally
-    assert TEACHER[shape](panel * solved, panel * attempts) == pytest.approx(TEACHER[shape](solved, attempts))
+    assert REWARDS.get(shape)(panel * solved, panel * attempts) == pytest.approx(REWARDS.get(shape)(solved, attempts))
 
 
-@given(tallies(), st.sampled_from(sorted(TEACHER)))
+@given(tallies(), st.sampled_from(sorted(REWARDS.names())))
 def test_a_task_whose_difficulty_does_not_count_pays_nothing(tally, shape):
-    assert teacher_reward(shape, *tally, counts=False) == 0
+    assert teacher_reward(REWARDS.get(shape), *tally, counts=False) == 0
 
 
-def test_a_task_whose_difficulty_does_not_count_still_costs_what_a_shape_takes(monkeypatch):
-    monkeypatch.setitem(TEACHER, "stern", lambda solved, attempts: -0.25)
-    assert teacher_reward("stern", 1, 8, counts=False) == -0.25
+def test_a_task_whose_difficulty_does_not_count_still_costs_what_a_shape_takes():
+    assert teacher_reward(lambda solved, attempts: -0.25, 1, 8, counts=False) == -0.25
 
 
-@pytest.mark.parametrize("shape", sorted(TEACHER))
+@pytest.mark.parametrize("shape", sorted(REWARDS.names()))
 @pytest.mark.parametrize(("solved", "attempts"), [(0, 0), (1, 0), (9, 8), (-1, 8), (-1, -1)])
 def test_a_task_without_a_solve_rate_is_a_fault(shape, solved, attempts):
     with pytest.raises(Fault, match="no solve rate"):
-        teacher_reward(shape, solved, attempts, counts=True)
+        teacher_reward(REWARDS.get(shape), solved, attempts, counts=True)
 
 
 def test_a_rejected_proposal_pays_less_than_any_task():
     assert INVALID == -1
-    assert all(TEACHER[shape](solved, 8) > INVALID for shape in TEACHER for solved in range(9))
+    assert all(REWARDS.get(shape)(solved, 8) > INVALID for shape in REWARDS.names() for solved in range(9))
 
 
 def test_a_student_is_paid_for_right_and_charged_less_for_wrong_than_for_malformed():
@@ -91,7 +91,7 @@ def test_a_student_is_paid_for_right_and_charged_less_for_wrong_than_for_malform
 def test_the_papers_reward_is_highest_on_average_at_a_quarter_solved():
     def mean(p: float) -> float:
         """Over the number that is solved in 8 attempts, each with probability p."""
-        return math.fsum(math.comb(8, s) * p**s * (1 - p) ** (8 - s) * TEACHER["paper"](s, 8) for s in range(9))
+        return math.fsum(math.comb(8, s) * p**s * (1 - p) ** (8 - s) * REWARDS.get("paper")(s, 8) for s in range(9))
 
     assert mean(0.3) == pytest.approx((1 - 0.3) - (1 - 0.3) ** 8)
     assert max(range(101), key=lambda hundredths: mean(hundredths / 100)) == 26

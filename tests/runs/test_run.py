@@ -285,6 +285,15 @@ def test_settings_differ_where_their_values_do(here, asked, free):
     assert {each.partition(":")[0] for each in differences(here, asked, free)} == bound
 
 
+def test_a_setting_that_an_older_version_did_not_write_down_has_its_default(tmp_path):
+    begun(tmp_path)
+    other = refusal(tmp_path, f'{SETTINGS}\n[tasks]\nfamilies = ["mine.py:FAMILY"]\n')
+    assert 'tasks.families: ["code"] here, ["mine.py:FAMILY"] asked' in other
+    usual = f'{SETTINGS}\n[tasks]\nfamilies = ["code"]\n'
+    opened(tmp_path, usual).close()
+    assert (tmp_path / CONFIG).read_text() == usual
+
+
 def test_a_run_that_has_no_step_yet_takes_other_settings(tmp_path):
     opened(tmp_path).close()
     other = SETTINGS.replace("0.0001", "0.1")

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from random import Random
 
+from redqueen.tasks.code import CodeFamily
 from redqueen.tasks.code.blocks import read_answer
 from redqueen.tasks.code.evidence import VALIDATED, shown
 from redqueen.tasks.code.pairs import parse_pair
@@ -25,6 +26,7 @@ class CodeE:
     form: Form = Form.LONG
     limits: Limits = DEFAULT_LIMITS
     name = "code_e"
+    title = "name the exception that a program raises"
     task_type = CodeTask
 
     def propose_prompt(self, references: Sequence[CodeTask], rng: Random) -> Prompt:
@@ -80,3 +82,12 @@ def _judge(attempt: Attempt[CodeTask]) -> Verdict:
     if not word.isidentifier():
         return malformed(Rejection(Reason.NO_ANSWER, "not a name"))
     return Verdict(grade=Grade.CORRECT if word == attempt.task.outputs[0] else Grade.WRONG)
+
+
+class Exceptions(CodeFamily):
+    """All that the code family knows of programs, for this kind."""
+
+    seed_kind = "code_e"
+
+    def kinds(self, form: Form = Form.LONG) -> Mapping[str, CodeE]:
+        return {"code_e": CodeE(form, self.limits)}

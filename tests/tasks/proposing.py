@@ -3,8 +3,11 @@
 import asyncio
 from collections.abc import Sequence
 
+from redqueen.tasks.families import Families
 from redqueen.tasks.protocol import Attempt, Rejection, Task, Verdict
 from redqueen.verifier import Job, Outcome, Verifier
+
+CODE = Families.of(("code",))
 
 
 class Recorder:

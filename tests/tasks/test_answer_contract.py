@@ -4,11 +4,11 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from redqueen.tasks import Reason, Rejection, all_kinds
-from redqueen.tasks.code import CodeDraft
+from redqueen.tasks.code import FAMILY, CodeDraft
 from redqueen.tasks.code.blocks import Answer, read_answer
 from redqueen.tasks.code.code_i import _read as read_input
 from redqueen.tasks.code.code_o import _read as read_output
+from redqueen.tasks.protocol import Reason, Rejection
 
 PROGRAM = "def f(n):\n    if n:\n        return n + 1\n    return 0"
 PLAIN = f"```python\n{PROGRAM}\n```\n```input\n5\n```"
@@ -41,7 +41,7 @@ TOLERATED = {
 @pytest.mark.parametrize("text", TOLERATED.values(), ids=TOLERATED)
 @pytest.mark.parametrize("kind", ["code_o", "code_i"])
 def test_a_tolerated_layout_changes_nothing(kind, text):
-    assert all_kinds()[kind].parse_proposal(text, {}) == CodeDraft(kind, PROGRAM, ("5",))
+    assert FAMILY.kinds()[kind].parse_proposal(text, {}) == CodeDraft(kind, PROGRAM, ("5",))
 
 
 REFUSED = {
@@ -63,7 +63,7 @@ REFUSED = {
 
 @pytest.mark.parametrize(("text", "reason"), REFUSED.values(), ids=REFUSED)
 def test_a_proposal_off_the_contract_is_rejected_with_its_reason(text, reason):
-    rejection = all_kinds()["code_o"].parse_proposal(text, {})
+    rejection = FAMILY.kinds()["code_o"].parse_proposal(text, {})
     assert isinstance(rejection, Rejection)
     assert rejection.reason == reason
 
@@ -79,7 +79,7 @@ INPUTS = {
 
 @pytest.mark.parametrize("text", INPUTS.values(), ids=INPUTS)
 def test_several_inputs_are_read_from_lines_or_blocks(text):
-    draft = all_kinds()["code_f"].parse_proposal(text + "\n```message\na hint\n```", {"program": PROGRAM})
+    draft = FAMILY.kinds()["code_f"].parse_proposal(text + "\n```message\na hint\n```", {"program": PROGRAM})
     assert draft == CodeDraft("code_f", PROGRAM, ("1", "2, 3", "n=4", "5"), "a hint")
 
 
@@ -93,7 +93,7 @@ def test_several_inputs_are_read_from_lines_or_blocks(text):
     ],
 )
 def test_inputs_off_the_contract_are_rejected(text, reason):
-    rejection = all_kinds()["code_f"].parse_proposal(text, {"program": PROGRAM})
+    rejection = FAMILY.kinds()["code_f"].parse_proposal(text, {"program": PROGRAM})
     assert isinstance(rejection, Rejection)
     assert rejection.reason == reason
 
@@ -145,7 +145,7 @@ NASTY = [
 
 
 def parse_all(text: str) -> None:
-    for kind in all_kinds().values():
+    for kind in FAMILY.kinds().values():
         for context in ({"program": PROGRAM}, {"program": text}):
             parsed = kind.parse_proposal(text, context)
             assert isinstance(parsed, Rejection | CodeDraft)

@@ -10,13 +10,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from redqueen.tasks import all_kinds, archive, restore
+from redqueen.tasks import archive
 from redqueen.tasks.archive import CAPACITY, SMALL, Archive, Entry, Trivial
-from redqueen.tasks.code import SEEDS, CodeTask
+from redqueen.tasks.code import FAMILY, SEEDS, CodeTask
 from redqueen.tasks.protocol import Task
 from tasks.code_e import CodeE
+from tasks.proposing import CODE
 
-CODE_O, CODE_I, CODE_F = (all_kinds()[name] for name in ("code_o", "code_i", "code_f"))
+CODE_O, CODE_I, CODE_F = (FAMILY.kinds()[name] for name in ("code_o", "code_i", "code_f"))
 BODIES = {
     "int": "return n + {0}",
     "int+loop": "for i in range({0}):\n        n += i\n    return n",
@@ -160,7 +161,7 @@ def test_what_was_there_is_known_again_by_kind_whatever_it_is_called_now():
 def test_a_copied_seed_is_known_for_every_kind():
     assert all(
         Archive(SEEDS).seen(CodeTask(kind, program=SEEDS[0].program, inputs=("'a'",), outputs=("'a1'",)))
-        for kind in all_kinds()
+        for kind in FAMILY.kinds()
     )
 
 
@@ -204,7 +205,7 @@ ENTRIES = st.lists(
         ),
         st.integers(0, 30),
         st.sampled_from(list(BODIES)),
-        st.sampled_from(list(all_kinds())),
+        st.sampled_from(list(FAMILY.kinds())),
         st.integers(0, 8),
         st.none() | st.sampled_from(Trivial),
     ),
@@ -245,7 +246,7 @@ def test_an_archive_restored_from_records_goes_on_as_if_it_had_never_stopped(cap
 def _restored(records, capacity: int) -> Archive:
     entries = [
         Entry(
-            task=restore(json.loads(text)),
+            task=CODE.restore(json.loads(text)),
             step=e.step,
             teacher=e.teacher,
             solved=e.solved,

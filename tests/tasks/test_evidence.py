@@ -5,19 +5,19 @@ import re
 
 import pytest
 
-from redqueen.tasks import Reason, Rejection, all_kinds
 from redqueen.tasks.archive import Archive
-from redqueen.tasks.code import CodeTask
+from redqueen.tasks.code import FAMILY, CodeTask
 from redqueen.tasks.code.evidence import LONGEST
 from redqueen.tasks.guards import Guards
+from redqueen.tasks.protocol import Reason, Rejection
 from redqueen.verifier import Outcome, Result, Status
 from tasks.proposing import fence, grade, pair, propose
 
-CODE_O = all_kinds()["code_o"]
+CODE_O = FAMILY.kinds()["code_o"]
 
 
 def refused(verifier, text: str, kind: str = "code_o", context=None) -> Rejection:
-    became = propose(all_kinds()[kind], verifier, text, context)
+    became = propose(FAMILY.kinds()[kind], verifier, text, context)
     assert isinstance(became, Rejection)
     return became
 
@@ -117,7 +117,7 @@ def test_a_void_attempt_says_what_the_truth_gave(kind, verifier):
         "code_f": CodeTask("code_f", program="def f(x):\n    return -1", inputs=given, outputs=outputs, shown=2),
     }[kind]
     answer = fence("input", "7") if kind == "code_i" else fence("python", "def f(x):\n    return 2 * x")
-    [verdict] = grade(all_kinds()[kind], verifier, task, answer)
+    [verdict] = grade(FAMILY.kinds()[kind], verifier, task, answer)
     assert verdict.void
     assert verdict.runs == tuple(f"beside an attempt, f({each}): ok:-1 in each run" for each in task.inputs)
 

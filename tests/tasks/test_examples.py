@@ -6,8 +6,10 @@ from io import StringIO
 
 from rich.console import Console
 
-from redqueen.tasks import Grade, Reason, all_kinds, examples
+from redqueen.tasks.code import FAMILY
+from redqueen.tasks.code import run_examples as examples
 from redqueen.tasks.code.examples import ATTEMPTS, PROPOSALS
+from redqueen.tasks.protocol import Grade, Reason
 
 
 def shown(report) -> str:
@@ -27,7 +29,7 @@ def test_every_example_comes_out_as_stated(verifier):
 def test_the_examples_show_every_kind_accepted_rejected_right_and_wrong():
     kinds = {example.name: example.kind for example in PROPOSALS}
     assert len(kinds) == len(PROPOSALS)
-    for kind in all_kinds():
+    for kind in FAMILY.kinds():
         assert {True, False} == {example.reason is None for example in PROPOSALS if example.kind == kind}
         grades = {example.grade for example in ATTEMPTS if kinds[example.proposal] == kind}
         assert {Grade.CORRECT, Grade.WRONG} <= grades

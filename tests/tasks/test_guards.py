@@ -14,24 +14,22 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from redqueen.analysis.complexity import of_task
 from redqueen.errors import ConfigError
-from redqueen.tasks import Reason, Rejection, Task, all_kinds
 from redqueen.tasks.archive import Archive, Entry, Trivial
-from redqueen.tasks.code import SEEDS, CodeTask
+from redqueen.tasks.code import FAMILY, SEEDS, CodeTask
+from redqueen.tasks.files import read_held_out
 from redqueen.tasks.guards import (
     ENOUGH_ANSWERS,
     ENOUGH_UNSOLVED,
     WINDOW,
-    Caps,
     Guards,
     mark_trivial,
     read_patterns,
     set_aside,
 )
-from redqueen.tasks.library import read_held_out
+from redqueen.tasks.protocol import Reason, Rejection, Task
 from redqueen.verifier import LocalVerifier
-from tasks.proposing import Recorder, pair, propose
+from tasks.proposing import CODE, Recorder, pair, propose
 
 CLOSE = '''
 from typing import List
@@ -75,7 +73,7 @@ LOOP = code("def f(n):\n    while True:\n        return n")
 @pytest.fixture
 def held_out(tmp_path) -> Guards:
     (tmp_path / "close.py").write_text(CLOSE)
-    return Guards(held_out=read_held_out([tmp_path / "close.py"]).keys)
+    return Guards(held_out=read_held_out([tmp_path / "close.py"], CODE).keys)
 
 
 COPIES = {
@@ -91,7 +89,7 @@ COPIES = {
 @pytest.mark.parametrize("program", COPIES.values(), ids=COPIES)
 @pytest.mark.parametrize("kind", ["code_o", "code_i"])
 def test_a_held_out_program_is_refused(verifier, held_out, program, kind):
-    proposal = propose(all_kinds()[kind], verifier, pair(program, "[1.0, 2.0, 2.2], 0.5"))
+    proposal = propose(FAMILY.kinds()[kind], verifier, pair(program, "[1.0, 2.0, 2.2], 0.5"))
     assert isinstance(proposal, Task), proposal
     assert screen(held_out, verifier, proposal) == ["held_out"]
     assert screen(Guards(), verifier, proposal) == ["task"]
@@ -104,7 +102,7 @@ def test_a_program_that_does_something_else_is_not_held_out(verifier, held_out):
 
 def test_a_helper_that_anybody_would_write_is_no_held_out_program(verifier, tmp_path):
     (tmp_path / "square.py").write_text("def square(n):\n    return n * n\n")
-    guards = Guards(held_out=read_held_out([tmp_path / "square.py"]).keys)
+    guards = Guards(held_out=read_held_out([tmp_path / "square.py"], CODE).keys)
     helped = "def square(n):\n    return n * n\n\ndef f(n):\n    return square(n) + square(n + 1)"
     assert screen(guards, verifier, code(helped), code("def f(k):\n    return k * k")) == ["task", "held_out"]
 
@@ -116,7 +114,7 @@ BENCH = os.environ.get("REDQUEEN_BENCH")
 def test_every_solution_of_humaneval_is_refused_under_the_name_f(verifier):
     path = Path(BENCH or "") / "humaneval_plus" / "test.jsonl.gz"
     rows = [json.loads(line) for line in gzip.decompress(path.read_bytes()).decode().splitlines()]
-    found = read_held_out([path])
+    found = read_held_out([path], CODE)
     assert (len(rows), found.programs, found.unreadable) == (164, 164, 0)
     renamed = [
         re.sub(rf"\b{row['entry_point']}\b", "f", row["prompt"] + row["canonical_solution"] + f"\n# {number}")
@@ -194,7 +192,7 @@ class Sum(Task):
 
 
 def test_tasks_of_other_families_pass_guards_that_are_not_about_them(verifier, held_out):
-    guards = replace(held_out, deny=read_patterns(["x"]), caps=Caps(of_task, lines=1, depth=1))
+    guards = replace(held_out, deny=read_patterns(["x"]), caps={"lines": 1, "depth": 1})
     one = Sum("sum", (1, 2))
     assert screen(guards, verifier, one, Sum("sum", (1, 2)), Sum("sum", (2, 1))) == ["task", "duplicate", "task"]
     assert (
@@ -213,12 +211,12 @@ def test_a_pattern_that_is_none_is_the_users_to_mend(pattern):
 
 
 def test_a_program_over_a_cap_is_refused(verifier):
-    [result] = asyncio.run(Guards(caps=Caps(of_task, lines=2)).screen([LOOP], Archive(), verifier))
+    [result] = asyncio.run(Guards(caps={"lines": 2}).screen([LOOP], Archive(), verifier))
     assert result == LOOP.rejected(Reason.TOO_COMPLEX, "3 lines, more than 2")
-    [result] = asyncio.run(Guards(caps=Caps(of_task, depth=4)).screen([LOOP], Archive(), verifier))
+    [result] = asyncio.run(Guards(caps={"depth": 4}).screen([LOOP], Archive(), verifier))
     assert result == LOOP.rejected(Reason.TOO_COMPLEX, "a syntax tree of depth 5, more than 4")
-    assert screen(Guards(caps=Caps(of_task, lines=3, depth=5)), verifier, LOOP) == ["task"]
-    assert screen(Guards(caps=Caps(of_task)), verifier, LOOP) == ["task"]
+    assert screen(Guards(caps={"lines": 3, "depth": 5}), verifier, LOOP) == ["task"]
+    assert screen(Guards(caps={}), verifier, LOOP) == ["task"]
 
 
 RENAMED = code("def f(k):\n    return k + 1", given="7", output="8")
@@ -249,12 +247,12 @@ def test_rejections_stay_what_they_are_and_in_their_place(verifier):
 
 
 def test_of_several_reasons_the_first_in_a_fixed_order_is_given(verifier, held_out):
-    everything = replace(held_out, deny=read_patterns(["sorted"]), caps=Caps(of_task, lines=1))
+    everything = replace(held_out, deny=read_patterns(["sorted"]), caps={"lines": 1})
     archive = Archive().add([Entry(task=code(AS_F), step=0, teacher="t0", solved=1, attempts=8)])
     order = [everything]
     order.append(replace(order[-1], held_out=frozenset()))
     order.append(replace(order[-1], deny=()))
-    order.append(replace(order[-1], caps=None))
+    order.append(replace(order[-1], caps={}))
     order.append(replace(order[-1], duplicates="allow"))
     reasons = [screen(guards, verifier, code(AS_F), archive=archive)[0] for guards in order]
     assert reasons == ["held_out", "denied", "too_complex", "duplicate", "task"]

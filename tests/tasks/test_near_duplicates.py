@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from redqueen.tasks import restore
 from redqueen.tasks.code import SEEDS, CodeTask
+from tasks.proposing import CODE
 
 BASE = """
 import math
@@ -227,6 +227,6 @@ def test_the_shape_is_blind_to_constants(other):
 
 @pytest.mark.parametrize("task", SEEDS, ids=lambda task: task.id[:8])
 def test_a_task_survives_being_written_down(task):
-    again = restore(json.loads(json.dumps(task.record())))
+    again = CODE.restore(json.loads(json.dumps(task.record())))
     assert again == task
     assert again.id == task.id

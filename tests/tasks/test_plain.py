@@ -8,16 +8,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from redqueen.engine.known import EMBEDDED
-from redqueen.tasks import all_kinds
-from redqueen.tasks.code import SEEDS, CodeTask
+from redqueen.tasks.code import FAMILY, SEEDS, CodeTask
 from redqueen.tasks.code.plain import read_plain
-from redqueen.tasks.library import read_exam, read_held_out, read_seeds
+from redqueen.tasks.files import read_exam, read_held_out, read_seeds
 from redqueen.tasks.protocol import Form, Reason, Rejection
-from tasks.proposing import fence, pair, propose
+from tasks.proposing import CODE, fence, pair, propose
 
 PROGRAMS = [seed.program for seed in SEEDS]
 INDENT = "def f(n):\n    if n:\n        return 1\n    return 2"
-CODE_O, CODE_F = all_kinds()["code_o"], all_kinds(Form.SHORT)["code_f"]
+CODE_O, CODE_F = FAMILY.kinds()["code_o"], FAMILY.kinds(Form.SHORT)["code_f"]
 TURN = '"""\n\nWrite the output.\n"""'
 
 CASES = {
@@ -122,8 +121,8 @@ def test_seeds_and_exams_of_the_user_are_plain_too(tmp_path):
     program = "def f(n):\n    return n"
     row = {"kind": "code_f", "program": program + "  # 5", "inputs": ["1"], "message": "a\n\nWrite the program."}
     path.write_text(json.dumps(row))
-    [seed], [exam] = read_seeds(path), read_exam(path)
-    assert (seed.program, exam.draft.program, exam.draft.message) == (program, program, "a Write the program.")
+    [seed], [exam] = read_seeds(path, CODE), read_exam(path, CODE)
+    assert (seed.draft.program, exam.draft.program, exam.draft.message) == (program, program, "a Write the program.")
 
 
 # Fences
@@ -167,6 +166,6 @@ def test_a_held_out_program_is_found_in_its_plain_copy(tmp_path):
     path.write_text(stubs)
     plain = read_plain(stubs)
     assert isinstance(plain, str) and "pass" in plain
-    assert not read_held_out([path]).keys.isdisjoint(
+    assert not read_held_out([path], CODE).keys.isdisjoint(
         CodeTask("code_o", program=plain, inputs=("1",), outputs=("1",)).part_keys
     )

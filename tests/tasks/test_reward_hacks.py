@@ -4,9 +4,9 @@ from dataclasses import replace
 
 import pytest
 
-from redqueen.tasks import Grade, Reason, Rejection, all_kinds
-from redqueen.tasks.code import CodeTask
+from redqueen.tasks.code import FAMILY, CodeTask
 from redqueen.tasks.code.program import read_program
+from redqueen.tasks.protocol import Grade, Reason, Rejection
 from redqueen.verifier import Job, Result, Status
 from tasks.proposing import fence, grade, pair, propose
 
@@ -125,7 +125,7 @@ FUNCTION_HACKS = {
 
 @pytest.fixture(scope="module")
 def one(verifier) -> CodeTask:
-    task = propose(all_kinds()["code_o"], verifier, pair("def f(x):\n    return x", "1"))
+    task = propose(FAMILY.kinds()["code_o"], verifier, pair("def f(x):\n    return x", "1"))
     assert isinstance(task, CodeTask)
     return task
 
@@ -133,7 +133,7 @@ def one(verifier) -> CodeTask:
 @pytest.fixture(scope="module")
 def seven(verifier) -> CodeTask:
     program = "def f(x):\n    return 3 * x + 1 if type(x) is int else x"
-    task = propose(all_kinds()["code_i"], verifier, pair(program, "2"))
+    task = propose(FAMILY.kinds()["code_i"], verifier, pair(program, "2"))
     assert isinstance(task, CodeTask)
     return task
 
@@ -141,7 +141,7 @@ def seven(verifier) -> CodeTask:
 @pytest.fixture(scope="module")
 def triple(verifier) -> CodeTask:
     program, inputs = "def f(x):\n    return 3 * x + 1", "1\n2\n3\n4\n5\n6\n7\n8"
-    task = propose(all_kinds()["code_f"], verifier, fence("inputs", inputs), {"program": program})
+    task = propose(FAMILY.kinds()["code_f"], verifier, fence("inputs", inputs), {"program": program})
     assert isinstance(task, CodeTask)
     return task
 
@@ -153,27 +153,27 @@ def paid(verdicts, names) -> list[str]:
 def test_no_trick_pays_as_an_output(verifier, one):
     texts = [fence("output", hack) for hack in OUTPUT_HACKS.values()]
     assert paid(
-        grade(all_kinds()["code_o"], verifier, one, *texts, fence("output", "1")), [*OUTPUT_HACKS, "honest"]
+        grade(FAMILY.kinds()["code_o"], verifier, one, *texts, fence("output", "1")), [*OUTPUT_HACKS, "honest"]
     ) == ["honest"]
 
 
 def test_no_trick_pays_without_fences_either(verifier, one):
     assert paid(
-        grade(all_kinds()["code_o"], verifier, one, *OUTPUT_HACKS.values(), "1"), [*OUTPUT_HACKS, "honest"]
+        grade(FAMILY.kinds()["code_o"], verifier, one, *OUTPUT_HACKS.values(), "1"), [*OUTPUT_HACKS, "honest"]
     ) == ["honest"]
 
 
 def test_no_trick_pays_as_an_input(verifier, seven):
     texts = [fence("input", hack) for hack in INPUT_HACKS.values()]
     assert paid(
-        grade(all_kinds()["code_i"], verifier, seven, *texts, fence("input", "2")), [*INPUT_HACKS, "honest"]
+        grade(FAMILY.kinds()["code_i"], verifier, seven, *texts, fence("input", "2")), [*INPUT_HACKS, "honest"]
     ) == ["honest"]
 
 
 def test_no_trick_pays_as_a_function(verifier, triple):
     texts = [fence("python", hack) for hack in FUNCTION_HACKS.values()]
     honest = fence("python", "def f(x):\n    return x + x + x + 1")
-    assert paid(grade(all_kinds()["code_f"], verifier, triple, *texts, honest), [*FUNCTION_HACKS, "honest"]) == [
+    assert paid(grade(FAMILY.kinds()["code_f"], verifier, triple, *texts, honest), [*FUNCTION_HACKS, "honest"]) == [
         "honest"
     ]
 
@@ -183,13 +183,13 @@ def test_no_trick_pays_in_another_kind_than_its_own(verifier, one, seven, triple
     tricks = [trick for trick in tricks if trick not in ("2", "1")]
     for task in (one, seven, triple):
         texts = [fence(label, trick) for trick in tricks for label in ("", "python", "output", "input")]
-        assert paid(grade(all_kinds()[task.kind], verifier, task, *texts), texts) == []
+        assert paid(grade(FAMILY.kinds()[task.kind], verifier, task, *texts), texts) == []
 
 
 def test_some_tricks_get_past_the_policy_and_fail_all_the_same(verifier, triple):
     """The policy is no protection: what it lets through must be judged wrong by what it returns."""
     through = [hack for hack in FUNCTION_HACKS.values() if not isinstance(read_program(hack), Rejection)]
-    verdicts = grade(all_kinds()["code_f"], verifier, triple, *(fence("python", hack) for hack in through))
+    verdicts = grade(FAMILY.kinds()["code_f"], verifier, triple, *(fence("python", hack) for hack in through))
     assert {Status.OK, Status.OPAQUE, Status.EXCEPTION, Status.TIMEOUT, Status.TOO_LONG} <= {
         verdict.status for verdict in verdicts
     }
@@ -200,7 +200,7 @@ def test_a_table_of_the_shown_pairs_fails_on_the_hidden_ones(verifier, triple):
     shown = dict(zip(map(int, triple.inputs[: triple.shown]), triple.outputs[: triple.shown], strict=True))
     table = "{" + ", ".join(f"{given}: {output}" for given, output in shown.items()) + "}"
     answers = [f"def f(x):\n    return {table}.get(x, {default})" for default in (*shown.values(), "None")]
-    verdicts = grade(all_kinds()["code_f"], verifier, triple, *(fence("python", answer) for answer in answers))
+    verdicts = grade(FAMILY.kinds()["code_f"], verifier, triple, *(fence("python", answer) for answer in answers))
     assert {verdict.grade for verdict in verdicts} == {Grade.WRONG}
 
 
@@ -240,7 +240,7 @@ TASK_HACKS = {
 @pytest.mark.parametrize(("program", "reason"), TASK_HACKS.values(), ids=TASK_HACKS)
 def test_a_program_that_cannot_be_asked_about_is_rejected(program, reason, verifier):
     for kind in ("code_o", "code_i"):
-        became = propose(all_kinds()[kind], verifier, pair(program, "1"))
+        became = propose(FAMILY.kinds()[kind], verifier, pair(program, "1"))
         assert isinstance(became, Rejection)
         assert became.reason == reason
 
@@ -251,7 +251,7 @@ def test_a_program_that_cannot_be_asked_about_is_rejected(program, reason, verif
     ids=[name for name, (_, reason) in TASK_HACKS.items() if reason is not Reason.NONE_RESULT],
 )
 def test_nor_does_it_make_a_function_task(program, verifier):
-    became = propose(all_kinds()["code_f"], verifier, fence("inputs", "1\n2\n3\n4"), {"program": program})
+    became = propose(FAMILY.kinds()["code_f"], verifier, fence("inputs", "1\n2\n3\n4"), {"program": program})
     assert isinstance(became, Rejection)
 
 
@@ -259,14 +259,14 @@ def test_nor_does_it_make_a_function_task(program, verifier):
     "program", ["def f(x):\n    return 5", "def f(x):\n    return 1 + x * 1e-12", "def f(x):\n    pass"]
 )
 def test_a_function_task_whose_outputs_are_all_the_same_is_rejected(program, verifier):
-    became = propose(all_kinds()["code_f"], verifier, fence("inputs", "1\n2\n3\n4"), {"program": program})
+    became = propose(FAMILY.kinds()["code_f"], verifier, fence("inputs", "1\n2\n3\n4"), {"program": program})
     assert isinstance(became, Rejection)
     assert became.reason == Reason.CONSTANT
 
 
 def test_outputs_are_never_cut_to_fit(verifier):
     """The longest output that is accepted comes back whole, and its text solves the task."""
-    kind = all_kinds()["code_o"]
+    kind = FAMILY.kinds()["code_o"]
     fits = propose(kind, verifier, pair("def f(n):\n    return 'x' * n", "998"))
     assert isinstance(fits, CodeTask)
     assert fits.outputs == (repr("x" * 998),)
@@ -278,7 +278,7 @@ def test_outputs_are_never_cut_to_fit(verifier):
 def test_a_guest_knows_only_the_inputs(recorder, triple):
     """What the hidden pairs should give is nowhere in the job, so no program can find it."""
     answer = "def f(x):\n    raise ValueError(x)"
-    grade(all_kinds()["code_f"], recorder, triple, fence("python", answer))
+    grade(FAMILY.kinds()["code_f"], recorder, triple, fence("python", answer))
     truth, job = recorder.jobs
     assert job == Job.calls(answer, triple.inputs, limits=job.limits)
     assert truth == replace(job, source=triple.program)
@@ -286,7 +286,7 @@ def test_a_guest_knows_only_the_inputs(recorder, triple):
 
 def test_a_guest_cannot_tell_how_long_the_answer_is(recorder):
     """Two tasks whose outputs are of different lengths have the same job but for what the student may see."""
-    kind = all_kinds()["code_f"]
+    kind = FAMILY.kinds()["code_f"]
     asked: list[list[Job]] = []
     for each in ("1", "'a' * 900"):
         program, inputs = f"def f(x):\n    return [x, {each}]", fence("inputs", "1\n2\n3\n4")
@@ -304,10 +304,10 @@ def test_a_guest_cannot_tell_from_its_job_whether_it_is_graded(kind, recorder):
     """But for its time, of which validation gives half: a program that barely validates would fail on a busy day."""
     program = "def f(x):\n    return 3 * x + 1"
     text = pair(program, "2") if kind == "code_i" else fence("inputs", "1\n2\n3\n4")
-    task = propose(all_kinds()[kind], recorder, text, {"program": program})
+    task = propose(FAMILY.kinds()[kind], recorder, text, {"program": program})
     assert isinstance(task, CodeTask)
     truth = fence("input", "2") if kind == "code_i" else fence("python", program)
-    assert grade(all_kinds()[kind], recorder, task, truth)[0].correct
+    assert grade(FAMILY.kinds()[kind], recorder, task, truth)[0].correct
     jobs = [job for job in recorder.jobs if job.source]
     assert len({replace(job.limits, cpu_s=1.0) for job in jobs}) == 1
     assert [replace(job, texts=("",)) for job in jobs[1:]] == [replace(jobs[-1], texts=("",))] * (len(jobs) - 1)
@@ -335,7 +335,7 @@ VOID = {
 def test_attempts_are_void_where_the_truth_itself_fails_beside_them(kind, verifier):
     """A program that could tell grading from validation would be paid for students that it made fail."""
     task, (label, *answers) = VOID[kind]
-    verdicts = grade(all_kinds()[kind], verifier, task, *(fence(label, answer) for answer in answers))
+    verdicts = grade(FAMILY.kinds()[kind], verifier, task, *(fence(label, answer) for answer in answers))
     assert [(verdict.grade, verdict.correct) for verdict in verdicts] == [(Grade.VOID, False)] * len(answers)
     assert {verdict.reason for verdict in verdicts} == {Reason.NONDETERMINISTIC}
 
@@ -367,7 +367,7 @@ class Fails:
 )
 def test_what_fails_when_it_is_called_as_a_grader_calls_it_is_rejected_for_how_it_failed(result, reason, verifier):
     """Nondeterministic are two results that are both there and differ, or two runs that the verifier told apart."""
-    became = propose(all_kinds()["code_o"], Fails(verifier, result), pair("def f(x):\n    return x", "7"))
+    became = propose(FAMILY.kinds()["code_o"], Fails(verifier, result), pair("def f(x):\n    return x", "7"))
     assert isinstance(became, Rejection)
     assert became.reason == reason
 
@@ -384,7 +384,7 @@ UNREADABLE = {
 
 @pytest.mark.parametrize(("program", "given", "kind"), UNREADABLE.values(), ids=UNREADABLE)
 def test_a_task_whose_right_answer_would_not_be_read_as_right_is_rejected(program, given, kind, verifier):
-    became = propose(all_kinds()[kind], verifier, pair(program, given))
+    became = propose(FAMILY.kinds()[kind], verifier, pair(program, given))
     assert isinstance(became, Rejection)
     assert became.reason == Reason.UNANSWERABLE
 
@@ -399,13 +399,13 @@ def test_a_task_whose_right_answer_would_not_be_read_as_right_is_rejected(progra
     ids=["a thought", "a fence", "off the contract"],
 )
 def test_nor_is_a_function_asked_for_that_its_own_program_would_not_be_read_as(program, verifier):
-    became = propose(all_kinds()["code_f"], verifier, fence("inputs", "1\n2\n3\n4"), {"program": program})
+    became = propose(FAMILY.kinds()["code_f"], verifier, fence("inputs", "1\n2\n3\n4"), {"program": program})
     assert isinstance(became, Rejection)
     assert became.reason == Reason.UNANSWERABLE
 
 
 def test_brackets_in_a_string_are_text(verifier):
-    kind = all_kinds()["code_o"]
+    kind = FAMILY.kinds()["code_o"]
     task = propose(kind, verifier, pair("def f(x):\n    return [x, '([{' * 40 + '\\'']", "'" + "(" * 61 + "'"))
     assert isinstance(task, CodeTask)
     deep = "[" * 61 + "]" * 61
@@ -433,11 +433,11 @@ TURNCOATS = {
 def test_what_validates_is_what_a_grader_gets(name, kind, verifier):
     order = verifier.run_sync([Job.calls("def f():\n    return list({'a', 'b', 'c', 'd', 'e'})[0]", [""], seeds=1)])
     source = TURNCOATS[name].replace("FIRST", order[0].results[0].value or "")
-    became = propose(all_kinds()[kind], verifier, pair(source, "5"))
+    became = propose(FAMILY.kinds()[kind], verifier, pair(source, "5"))
     if isinstance(became, Rejection):
         return  # found out, or too slow in the first place
     truth = fence("output", became.outputs[0]) if kind == "code_o" else fence("input", "5")
-    assert [verdict.grade for verdict in grade(all_kinds()[kind], verifier, became, truth)] == [Grade.CORRECT]
+    assert [verdict.grade for verdict in grade(FAMILY.kinds()[kind], verifier, became, truth)] == [Grade.CORRECT]
 
 
 def test_a_set_keeps_the_order_that_python_gives_it(verifier):

@@ -5,12 +5,12 @@ import asyncio
 from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 
-from redqueen.tasks import Attempt, Grade, Reason, Rejection, all_kinds
-from redqueen.tasks.code import CodeDraft, CodeTask
+from redqueen.tasks.code import FAMILY, CodeDraft, CodeTask
+from redqueen.tasks.protocol import Attempt, Grade, Reason, Rejection
 from redqueen.verifier.guest.literals import encode
 from tasks.proposing import fence, grade, pair
 
-KINDS = all_kinds()
+KINDS = FAMILY.kinds()
 
 
 # A small grammar of programs. `x` is any plain number or text, so that some of them fail, and must be rejected.

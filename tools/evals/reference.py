@@ -20,11 +20,11 @@ from pathlib import Path
 from typing import Any
 
 from redqueen.evals.asking import GRADED_AT_ONCE
-from redqueen.evals.benchmarks import BENCHMARKS
 from redqueen.evals.data import find
 from redqueen.evals.evalplus import EvalPlus
 from redqueen.evals.extraction import numeral
 from redqueen.evals.protocol import Grade, Item
+from redqueen.plugins import BENCHMARKS
 from redqueen.verifier import LocalVerifier
 
 TIMED = "Qwen2.5-Coder-7B base"
@@ -40,7 +40,7 @@ async def programs(folder: Path, verifier: LocalVerifier) -> float:
     timed = 0.0
     samples = read(folder / "evalplus_ref_samples" / "test.jsonl.gz")
     for name in ("humaneval_plus", "mbpp_plus"):
-        benchmark = BENCHMARKS[name]
+        benchmark = BENCHMARKS.get(name)
         assert isinstance(benchmark, EvalPlus)
         items = {item.id: item for item in find(benchmark, folder).items}
         start = time.perf_counter()
@@ -79,7 +79,7 @@ async def programs(folder: Path, verifier: LocalVerifier) -> float:
 async def answers(folder: Path, verifier: LocalVerifier) -> None:
     """The right answers against themselves, and numbers against themselves plus one."""
     for name in ("math500", "minerva_math", "olympiadbench", "gsm8k", "amc23", "aime24", "aime25"):
-        benchmark = BENCHMARKS[name]
+        benchmark = BENCHMARKS.get(name)
         items = find(benchmark, folder).items
         golds = [benchmark.gold(item.row) for item in items]  # pyright: ignore[reportAttributeAccessIssue]
         right = await benchmark.grade(list(zip(items, golds, strict=True)), verifier)

@@ -142,8 +142,8 @@ class Whole:
         rate = "not attempted" if row.solve_rate is None else f"solved {row.solved} of {row.attempts}"
         notes = [rate, f"reward {row.reward:g}", *([f"does not count: {row.trivial}"] if row.trivial else [])]
         yield printable("; ".join([*notes, *(["set aside for a person"] if row.oversight else [])]))
-        size = f"{row.lines} lines, depth {row.depth}, cyclomatic {row.cyclomatic}, {row.variables} variables"
-        yield printable(f"{size}; {row.descriptor}; id {row.id[:16]}")
+        size = f"{row.lines} lines, depth {row.depth}, cyclomatic {row.cyclomatic}, {row.variables} variables; "
+        yield printable(f"{size if row.depth else ''}{row.descriptor}; id {row.id[:16]}")
         for name, value in row.record.items():
             if name != "kind" and value not in ("", [], None):
                 yield from _block(name, value)
@@ -186,7 +186,7 @@ def _cells(row: TaskRow | RejectionRow) -> tuple[str, ...]:
         return row.reason, _first_line(row.detail or row.text)
     solved = "-" if row.solve_rate is None else f"{row.solve_rate:.2f}"
     program = str(row.record.get("program", row.text))
-    return solved, str(row.lines), " ".join(filter(None, map(str.strip, program.split("\n"))))[:CELL_CHARS]
+    return solved, str(row.lines or "-"), " ".join(filter(None, map(str.strip, program.split("\n"))))[:CELL_CHARS]
 
 
 def _first_line(text: str) -> str:

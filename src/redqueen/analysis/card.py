@@ -5,20 +5,17 @@ from pathlib import Path
 
 from redqueen.analysis.quarters import compute
 from redqueen.console import printable
+from redqueen.plugins import FAMILIES
 from redqueen.population.members import SOLO, Member, Role
 from redqueen.runs import CONFIG
 from redqueen.runs.checkpoints import population
 from redqueen.runs.store import Store
 from redqueen.settings import Config, load
+from redqueen.tasks.families import Families
 
 _DOES = {
     Role.TEACHER: "write tasks that students sometimes solve",
     Role.STUDENT: "solve tasks that teachers write",
-}
-_KINDS = {
-    "code_o": "predict a program's output",
-    "code_i": "find an input that gives an output",
-    "code_f": "write a function from examples",
 }
 
 
@@ -26,7 +23,9 @@ def card(run: Path, checkpoint: Path, step: int, id: str, base: str, loaded: str
     """Markdown, with the head that model hubs read; `loaded` is what loads the base."""
     settings = load(str(run / CONFIG))
     member = None if id == SOLO else population(checkpoint).member(id)
-    kinds = "; ".join(_KINDS.get(kind, kind) for kind in settings.tasks.kinds)
+    # Of families that come with the package: others are not imported for a card.
+    known = Families.of([name for name in settings.tasks.families if name in FAMILIES.builtins]).kinds
+    kinds = "; ".join(known[name].title if name in known else name for name in settings.tasks.kinds)
     form, length, heat = settings.tasks.form, settings.tasks.attempt_tokens, settings.rl.temperature
     head = ["---", f"base_model: {json.dumps(base)}", "library_name: peft", "tags:", "- lora", "- red-queen", "---"]
     lines = [
@@ -45,8 +44,8 @@ def card(run: Path, checkpoint: Path, step: int, id: str, base: str, loaded: str
         f"text was imitated. All members of the race together, up to that step: {_used(run, step)}. These are the "
         "settings at the end: a race that was forked or resumed may have begun with others.",
         "## Limits",
-        "Its tasks were small Python functions, and nothing was measured for this card. What it writes is a model's "
-        "text: run its programs in a sandbox. The licence of the base applies.",
+        "Nothing was measured for this card. What it writes is a model's text: run its programs in a sandbox. The "
+        "licence of the base applies.",
     ]
     return "\n".join(head) + "\n" + "\n\n".join(lines) + "\n"
 
@@ -81,7 +80,7 @@ def _rewards(settings: Config) -> str:
         return "No reinforcement learning, as a control: evolution alone"
     if settings.rl.shuffle:
         return "Reinforcement learning with rewards dealt out at random, as a control"
-    return "Reinforcement learning alone, with rewards from running programs"
+    return "Reinforcement learning alone, with rewards for what was checked to be right"
 
 
 def _used(run: Path, step: int) -> str:

@@ -27,8 +27,8 @@ from redqueen.engine.protocol import MemberState
 from redqueen.errors import InputError
 from redqueen.keys import numbers
 from redqueen.resources import open_engine, place
-from redqueen.settings.models import EngineConfig
-from redqueen.tasks.code import SEEDS, CodeFamily
+from redqueen.settings.models import EngineConfig, TasksConfig
+from redqueen.tasks.families import Families
 from redqueen.tasks.protocol import Message, Prompt
 
 if TYPE_CHECKING:
@@ -127,9 +127,12 @@ def _widened(state: MemberState, rank: int) -> MemberState:
 
 def _prompts() -> list[Prompt]:
     """What a student and what a teacher is asked."""
-    kinds = CodeFamily().kinds
-    asked = [kinds["code_o"].solve_prompt(seed) for seed in SEEDS[:PROBE_SEEDS]]
-    return asked + [kind.propose_prompt(SEEDS, numbers("probe", name)) for name, kind in kinds.items()]
+    families = Families.of(TasksConfig().families)
+    asked = [families.kinds[seed.kind].solve_prompt(seed) for seed in families.seeds[:PROBE_SEEDS]]
+    return asked + [
+        kind.propose_prompt([seed for seed in families.seeds if type(seed) is kind.task_type], numbers("probe", name))
+        for name, kind in families.kinds.items()
+    ]
 
 
 def _plain(message: Message) -> dict[str, str]:

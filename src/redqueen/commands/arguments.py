@@ -22,7 +22,7 @@ from redqueen.errors import InputError
 from redqueen.settings import Config, Section, keys, load
 from redqueen.settings.fields import Metavar
 from redqueen.settings.reading import section_of
-from redqueen.training.checks import check
+from redqueen.training.checks import check, with_kinds
 
 C = TypeVar("C")
 
@@ -49,7 +49,7 @@ def read(command: type[C], name: str, words: Sequence[str]) -> C:
         raise InputError(_one_line(errors.getvalue()), _see(name)) from None
     if not isinstance(parsed, Configured):
         return parsed
-    settings = load(parsed.source, overrides)
+    settings = with_kinds(load(parsed.source, overrides))
     check(settings)
     return dataclasses.replace(parsed, settings=settings)
 

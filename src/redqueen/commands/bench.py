@@ -155,10 +155,10 @@ class BenchOperatorsCommand(_OnBase):
     def measure(self, open_peer: "OpenPeer | None" = None) -> "OperatorsReport":
         base, rank, repeats = self.base or f"random:{self.shape}", self._rank(), positive("--repeats", self.repeats)
         from redqueen.bench import operators
-        from redqueen.evolution.variation import OPERATORS
+        from redqueen.plugins import OPERATORS
 
         if self.operators is None:
-            names = list(dict.fromkeys([*OPERATORS, *self.settings.evolution.operators]))
+            names = list(dict.fromkeys([*OPERATORS.builtins, *self.settings.evolution.operators]))
         else:
             names = [name.strip() for name in self.operators.split(",")]
         return operators.measure(base, names, rank, repeats, self.settings.engine, open_peer)

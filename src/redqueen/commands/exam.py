@@ -17,15 +17,16 @@ from redqueen.errors import InputError
 class ExamCommand(Reporting, Configured):
     """Evaluate members on a fixed set of tasks, all in one batch, beside their bare base.
 
-    Prompts, temperature and the longest attempt are those of the runs; --tasks.form, --rl.temperature and
-    --tasks.attempt-tokens change them.
+    Families, prompts, temperature and the longest attempt are those of the runs; --tasks.families, --tasks.form,
+    --rl.temperature and --tasks.attempt-tokens change them.
     """
 
-    uses = ("verifier", *ENGINE_OPTIONS, "tasks.form", "tasks.attempt_tokens", "rl.temperature")
+    uses = ("verifier", *ENGINE_OPTIONS, "tasks.families", "tasks.form", "tasks.attempt_tokens", "rl.temperature")
     what: Annotated[tuple[str, ...], tyro.conf.arg(metavar="RUN|RUN:STEP|FOLDER|BASE...", help_behavior_hint="")]
     """Runs (their newest checkpoint, or that of a step), PEFT folders or a base; all of one base."""
     tasks: Annotated[str | None, tyro.conf.arg(metavar="FILE.jsonl|NAME")] = None
-    """The exam: a file, `functions`, or the name of a bundled base; that of the base or `functions` when left out."""
+    """The exam: a file, or the name of one that a task family has, such as `functions`; that of the base or the first
+    when left out."""
     bands: Annotated[str | None, tyro.conf.arg(metavar="BAND,BAND")] = None
     """Only these bands of difficulty; all when left out."""
     attempts: int = 8
@@ -51,29 +52,30 @@ class ExamCommand(Reporting, Configured):
         attempts = positive("--attempts", self.attempts)
         k = pass_at(attempts, self.k)
         from redqueen.engine.known import EMBEDDED
-        from redqueen.evals.exam_files import exam_file, usual_exam
         from redqueen.evals.examination import evaluate_exam
         from redqueen.evals.figures import in_order
         from redqueen.evals.subjects import find_subjects
-        from redqueen.tasks.library import read_exam
-        from redqueen.tasks.protocol import Form
+        from redqueen.tasks.families import Families
+        from redqueen.tasks.files import exam_file, read_exam, usual_exam
 
         settings = self.settings
         subjects = find_subjects(self.what, self.role, named_base(settings))
-        file = usual_exam(subjects.base) if self.tasks is None else exam_file(self.tasks)
-        drafts = read_exam(file)
+        form = agreed("tasks", "form", settings, subjects.runs, "short" if subjects.base in EMBEDDED else "long")
+        names = agreed("tasks", "families", settings, subjects.runs, settings.tasks.families)
+        families = Families.of(names, form)
+        file = usual_exam(subjects.base, families) if self.tasks is None else exam_file(self.tasks, families)
+        drafts = read_exam(file, families)
         known = in_order(draft.band for draft in drafts)
         bands = known if self.bands is None else in_order(band.strip() for band in self.bands.split(","))
         for band in bands:
             if band not in known:
                 raise InputError(f"{file} has no band {band!r}", f"it has {', '.join(known)}")
-        form = "short" if subjects.base in EMBEDDED else "long"
         return evaluate_exam(
             subjects,
             file,
             [draft for draft in drafts if draft.band in bands],
+            families,
             bands=bands,
-            form=Form(agreed("tasks", "form", settings, subjects.runs, form)),
             attempts=attempts,
             k=k,
             temperature=agreed("rl", "temperature", settings, subjects.runs, settings.rl.temperature),

@@ -16,7 +16,7 @@ class ExamplesCommand(Configured):
     uses = ("verifier",)
 
     def run(self) -> None:
-        from redqueen.tasks.examples import run_examples
+        from redqueen.tasks.code.run_examples import run_examples
 
         with open_verifier(self.settings.verifier) as verifier:
             report = asyncio.run(run_examples(verifier))

@@ -1,14 +1,13 @@
 """The commands by name. None is imported before it is needed, so help and mistakes come at once."""
 
-import ast
 import difflib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from importlib import import_module
-from importlib.resources import files
 from typing import TYPE_CHECKING
 
 from redqueen.errors import InputError
+from redqueen.plugins import about
 
 if TYPE_CHECKING:
     from redqueen.commands.command import Command
@@ -33,17 +32,14 @@ class CommandEntry:
 
     def about(self) -> str:
         """The first line of its docstring, read without importing it."""
-        path = files("redqueen.commands") / f"{self._module}.py"
-        tree = ast.parse(path.read_text(encoding="utf-8"))
-        [node] = [node for node in tree.body if isinstance(node, ast.ClassDef) and node.name == self._class]
-        return (ast.get_docstring(node) or "").partition("\n")[0]
+        return about(f"redqueen.commands.{self._module}:{self._class}")
 
 
 COMMANDS: Mapping[str, CommandEntry] = {
     name: CommandEntry(name)
     for name in (
         "train", "study", "watch", "report", "tasks", "compare", "eval", "exam", "export", "retention", "doctor",
-        "verify", "examples", "diversity", "operators", "breed", "base list", "base pull", "bench verifier",
+        "verify", "examples", "diversity", "plugins", "operators", "breed", "base list", "base pull", "bench verifier",
         "bench sample", "bench update", "bench members", "bench operators", "bench step", "simulate ratings",
         "simulate lineage",
     )

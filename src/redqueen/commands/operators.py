@@ -15,7 +15,7 @@ _USES = {
     "live": "the paper's own, and the default",
     "tried": "tried by the paper's authors",
     "control": "what every operator must beat",
-    "own": "from a file",
+    "own": "from a file or a package",
 }
 
 
@@ -26,10 +26,11 @@ class OperatorsCommand(Reporting, Configured):
     uses = ("evolution.operators",)
 
     def report(self) -> "OperatorList":
-        from redqueen.evolution.variation import OPERATORS, resolve
+        from redqueen.evolution.variation import resolve
+        from redqueen.plugins import OPERATORS
 
         used = resolve(self.settings.evolution.operators)
-        return OperatorList(list((OPERATORS | used).values()), used.keys())
+        return OperatorList(list((OPERATORS.all() | used).values()), used.keys())
 
 
 @dataclass(frozen=True, slots=True)

@@ -46,13 +46,15 @@ class StudyCommand(Reporting, OfRace):
 
     def report(self) -> Report:
         rates = () if self.sweep is None else numbers("--sweep", self.sweep)
-        from redqueen.evals.exam_files import exam_file
+        from redqueen.tasks.families import Families
+        from redqueen.tasks.files import exam_file
         from redqueen.training.study import plots
         from redqueen.training.study.design import Design
         from redqueen.training.study.study import run_study
 
         if self.plots is not None:
             needs("study", "matplotlib")
+        families = Families.of(self.settings.tasks.families)
         design = Design(
             folder=self.to or Path("runs") / f"study-{Path(self.source or 'default').stem}",
             settings=self.settings,
@@ -64,7 +66,7 @@ class StudyCommand(Reporting, OfRace):
             sweep_seeds=self.sweep_seeds,
             sweep_steps=self.sweep_steps,
             attempts=self.attempts,
-            exam_file=None if self.exam is None else exam_file(self.exam),
+            exam_file=None if self.exam is None else exam_file(self.exam, families),
             jobs=self.jobs,
         )
         report = run_study(design)

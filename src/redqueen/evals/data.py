@@ -86,7 +86,7 @@ def find(benchmark: Published, folder: Path | None = None, option: str = "--data
     if not items:
         raise InputError(f"{path} holds no tasks of {benchmark.title}", mend)
     digest, notes = _sha256(path), ()
-    if len(rows) not in (benchmark.rows, benchmark.hub.rows):
+    if len(rows) not in (benchmark.rows, benchmark.hub and benchmark.hub.rows):
         notes = (f"{benchmark.title}: {len(rows):,} rows, and the benchmark has {benchmark.rows:,}",)
     elif not digest.startswith(benchmark.sha256):
         notes = (f"{benchmark.title}: another file than that of our own figures (sha256 {digest[:16]})",)
@@ -126,6 +126,8 @@ def _read(path: Path) -> list[Row]:
 
 
 def _pull(benchmark: Published, cached: Path, option: str) -> Path:
+    if benchmark.hub is None:
+        raise InputError(f"{benchmark.title} is on no hub", f"name the folder that it is in with {option} or {FOLDER}")
     target = cached / benchmark.name / FILE
     say(f"downloading {benchmark.title} from the model hub ({benchmark.hub.repository})")
     downloads = [(benchmark.hub, target)]

@@ -5,6 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 from redqueen.console import Progress, say
 from redqueen.engine.local import LocalEngine
@@ -13,7 +14,6 @@ from redqueen.errors import InputError
 from redqueen.evals.answers import GREEDY, Answer, AnswerId
 from redqueen.evals.asking import Sampling, ask, encoded, questions
 from redqueen.evals.benchmarks.exam import Exam
-from redqueen.evals.exam_files import exam_file
 from redqueen.evals.exam_report import ExamReport, exam_report
 from redqueen.evals.figures import Tally, tally
 from redqueen.evals.protocol import Item, Prompts
@@ -22,18 +22,19 @@ from redqueen.keys import key
 from redqueen.resources import open_verifier
 from redqueen.settings import Config
 from redqueen.settings.models import EngineConfig, VerifierConfig
-from redqueen.tasks.library import ExamDraft, ExamTask, read_held_out, validated_exam
-from redqueen.tasks.protocol import Form
+from redqueen.tasks.families import Families
+from redqueen.tasks.files import ExamTask, FileDraft, exam_file, read_held_out, validated_exam
+from redqueen.tasks.protocol import Kind
 from redqueen.verifier import Verifier
 
 
 def evaluate_exam(
     subjects: Subjects,
     file: Path,
-    drafts: Sequence[ExamDraft],
+    drafts: Sequence[FileDraft],
+    families: Families,
     *,
     bands: Sequence[str],
-    form: Form,
     attempts: int,
     k: int,
     temperature: float,
@@ -43,8 +44,8 @@ def evaluate_exam(
 ) -> ExamReport:
     """Everybody and their base on the tasks of an exam, which are from this file and of these bands."""
     with open_verifier(verifier_settings) as verifier:
-        tasks = asyncio.run(validated_exam(drafts, verifier))
-        subjects = replace(subjects, notes=(*subjects.notes, *_not_kept_out(tasks, subjects.runs)))
+        tasks = asyncio.run(validated_exam(drafts, families, verifier))
+        subjects = replace(subjects, notes=(*subjects.notes, *_not_kept_out(tasks, subjects.runs, families)))
         with open_subjects(subjects, engine_settings) as engine:
             told = f"{len(tasks):,} tasks, {attempts} sampled and 1 greedy attempt at each"
             say(f"{told}, by {', '.join(['the base', *subjects.members])}")
@@ -52,14 +53,14 @@ def evaluate_exam(
             tallies = asyncio.run(
                 examine(
                     engine, verifier, subjects.in_engine, tasks,
-                    form=form, attempts=attempts, temperature=temperature, max_tokens=max_tokens,
+                    kinds=families.kinds, attempts=attempts, temperature=temperature, max_tokens=max_tokens,
                     answered=progress.more,
                 )
             )  # fmt: skip
             computed = computed_on(engine)
-    given = {"form": str(form), "attempts": attempts, "k": k, "temperature": temperature, "max_tokens": max_tokens}
-    how = {"exam": str(file), "bands": list(bands), **given, **computed}
-    return exam_report(subjects, Exam(tasks, form).items, tallies, how)
+    given = {"attempts": attempts, "k": k, "temperature": temperature, "max_tokens": max_tokens}
+    how = {"exam": str(file), "bands": list(bands), "form": str(families.form), **given, **computed}
+    return exam_report(subjects, Exam(tasks, families.kinds).items, tallies, how)
 
 
 async def examine(
@@ -68,7 +69,7 @@ async def examine(
     subjects: Mapping[str, MemberId | None],
     tasks: Sequence[ExamTask],
     *,
-    form: Form,
+    kinds: Mapping[str, Kind[Any, Any]],
     attempts: int,
     temperature: float,
     max_tokens: int,
@@ -77,7 +78,7 @@ async def examine(
     """What each subject makes of the tasks. `answered` is called for every answer that is judged."""
     if not tasks or not subjects or attempts < 1:
         raise InputError("an exam needs tasks, subjects and attempts", "give at least one of each")
-    exam = Exam(tasks, form)
+    exam = Exam(tasks, kinds)
 
     def key_of(item: Item, number: int) -> int:
         return key("exam", item.id, attempts if number == GREEDY else number)
@@ -96,11 +97,11 @@ async def examine(
     return {name: tally(answers, name, exam.items, attempts) for name in subjects}
 
 
-def _not_kept_out(exam: Sequence[ExamTask], runs: Mapping[str, Config]) -> list[str]:
+def _not_kept_out(exam: Sequence[ExamTask], runs: Mapping[str, Config], families: Families) -> list[str]:
     """A line for each run whose teachers could have proposed what is asked, by its held-out files as they are now."""
     found: list[str] = []
     asked = [each.task.part_keys for each in exam]
-    held_out = {name: _keys(name) for name in {each for one in runs.values() for each in one.guard.held_out}}
+    held_out = {name: _keys(name, families) for name in {each for one in runs.values() for each in one.guard.held_out}}
     for what, settings in runs.items():
         files = [(name, held_out[name]) for name in settings.guard.held_out]
         kept = frozenset[str]().union(*(keys for _, keys in files if keys is not None))
@@ -113,9 +114,9 @@ def _not_kept_out(exam: Sequence[ExamTask], runs: Mapping[str, Config]) -> list[
     return found
 
 
-def _keys(held_out: str) -> frozenset[str] | None:
-    """Of the programs in a held-out file; None where it cannot be read any more."""
+def _keys(held_out: str, families: Families) -> frozenset[str] | None:
+    """Of what a file holds out; None where it cannot be read any more."""
     try:
-        return read_held_out([exam_file(held_out)]).keys
+        return read_held_out([exam_file(held_out, families)], families).keys
     except InputError:
         return None

@@ -102,9 +102,10 @@ class Published(ABC):
     suite: Suite
     rows: int
     """Of the whole of it."""
-    sha256: str
-    """The beginning of that of the file that our figures were made with."""
-    hub: Hub
+    sha256: str = ""
+    """The beginning of that of the file that our figures were made with; empty where there are none."""
+    hub: Hub | None = None
+    """Where it is fetched from; None where the user has it in a folder."""
     beside: str | None = None
     """A further file that it uses, relative to its own folder, and where the hub has that."""
     hub_beside: Hub | None = None

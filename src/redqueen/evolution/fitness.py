@@ -1,7 +1,6 @@
 """The fitness of a role's members, for breeding and for survival.
 
-To add one, write a function and name it in `FITNESS` and in `evolution.fitness` of the settings. A member that has
-played nothing that counts gets the mean of those that have.
+One is a function (`Measure`). A member that has played nothing that counts gets the mean of those that have.
 """
 
 import statistics
@@ -28,6 +27,7 @@ def rating(population: Population, role: Role, board: Board) -> dict[MemberId, F
 
 
 def reward(population: Population, role: Role, board: Board) -> dict[MemberId, Fitness]:
+    """The mean reward since the last replacement."""
     rewards: dict[MemberId, list[float]] = {}
     for meeting in board.meetings:
         id, value = meeting.student, meeting.student_reward
@@ -51,9 +51,6 @@ def rate(population: Population, role: Role, board: Board) -> dict[MemberId, Fit
         elif solved is not None:
             rates.setdefault(student, []).append(solved)
     return _means(population, role, rates)
-
-
-FITNESS: dict[str, Measure] = {"rating": rating, "reward": reward, "rate": rate}
 
 
 def _means(population: Population, role: Role, values: Mapping[MemberId, Sequence[float]]) -> dict[MemberId, Fitness]:

@@ -12,9 +12,10 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from redqueen.errors import ConfigError
-from redqueen.evolution.fitness import FITNESS
-from redqueen.evolution.selection import SELECTION, Distances, ranked
+from redqueen.evolution.fitness import Measure
+from redqueen.evolution.selection import Distances, Selection, ranked
 from redqueen.keys import key, numbers
+from redqueen.plugins import FITNESS, SELECTIONS
 from redqueen.population.board import Board
 from redqueen.population.members import Birth, Member, MemberId, Population, Role
 from redqueen.population.ratings import PRIOR, SIGMA, Rating
@@ -97,8 +98,9 @@ def _plan_role(
     members = {member.id: member for member in population.of(role)}
     if len(members) < 2:
         return []
-    fitness = FITNESS[settings.fitness](population, role, recent)
-    selection = SELECTION[settings.selection]
+    measure: Measure = FITNESS.get(settings.fitness)
+    selection: Selection = SELECTIONS.get(settings.selection)
+    fitness = measure(population, role, recent)
     breeding = {id: own.breeding for id, own in fitness.items()}
     survival = breeding if settings.rule == "paper" else {id: own.survival for id, own in fitness.items()}
     doomed = _doomed(members, breeding, selection.adjust(survival, distances), step, settings)
@@ -118,7 +120,7 @@ def _plan_role(
             if not usable:
                 raise ConfigError(
                     f"one {role} is left to breed from, and evolution.operators names no mutation",
-                    "add one that needs a single parent, such as full_noise",
+                    "add one that needs a single parent: `redqueen operators` lists them",
                 )
             breeder = rng.choice(usable)
             picked = selection.pick(survivors, breeder.parents, settings.share, rng)

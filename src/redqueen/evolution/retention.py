@@ -14,8 +14,9 @@ from typing import TYPE_CHECKING, Any
 from redqueen.console import print_table
 from redqueen.engine.protocol import Engine, MemberId
 from redqueen.evolution.replacement import FRESH
-from redqueen.evolution.variation import OPERATORS, Operator, child
+from redqueen.evolution.variation import Operator, child
 from redqueen.keys import key, numbers
+from redqueen.plugins import OPERATORS
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -102,7 +103,7 @@ async def measure(
 
     `mate` is the second parent of crossovers, a member of the same role; without one they are left out.
     """
-    tested = {operator.name: operator for operator in (*operators, *(OPERATORS[name] for name in CONTROLS))}
+    tested = {operator.name: operator for operator in (*operators, *(OPERATORS.get(name) for name in CONTROLS))}
     children: dict[MemberId, tuple[str, int]] = {}
     try:
         for seed in range(seeds):

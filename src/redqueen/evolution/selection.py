@@ -1,7 +1,7 @@
 """Who breeds: from the members' fitness values to parents.
 
-To add one, write its two functions and name it in `SELECTION` and in `evolution.selection` of the settings. `adjust`
-changes the values of a whole role, for death as for breeding; `pick` draws parents among survivors.
+One is two functions: `adjust` changes the values of a whole role, for death as for breeding; `pick` draws parents
+among survivors.
 """
 
 import math
@@ -18,7 +18,7 @@ Values = Mapping[MemberId, float]
 Distances = Mapping[tuple[MemberId, MemberId], float]
 """The distance of each pair of members, 0 for the same; each pair once, in either order."""
 
-TOURNAMENT = 3
+ENTRANTS = 3
 """Members in a tournament: enough that the better ones usually win, few enough that the second best often do."""
 
 
@@ -43,7 +43,7 @@ def tournament(values: Values, count: int, share: float, rng: Random) -> list[Me
     """Each parent is the best of a few members drawn at random."""
     candidates, parents = list(values), []
     while candidates and len(parents) < count:
-        entered = rng.sample(candidates, min(TOURNAMENT, len(candidates)))
+        entered = rng.sample(candidates, min(ENTRANTS, len(candidates)))
         winner = max(entered, key=lambda id: values[id])
         parents.append(winner)
         candidates.remove(winner)
@@ -58,8 +58,8 @@ def shared(values: Values, distances: Distances | None) -> Values:
     """
     if distances is None:
         raise ConfigError(
-            'evolution.selection = "sharing" needs to know the distances of members, and nothing measures them here',
-            'use "truncation" or "tournament"',
+            "fitness sharing needs to know the distances of members, and nothing measures them here",
+            "use another evolution.selection",
         )
     of_pairs = {
         pair: distances[pair] if pair in distances else distances[pair[1], pair[0]] for pair in combinations(values, 2)
@@ -72,11 +72,12 @@ def shared(values: Values, distances: Distances | None) -> Values:
     return {id: (len(values) - place) / niche[id] for place, id in enumerate(ranked(values))}
 
 
-SELECTION: dict[str, Selection] = {
-    "truncation": Selection(unchanged, truncation),
-    "tournament": Selection(unchanged, tournament),
-    "sharing": Selection(shared, truncation),
-}
+TRUNCATION = Selection(unchanged, truncation)
+"""Parents are any of the best."""
+TOURNAMENT = Selection(unchanged, tournament)
+"""A parent is the best of three that are drawn at random."""
+SHARING = Selection(shared, truncation)
+"""Parents are any of the best, with crowds of similar ones marked down."""
 
 
 def ranked(values: Values) -> list[MemberId]:

@@ -11,7 +11,6 @@ from dataclasses import asdict, dataclass, fields
 from typing import Any, Generic, Protocol, TypeVar
 
 from redqueen.errors import InputError, RunError
-from redqueen.tasks import restore
 from redqueen.tasks.protocol import Attempt, Draft, Grade, Reason, Rejection, Task, Verdict
 from redqueen.verifier import Status
 
@@ -46,14 +45,16 @@ class Journal:
     Whole groups are kept, with the runs that they took, so that the account of a step that is done again is the same.
     """
 
-    def __init__(self, shelf: Shelf) -> None:
+    def __init__(self, shelf: Shelf, restore: Callable[[Mapping[str, Any]], Task]) -> None:
+        """`restore` makes a task of its record."""
         self._shelf = shelf
+        self._tasks = _Form(_to_record, lambda record: _from_record(record, restore))
         self._new: dict[str, Any] = {}
 
     async def drafts(
         self, drafts: Sequence[Draft], validate: Judge[Draft, Task | Rejection]
     ) -> Judged[Task | Rejection]:
-        return await self._through(_key("drafts", [asdict(each) for each in drafts]), drafts, validate, _TASKS)
+        return await self._through(_key("drafts", [asdict(each) for each in drafts]), drafts, validate, self._tasks)
 
     async def attempts(self, attempts: Sequence[Attempt], grade: Judge[Attempt, Verdict]) -> Judged[Verdict]:
         texts = [(each.task.id, each.text, each.cut) for each in attempts]
@@ -102,7 +103,7 @@ def _to_record(became: Task | Rejection) -> Any:
     return {"task": became.record()}
 
 
-def _from_record(record: Any) -> Task | Rejection:
+def _from_record(record: Any, restore: Callable[[Mapping[str, Any]], Task]) -> Task | Rejection:
     if "task" in record:
         return restore(record["task"])
     reason, detail, *evidence = record["rejected"]
@@ -121,7 +122,6 @@ def _verdict(record: Any) -> Verdict:
     return Verdict(grade=Grade(grade), reason=known, status=status, detail=detail, runs=tuple(*runs))
 
 
-_TASKS = _Form(_to_record, _from_record)
 _VERDICTS = _Form(_verdict_record, _verdict)
 _YES_NO: _Form[bool] = _Form(bool, bool)
 _PLAIN: _Form[str | None] = _Form(lambda text: text, lambda text: text)

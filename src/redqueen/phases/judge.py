@@ -66,7 +66,7 @@ def _withdraw(
 def _paid(race: Race, proposal: Proposal, entry: Entry | None) -> Proposal:
     if entry is None:
         return replace(proposal, reward=INVALID)
-    reward = teacher_reward(race.settings.rl.reward, entry.solved, entry.attempts, entry.trivial is None)
+    reward = teacher_reward(race.reward, entry.solved, entry.attempts, entry.trivial is None)
     return replace(proposal, entry=entry, reward=reward)
 
 

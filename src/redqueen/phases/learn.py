@@ -13,7 +13,6 @@ from redqueen.engine.protocol import MemberId, Recipe, ScoreRequest, UpdateStats
 from redqueen.phases.race import Race
 from redqueen.phases.state import State
 from redqueen.population.members import Role
-from redqueen.rl.advantages import ESTIMATORS
 from redqueen.rl.batch import MIN_ROWS, weigh
 from redqueen.rl.kl import penalised
 from redqueen.rl.rewards import shuffled
@@ -78,7 +77,7 @@ async def learn(race: Race, state: State, step: int, rollouts: Sequence[Rollout]
     skips: list[Skip] = []
     for adapter, own in _by_adapter(race, trained).items():
         unfit = _unfit(race, state, adapter, own)
-        telling = [] if unfit else weigh(_dealt(race, step, adapter, own), ESTIMATORS[rl.estimator], rl.kl > 0)
+        telling = [] if unfit else weigh(_dealt(race, step, adapter, own), race.estimator, rl.kl > 0)
         if unfit:
             skips.append(unfit)
         elif not telling:

@@ -1,27 +1,26 @@
-"""What the step's tasks are like: how complex, how new, and what they mean, by what programs do and the base reads."""
+"""What the step's tasks are like: how complex, how new, and what they mean, by what they do and how the base reads."""
 
 import asyncio
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from redqueen.analysis.account import Counted
-from redqueen.analysis.complexity import Complexity, of_task
-from redqueen.analysis.coverage import Coverage, cell
-from redqueen.analysis.semantics import behaviours, embeddings, semantic_distance
+from redqueen.analysis.coverage import Coverage
+from redqueen.analysis.semantics import embeddings, semantic_distance
 from redqueen.phases.race import Race
 from redqueen.phases.state import State
 from redqueen.rl.rollout import Rollout
-from redqueen.tasks.protocol import Task
+from redqueen.tasks.protocol import Complexity, Task
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Measured:
     """Of all tasks of a step."""
 
-    complexity: Mapping[int, Complexity | None]
-    """By place; None for a task without a program."""
+    complexity: Mapping[int, Complexity]
+    """By place."""
     behaviours: Mapping[int, str | None]
-    """By place; None where the fixed inputs say nothing about it."""
+    """By place; None where the family cannot tell."""
     cells: Coverage
     """All that were ever filled, by now."""
     new_cells: int
@@ -36,16 +35,18 @@ async def measure(
     race: Race, state: State, step: int, rollouts: Sequence[Rollout], behaving: asyncio.Task["Behaved"]
 ) -> Measured:
     """`behaving` is what `behave` was begun with."""
-    figures, shown, runs = await behaving
+    complexity, shown, runs = await behaving
     race.journal.flush(step)
     tasks = _tasks(rollouts)
-    cells, new_cells = state.cells.add(map(cell, tasks.values(), figures.values()))
+    cells, new_cells = state.cells.add(
+        race.families.cell(task.kind, task.descriptor, task.complexity) for task in tasks.values()
+    )
     seen, _ = state.behaviours.add(each for each in shown if each is not None)
     distance = None
     if step % race.settings.run.measure_every == 0 and len(tasks) > 1:
         distance = semantic_distance(await embeddings(race.engine, _texts(race, list(tasks.values()))))
     return Measured(
-        complexity=figures,
+        complexity=complexity,
         behaviours=dict(zip(tasks, shown, strict=True)),
         cells=cells,
         new_cells=len(new_cells),
@@ -55,8 +56,8 @@ async def measure(
     )
 
 
-Behaved = tuple[dict[int, Complexity | None], list[str | None], int]
-"""How complex each task is, by place; what its program does on fixed inputs; and the verifier's runs for that."""
+Behaved = tuple[dict[int, Complexity], list[str | None], int]
+"""How complex each task is, by place; what it does; and the verifier's runs for that."""
 
 
 async def behave(race: Race, rollouts: Sequence[Rollout]) -> Behaved:
@@ -66,11 +67,11 @@ async def behave(race: Race, rollouts: Sequence[Rollout]) -> Behaved:
 
     async def find(_: Sequence[str]) -> tuple[list[str | None], int]:
         counted = Counted(race.verifier)
-        return await behaviours(tasks, counted), counted.runs
+        return await race.families.behaviours(tasks, counted), counted.runs
 
     shown, runs = await race.journal.behaviours([task.id for task in tasks], find)
     # By now the engine is at work: what is done here costs no time of the step.
-    return {place: of_task(task) for place, task in by_place.items()}, shown, runs
+    return {place: task.complexity for place, task in by_place.items()}, shown, runs
 
 
 def _tasks(rollouts: Sequence[Rollout]) -> dict[int, Task]:
@@ -79,10 +80,9 @@ def _tasks(rollouts: Sequence[Rollout]) -> dict[int, Task]:
 
 
 def _texts(race: Race, tasks: Sequence[Task]) -> list[tuple[int, ...]]:
-    """What tasks are about, for the base to read: their programs, or their questions where they have none."""
-    programs = [getattr(task, "program", None) for task in tasks]
+    """What tasks are about, for the base to read: their bodies, or their questions where they have none."""
     tokens = [
-        race.tokens(race.kinds[task.kind].solve_prompt(task)) if program is None else race.encode(program)
-        for task, program in zip(tasks, programs, strict=True)
+        race.tokens(race.kinds[task.kind].solve_prompt(task)) if task.body is None else race.encode(task.body)
+        for task in tasks
     ]
     return [each for each in tokens if len(each) > 1]

@@ -13,8 +13,13 @@ from redqueen.evals.asking import Slices
 from redqueen.evolution.variation import Operator
 from redqueen.keys import Part, key, numbers
 from redqueen.phases.journal import Journal
+from redqueen.plugins import ESTIMATORS, MATCHMAKERS, REWARDS
+from redqueen.population.matchmaking import Maker
 from redqueen.population.members import SOLO, Role
+from redqueen.rl.advantages import Estimator
+from redqueen.rl.rewards import Shape
 from redqueen.settings import Config
+from redqueen.tasks.families import Families
 from redqueen.tasks.guards import Guards
 from redqueen.tasks.protocol import Kind, Prompt
 from redqueen.verifier import Verifier
@@ -28,6 +33,7 @@ class Race:
     """What does not change from step to step."""
 
     settings: Config
+    families: Families
     kinds: Mapping[str, Kind[Any, Any]]
     """Those that teachers are asked for, in the settings' order."""
     engine: Engine
@@ -70,6 +76,21 @@ class Race:
 
     def numbers(self, step: int, *parts: Part) -> Random:
         return numbers(self.settings.run.seed, step, *parts)
+
+    @cached_property
+    def maker(self) -> Maker:
+        """Who makes the matches."""
+        return MATCHMAKERS.get(self.settings.match.maker)
+
+    @cached_property
+    def reward(self) -> Shape:
+        """What a task pays its teacher."""
+        return REWARDS.get(self.settings.rl.reward)
+
+    @cached_property
+    def estimator(self) -> Estimator:
+        """How rewards become advantages."""
+        return ESTIMATORS.get(self.settings.rl.estimator)
 
     @cached_property
     def shares(self) -> dict[str, float]:

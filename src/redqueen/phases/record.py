@@ -7,7 +7,6 @@ from statistics import fmean
 from typing import TypeVar
 
 from redqueen.analysis.account import Usage
-from redqueen.analysis.complexity import Complexity
 from redqueen.engine.protocol import MemberId
 from redqueen.phases.drift import Drift
 from redqueen.phases.evaluate import Accuracies
@@ -24,7 +23,7 @@ from redqueen.runs import metrics
 from redqueen.runs.metrics import RACE, Metric
 from redqueen.runs.rows import AlarmRow, AttemptRow, EventRow, MetricRow, RejectionRow, StepRecord, TaskRow
 from redqueen.tasks.guards import set_aside
-from redqueen.tasks.protocol import Reason, Rejection, Verdict
+from redqueen.tasks.protocol import NO_COMPLEXITY, Complexity, Reason, Rejection, Verdict
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,7 +68,7 @@ def _task_rows(race: Race, step: int, rollouts: Sequence[Rollout], measured: Mea
         entry = proposal.entry
         if entry is None:
             continue
-        figures = measured.complexity[proposal.place] or Complexity(0, 0, 0, 0)
+        complexity = measured.complexity[proposal.place]
         rows.append(
             TaskRow(
                 step=step,
@@ -86,10 +85,10 @@ def _task_rows(race: Race, step: int, rollouts: Sequence[Rollout], measured: Mea
                 solved=entry.solved,
                 attempts=entry.attempts,
                 reward=proposal.reward,
-                depth=figures.depth,
-                cyclomatic=figures.cyclomatic,
-                lines=figures.lines,
-                variables=figures.variables,
+                depth=complexity.depth,
+                cyclomatic=complexity.cyclomatic,
+                lines=complexity.lines,
+                variables=complexity.variables,
                 answer_chars=entry.task.answer_chars,
                 behaviour=measured.behaviours.get(proposal.place),
                 trivial=entry.trivial,
@@ -274,10 +273,10 @@ def _played(population: Population, meetings: Sequence[Meeting]) -> Iterator[tup
 
 
 def _with_programs(
-    population: Population, proposals: Sequence[Rollout], complexity: Mapping[int, Complexity | None]
+    population: Population, proposals: Sequence[Rollout], complexity: Mapping[int, Complexity]
 ) -> Iterator[tuple[str, list[Rollout]]]:
-    """Proposals that became tasks with a program."""
-    own = [proposal for proposal in proposals if complexity.get(proposal.place) is not None]
+    """Proposals that became tasks with a program, or with what stands for one."""
+    own = [each for each in proposals if complexity.get(each.place, NO_COMPLEXITY) != NO_COMPLEXITY]
     yield RACE, own
     for teacher in population.teachers:
         yield teacher.id, [proposal for proposal in own if proposal.member == teacher.id]
@@ -306,7 +305,7 @@ def summary(race: Race, state: State, rows: StepRecord, seconds: Mapping[str, fl
         solve_rates={kind: rows.figures(kind=kind).get(metrics.SOLVE_RATE) for kind in race.kinds},
         proposals=len(rows.tasks) + len(rows.rejections),
         tasks=len(rows.tasks),
-        hard_task=None if hard is None else _hard(hard),
+        hard_task=None if hard is None else _hard(race, hard),
         # That there was nothing to learn is in the records; it happens whenever everybody agrees.
         alarms=[alarm.says for alarm in rows.alarms if alarm.measure != NOTHING_TO_LEARN],
         events=[*map(_event, rows.events), *_evaluated(rows)],
@@ -319,19 +318,14 @@ def _by_difficulty(tasks: Sequence[TaskRow]) -> list[TaskRow]:
     return sorted(counted, key=lambda row: -row.solved / row.attempts)
 
 
-def _hard(row: TaskRow) -> HardTask:
-    inputs, outputs = row.record.get("inputs", ()), row.record.get("outputs", ())
-    asked = {
-        "code_o": lambda: f"what is f({inputs[0]})?",
-        "code_i": lambda: f"for which input is it {outputs[0]}?",
-        "code_f": lambda: f"write it, from {row.record['shown']} of {len(inputs)} examples",
-    }
+def _hard(race: Race, row: TaskRow) -> HardTask:
+    task = race.families.restore(row.record)
     return HardTask(
         kind=row.kind,
         teacher=row.teacher,
         solve_rate=row.solved / row.attempts,
-        program=row.record.get("program", ""),
-        asked=asked[row.kind]() if row.kind in asked else "",
+        text=task.body or race.kinds[row.kind].solve_prompt(task).messages[-1]["content"],
+        asked=task.question,
     )
 
 

@@ -26,9 +26,10 @@ class HardTask:
     kind: str
     teacher: str
     solve_rate: float
-    program: str
+    text: str
+    """What it is about: a program, or the whole question."""
     asked: str
-    """What the student gets beside the program: an input, an output, a hint."""
+    """What is asked about it: an output, an input, a program; empty where the text says so."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from redqueen.errors import Fault
-from redqueen.rl.advantages import Method
+from redqueen.rl.advantages import Estimator
 from redqueen.rl.rollout import Rollout
 
 MIN_ROWS = 8
@@ -17,15 +17,15 @@ MIN_ROWS = 8
 it as long as any other."""
 
 
-def weigh(rollouts: Sequence[Rollout], method: Method, keep_zeros: bool) -> list[Rollout]:
+def weigh(rollouts: Sequence[Rollout], estimator: Estimator, keep_zeros: bool) -> list[Rollout]:
     """One member's rollouts with their advantages, in their order; none if fewer than `MIN_ROWS` have one.
 
     With N rollouts, of which i has length_i of at most limit_i tokens, the sum over tokens of advantage * log p is
 
         1/N * sum over i of  A_i / limit_i * sum over its tokens of log p
 
-    or with the length in place of the limit, if the method says so. N counts all rollouts, so leaving out those whose
-    advantage is exactly zero changes nothing but the time. A KL term pulls at those as well: `keep_zeros`.
+    or with the length in place of the limit, if the estimator says so. N counts all rollouts, so leaving out those
+    whose advantage is exactly zero changes nothing but the time. A KL term pulls at those as well: `keep_zeros`.
     """
     for rollout in rollouts:
         length, limit = len(rollout.sample.tokens), rollout.request.max_tokens
@@ -34,8 +34,8 @@ def weigh(rollouts: Sequence[Rollout], method: Method, keep_zeros: bool) -> list
         if not math.isfinite(rollout.reward):
             raise Fault(f"a {rollout.role}'s reward is {rollout.reward}")
     rows: list[Rollout] = []
-    for rollout, advantage in zip(rollouts, method.estimate(rollouts), strict=True):
-        tokens = len(rollout.sample.tokens) if method.by_length else rollout.request.max_tokens
+    for rollout, advantage in zip(rollouts, estimator.estimate(rollouts), strict=True):
+        tokens = len(rollout.sample.tokens) if estimator.by_length else rollout.request.max_tokens
         scale = 1 / (len(rollouts) * tokens)
         rows.append(replace(rollout, advantage=advantage * scale, scale=scale))
     telling = [row for row in rows if row.advantage != 0]

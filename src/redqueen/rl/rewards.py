@@ -1,7 +1,7 @@
 """What a proposal and an attempt are worth.
 
-A teacher's reward rests on rho = solved / attempts over its whole panel. To add a shape, write a function of
-(solved, attempts), and name it in `TEACHER` and in `rl.reward` of the settings.
+A teacher's reward rests on rho = solved / attempts over its whole panel. A shape is a function of
+(solved, attempts).
 """
 
 from collections.abc import Callable, Sequence
@@ -35,14 +35,12 @@ def learnability(solved: int, attempts: int) -> float:
     return 4 * solved * (attempts - solved) / attempts**2
 
 
-TEACHER: dict[str, Shape] = {"paper": paper, "azr": azr, "learnability": learnability}
-
 STUDENT: dict[Grade, float] = {Grade.CORRECT: 1.0, Grade.WRONG: -0.5, Grade.MALFORMED: -1.0, Grade.VOID: 0.0}
 
 
-def teacher_reward(shape: str, solved: int, attempts: int, counts: bool) -> float:
+def teacher_reward(shape: Shape, solved: int, attempts: int, counts: bool) -> float:
     """For a valid task; where its difficulty does not count, being hard pays nothing."""
-    reward = TEACHER[shape](solved, attempts)
+    reward = shape(solved, attempts)
     return reward if counts else min(reward, 0.0)
 
 

@@ -25,6 +25,7 @@ from redqueen.runs.atomic import clear_leftovers, flush_entry, leftover, put_in_
 from redqueen.runs.checkpoints import Loaded
 from redqueen.runs.records_file import RECORDS
 from redqueen.runs.store import Store
+from redqueen.settings import Config
 from redqueen.settings.toml import value_text
 
 LOCK = "lock"
@@ -163,8 +164,10 @@ def origin_of(source: Path, step: int) -> str:
 
 
 def differences(here: Mapping[str, Any], asked: Mapping[str, Any], free: Collection[str] = ()) -> list[str]:
-    """How two tables of settings differ, a line for each dotted key that is not free."""
-    ours, theirs = dict(_flat(here)), dict(_flat(asked))
+    """How two tables of settings differ, a line for each dotted key that is not free. A key that one of them lacks, as
+    one that was written by an older version may, has its default there."""
+    usual = dict(_flat(Config().model_dump(mode="json", exclude_none=True)))
+    ours, theirs = usual | dict(_flat(here)), usual | dict(_flat(asked))
     return [
         f"{key}: {_shown(ours.get(key))} here, {_shown(theirs.get(key))} asked"
         for key in sorted(ours.keys() | theirs.keys())

@@ -51,4 +51,6 @@ def _is_number(value: Any) -> bool:
 
 Name = Annotated[str, Field(min_length=1)]
 Names = Annotated[tuple[Name, ...], BeforeValidator(_as_tuple)]
+Plugin = Annotated[Name, Metavar("NAME|FILE.py:NAME")]
+Plugins = Annotated[Names, Field(min_length=1), Metavar("NAME,FILE.py:NAME")]
 Weights = Annotated[tuple[Annotated[float, Field(gt=0, allow_inf_nan=False)], ...], BeforeValidator(_as_numbers)]

@@ -1,17 +1,23 @@
 """The settings: frozen models that refuse what they do not know.
 
 A field's docstring is its help text on the command line, and its annotation says what the setting affects. What must
-go together beyond one section is `training/checks.py`'s business.
+go together beyond one section is `training/checks.py`'s business, and so is whether a plug-in of a name is there: a
+run's settings can be read where its plug-ins are not.
 """
 
 import re
+import tomllib
+from importlib.resources import files
 from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from redqueen.errors import ConfigError
-from redqueen.settings.fields import Affects, Metavar, Names, Weights
+from redqueen.settings.fields import Affects, Metavar, Names, Plugin, Plugins, Weights
 from redqueen.settings.toml import shown
+
+_PRESET = tomllib.loads(files("redqueen.settings").joinpath("presets", "default.toml").read_text(encoding="utf-8"))
+"""Which plug-ins settings name when left out: the preset `default` says so, and no code does."""
 
 
 class Section(BaseModel):
@@ -104,12 +110,11 @@ class PopulationConfig(Section):
 class TasksConfig(Section):
     """What teachers are asked for, and how much of it."""
 
-    kinds: Annotated[
-        Names,
-        Field(min_length=1, examples=[["code_o", "code_i"]]),
-        Metavar("KIND,KIND"),
-    ] = ("code_o", "code_i", "code_f")
-    """Predict the output, find an input, write the function."""
+    families: Plugins = tuple(_PRESET["tasks"]["families"])
+    """Where kinds of tasks come from: names that `redqueen plugins` lists, or FILE.py:NAME for one of your own, which
+    is code that you trust."""
+    kinds: Annotated[Names, Field(min_length=1), Metavar("KIND,KIND")] = tuple(_PRESET["tasks"]["kinds"])
+    """What teachers are asked for; all kinds of the families when left out."""
     mix: Annotated[
         Weights,
         Field(examples=[[2, 1, 1]]),
@@ -130,8 +135,8 @@ class TasksConfig(Section):
     attempt_tokens: int = Field(default=512, ge=1, le=1_000_000)
     """The longest attempt; a longer one is cut and malformed."""
     seeds: str | None = Field(default=None, min_length=1)
-    """What teachers begin from: a .jsonl file of programs with inputs, or the name of a base that comes with the
-    package for its own; the family's when left out."""
+    """What teachers begin from: a .jsonl file of tasks, or the name of a base that comes with the package for its
+    own; the families' when left out."""
 
 
 class GuardConfig(Section):
@@ -189,12 +194,8 @@ class EvalsConfig(Section):
 
     every: int = Field(default=0, ge=0, le=1_000_000)
     """Steps from one look to the next; 0 looks at none."""
-    suite: Annotated[
-        Names,
-        Field(min_length=1, examples=[["humaneval_plus", "gsm8k"]]),
-        Metavar("NAME,NAME"),
-    ] = ("humaneval_plus", "gsm8k")
-    """Which, as in `redqueen eval --suite`."""
+    suite: Plugins = tuple(_PRESET["evals"]["suite"])
+    """Which, as in `redqueen eval --suite`; `redqueen plugins` lists them."""
     items: int = Field(default=32, ge=1, le=1_000_000)
     """Tasks of each, always the same ones."""
     prompts: Literal["chat", "raw"] = "chat"
@@ -208,10 +209,10 @@ class EvalsConfig(Section):
 class MatchConfig(Section):
     """Who meets whom, and who wins."""
 
-    maker: Literal["pfsp", "uniform", "round_robin", "all"] = "pfsp"
-    """How a teacher gets its student: preferably one of its own strength, any, each in turn, or all at once."""
+    maker: Plugin = _PRESET["match"]["maker"]
+    """How a teacher gets its student; `redqueen plugins` lists the ways."""
     panel: int | None = Field(default=None, ge=1, le=1024)
-    """Students who attempt a teacher's tasks; one when left out, and all of them with the maker "all"."""
+    """Students who attempt a teacher's tasks; the matchmaker's own number when left out, which is one for most."""
     exclude: Annotated[
         Names,
         Field(examples=[["t0:s0", "t1:s1"]]),
@@ -247,31 +248,16 @@ class EvolutionConfig(Section):
     """The part of each role that is replaced, rounded down, but one at least."""
     elites: int = Field(default=1, ge=0, le=1024)
     """Members of each role, its best, that are never replaced."""
-    fitness: Literal["rating", "reward", "rate"] = "rating"
-    """What makes a member good: its rating, its mean reward since the last replacement, or its solve rate (a
-    teacher's: the rate at which it stumps) over the opponents it met."""
-    selection: Literal["truncation", "tournament", "sharing"] = "truncation"
-    """How parents are chosen: any of the best, the best of three, or the best with crowds of similar ones marked
-    down."""
+    fitness: Plugin = _PRESET["evolution"]["fitness"]
+    """What makes a member good; `redqueen plugins` lists what there is."""
+    selection: Plugin = _PRESET["evolution"]["selection"]
+    """How parents are chosen; `redqueen plugins` lists the ways."""
     rule: Literal["ours", "paper"] = "ours"
     """Who dies: "ours" the lowest rating's mean once it is old enough, its child starting at its role's mean;
     "paper" the lowest bound, newborns included, its child starting from the prior."""
-    operators: Annotated[
-        Names,
-        Field(min_length=1, examples=[["dare", "my.py:NAME"]]),
-        Metavar("NAME,FILE.py:NAME"),
-    ] = (
-        "spectral",
-        "slot_noise",
-        "component_mask",
-        "full_noise",
-        "dare",
-        "layer_wise",
-        "svd_subspace",
-        "extrapolation",
-    )
-    """What makes a child of its parents, each as likely as the next: names, or FILE.py:NAME for one of your own, which
-    is code that you trust: it runs with all your rights."""
+    operators: Plugins = tuple(_PRESET["evolution"]["operators"])
+    """What makes a child of its parents, each as likely as the next; `redqueen operators` lists them. A FILE.py:NAME is
+    code that you trust: it runs with all your rights. So it is with all plug-ins."""
     inject: bool = False
     """Put a fresh member in the place of one that dies when its role has become too much alike."""
 
@@ -281,11 +267,10 @@ class RlConfig(Section):
 
     update: Literal["reinforce", "none"] = "reinforce"
     """What changes weights from step to step: the rewards, or nothing, which leaves them to evolution alone."""
-    estimator: Literal["reinforce++", "trr++", "grpo", "rloo", "dr_grpo"] = "reinforce++"
-    """How rewards become advantages."""
-    reward: Literal["paper", "azr", "learnability"] = "paper"
-    """What a task that is solved at a rate r pays its teacher: "paper" 1 - r, and nothing if nobody solves it; "azr"
-    the same; "learnability" 4 r (1 - r)."""
+    estimator: Plugin = _PRESET["rl"]["estimator"]
+    """How rewards become advantages; `redqueen plugins` lists the ways."""
+    reward: Plugin = _PRESET["rl"]["reward"]
+    """What a task pays its teacher, by how often it is solved; `redqueen plugins` lists the ways."""
     lr: float = Field(default=1e-4, gt=0, allow_inf_nan=False)
     """AdamW's learning rate."""
     warmup: int = Field(default=5, ge=0, le=1_000_000)

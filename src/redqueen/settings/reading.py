@@ -186,8 +186,8 @@ def _remedy(error: Mapping[str, Any]) -> str:
         case "float_type" | "float_parsing":
             return "use a number"
         case "tuple_type":
-            examples = dict(_fields(Config))[".".join(map(str, error["loc"]))].examples or [[]]
-            return f"write a list, such as {value_text(examples[0])}"
+            field = dict(_fields(Config))[".".join(map(str, error["loc"]))]
+            return f"write a list, such as {value_text((field.examples or [field.default])[0])}"
         case "too_short":
             return "name at least one, or leave it out"
         case "int_type" | "int_parsing" | "int_from_float":

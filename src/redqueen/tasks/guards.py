@@ -7,10 +7,10 @@ difficulty earns nothing. Every refusal has its reason, in our words, for the re
 
 import re
 from collections import defaultdict
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from statistics import median
-from typing import Literal, Protocol
+from typing import Literal
 
 from redqueen.errors import ConfigError
 from redqueen.keys import Part, key
@@ -43,37 +43,8 @@ def f(*texts):
 """
 
 Duplicates = Literal["near", "same", "allow"]
-
-
-class Figures(Protocol):
-    """What caps are about; `measure.complexity.Complexity` has it."""
-
-    @property
-    def lines(self) -> int: ...
-
-    @property
-    def depth(self) -> int: ...
-
-
-@dataclass(frozen=True, slots=True)
-class Caps:
-    """The most that a program may be, where the user wants less than the family allows."""
-
-    figures: Callable[[Task], Figures | None]
-    """Measures a task; None for one without a program, which no cap is about."""
-    lines: int | None = None
-    depth: int | None = None
-
-    def refuse(self, task: Task) -> Rejection | None:
-        """Why the task is over a cap."""
-        measured = self.figures(task)
-        if measured is None:
-            return None
-        if self.lines is not None and measured.lines > self.lines:
-            return task.rejected(Reason.TOO_COMPLEX, f"{measured.lines} lines, more than {self.lines}")
-        if self.depth is not None and measured.depth > self.depth:
-            return task.rejected(Reason.TOO_COMPLEX, f"a syntax tree of depth {measured.depth}, more than {self.depth}")
-        return None
+CAPS = {"lines": "{} lines", "depth": "a syntax tree of depth {}"}
+"""The figures of complexity that may have a cap, in words."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,10 +52,11 @@ class Guards:
     """What a valid task must not be."""
 
     held_out: frozenset[str] = frozenset()
-    """Keys of programs that are kept for evaluation (`library.read_held_out`)."""
+    """Keys of programs that are kept for evaluation (`files.read_held_out`)."""
     deny: tuple[re.Pattern[str], ...] = ()
     """The user's patterns (`read_patterns`); a task has no text that one of them finds something in."""
-    caps: Caps | None = None
+    caps: Mapping[str, int] = field(default_factory=dict)
+    """The most that figures of a task's complexity may be, where the user wants less than the family allows."""
     duplicates: Duplicates = "near"
     """"allow" refuses no duplicates. "near" and "same" refuse the same ones: see `mark_trivial` for the difference."""
 
@@ -111,9 +83,9 @@ class Guards:
             return task.rejected(Reason.HELD_OUT, "a program of the held-out set, up to names and layout")
         if denied is not None:
             return task.rejected(denied.reason, denied.detail)
-        over = self.caps and self.caps.refuse(task)
-        if over is not None:
-            return over
+        for name, most in self.caps.items():
+            if (figure := getattr(task.complexity, name)) > most:
+                return task.rejected(Reason.TOO_COMPLEX, f"{CAPS[name].format(figure)}, more than {most}")
         if self.duplicates != "allow":
             if (task.kind, task.near_key) in taken:
                 return task.rejected(Reason.DUPLICATE, "another proposal of this step is the same")

@@ -10,14 +10,16 @@ and `Task`; whatever can go wrong with a text has a `Reason`, so that a run can 
 import dataclasses
 import hashlib
 import json
-from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import cached_property
+from pathlib import Path
 from random import Random
 from typing import Any, Generic, Protocol, Self, TypedDict, TypeVar
 
+from redqueen.errors import InputError
 from redqueen.verifier import Status, Verifier
 
 
@@ -124,6 +126,25 @@ class Draft:
         return Rejection(reason, detail, runs=runs)
 
 
+@dataclass(frozen=True, slots=True)
+class Complexity:
+    """How complex a task is: the figures of its program, or of what stands for one. All 0 where there is none."""
+
+    depth: int = 0
+    """Nodes on the longest path down the syntax tree, the module included; `x = 1` has 3. Operators and contexts are
+    not counted."""
+    cyclomatic: int = 0
+    """One more than the program has decisions."""
+    lines: int = 0
+    """Of source: without blank lines, lines of comment and strings that stand alone."""
+    variables: int = 0
+    """Names that are bound, scope by scope: parameters, targets of assignments, loops and comprehensions, of `with`,
+    `except` and patterns. Not functions, classes, imports and attributes."""
+
+
+NO_COMPLEXITY = Complexity()
+
+
 @dataclass(frozen=True)
 class Task:
     """What a task is; how it is judged is its kind's business. Families derive from it and add fields."""
@@ -160,6 +181,21 @@ class Task:
     def descriptor(self) -> str:
         """What type of problem it is, in one of a few dozen words: for counting how varied tasks are."""
         return self.kind
+
+    @cached_property
+    def complexity(self) -> Complexity:
+        """Its means over a step are metrics, and the user's caps are about it."""
+        return NO_COMPLEXITY
+
+    @property
+    def body(self) -> str | None:
+        """What it is about, as text: a code task's program. None where its question says all."""
+        return None
+
+    @property
+    def question(self) -> str:
+        """What is asked about its body, for a person, in one line."""
+        return ""
 
     @property
     def answer_chars(self) -> int:
@@ -206,6 +242,11 @@ class Rejection:
     runs: tuple[str, ...] = ()
     """What each call of the program gave, in each run that the rejection rests on; none where it was not run. Two runs
     of a nondeterministic program need not give the same, so nothing may depend on it."""
+
+    @property
+    def why(self) -> str:
+        """In a few words."""
+        return f"{self.reason} ({self.detail})" if self.detail else str(self.reason)
 
     def rejected(self, reason: Reason, detail: str = "", runs: tuple[str, ...] = ()) -> "Rejection":
         """The same proposal, rejected for what comes before this."""
@@ -270,6 +311,11 @@ class Kind(Protocol[DraftT, TaskT]):
     def name(self) -> str: ...
 
     @property
+    def title(self) -> str:
+        """What a student has to do, in a few words."""
+        ...
+
+    @property
     def task_type(self) -> type[TaskT]:
         """The class whose `from_record` restores a task of this kind."""
         ...
@@ -298,17 +344,57 @@ class Kind(Protocol[DraftT, TaskT]):
         ...
 
 
-class Family(Protocol):
-    """A module's kinds by name."""
+@dataclass(frozen=True, slots=True)
+class HeldOut:
+    """What is held out, as keys."""
 
-    @property
-    def kinds(self) -> Mapping[str, Kind[Any, Any]]: ...
+    keys: frozenset[str] = frozenset()
+    """Those that `Task.part_keys` of a task must not have."""
+    programs: int = 0
+    """How many can be told again."""
+    unreadable: int = 0
+    """How many cannot: they are no Python of this version, or have no function."""
 
 
-def count_rejections(results: Iterable[object]) -> Counter[Reason]:
-    """How often each reason occurs among tasks and rejections, or among verdicts."""
-    reasons = (result.reason for result in results if isinstance(result, Rejection | Verdict))
-    return Counter(reason for reason in reasons if reason is not None)
+class Family(ABC):
+    """All that knows one sort of tasks. It must have kinds and seeds; whatever else it does not say has a default."""
+
+    seeds: Sequence[Task]
+    """What a race begins with, while there is no archive to draw references from. One at least."""
+    seed_kind: str | None = None
+    """The kind of all rows in a user's file of seeds; None where each row names its own."""
+
+    @abstractmethod
+    def kinds(self, form: Form = Form.LONG) -> Mapping[str, Kind[Any, Any]]:
+        """Its kinds by name, with prompts of this form."""
+
+    def drafts(self, row: Mapping[str, Any], kind: Kind[Any, Any]) -> Sequence[Draft]:
+        """What a row of a user's file (seeds, an exam) has, to be validated as a teacher's proposals are. Unless the
+        family has a form of its own, that is the text that a teacher would write, under "proposal"."""
+        form = '{"kind": "...", "proposal": "what a teacher would write"}'
+        text = row.get("proposal")
+        if not isinstance(text, str):
+            raise InputError("no text under 'proposal'", f"a row is {form}")
+        draft = kind.parse_proposal(text, {})
+        if isinstance(draft, Rejection):
+            raise InputError(f"the proposal is refused: {draft.why}", f"a row is {form}")
+        return [draft]
+
+    def exams(self) -> Mapping[str, Path]:
+        """Its exams by name, as files of such rows. The first is for all bases that no other one is named after."""
+        return {}
+
+    def held_out(self, path: Path) -> HeldOut:
+        """What a file keeps out of a race's tasks; nothing where the family has no such files."""
+        return HeldOut()
+
+    def cell(self, kind: str, descriptor: str, complexity: Complexity) -> str:
+        """The cell of a task in the grid by which coverage is counted, from what the records keep of it."""
+        return f"{kind}/{descriptor}"
+
+    async def behaviours(self, tasks: Sequence[Task], verifier: Verifier) -> list[str | None]:
+        """What each task does, as a hash that tasks share that do the same; None where there is no telling."""
+        return [None] * len(tasks)
 
 
 def malformed(rejection: Rejection, status: Status | None = None) -> Verdict:

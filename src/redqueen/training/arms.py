@@ -8,7 +8,8 @@ from collections.abc import Callable
 from typing import Any
 
 from redqueen.errors import InputError
-from redqueen.population.matchmaking import count_matches
+from redqueen.plugins import MATCHMAKERS
+from redqueen.population.matchmaking import Maker, count_matches
 from redqueen.settings import Config
 
 Settings = dict[str, dict[str, Any]]
@@ -78,4 +79,5 @@ def apply(settings: Config, arm: str | None) -> Config:
 
 def _matches_and_panel(settings: Settings) -> tuple[int, int]:
     population, match = settings["population"], settings["match"]
-    return count_matches(population["teachers"], population["students"], match["maker"], match["panel"])
+    maker: Maker = MATCHMAKERS.get(match["maker"])
+    return count_matches(population["teachers"], population["students"], maker, match["panel"])

@@ -1,21 +1,35 @@
-"""What settings must agree on across sections. Light, so that a mistake is told at once; nothing is read or opened."""
+"""What settings must agree on across sections, and with the plug-ins that they name. Light, so that a mistake is told
+at once; nothing is opened."""
 
+from collections.abc import Iterator
 from random import Random
 
 from redqueen.errors import ConfigError
+from redqueen.plugins import BENCHMARKS, ESTIMATORS, MATCHMAKERS, OPERATORS, REGISTRIES, Registry
 from redqueen.population.board import Board
-from redqueen.population.matchmaking import count_matches, schedule
+from redqueen.population.matchmaking import Maker, count_matches, schedule
 from redqueen.population.members import founders
-from redqueen.rl.advantages import ESTIMATORS
+from redqueen.rl.advantages import Estimator
 from redqueen.rl.batch import MIN_ROWS
-from redqueen.settings import Config
+from redqueen.settings import Config, flat
 from redqueen.settings.toml import shown
-from redqueen.tasks import all_kinds
+from redqueen.tasks.families import Families
 from redqueen.tasks.guards import read_patterns
+
+
+def with_kinds(settings: Config) -> Config:
+    """The settings with all kinds of their families, where tasks.kinds was left out and tasks.families was not."""
+    tasks = settings.tasks
+    if "kinds" in tasks.model_fields_set or "families" not in tasks.model_fields_set:
+        return settings
+    _check_plugins(settings)
+    kinds = tuple(Families.of(tasks.families).kinds)
+    return settings.model_copy(update={"tasks": tasks.model_copy(update={"kinds": kinds})})
 
 
 def check(settings: Config) -> None:
     """Refuse settings with which no race can be run or nothing can be learnt."""
+    _check_plugins(settings)
     _check_tasks(settings)
     _check_single(settings)
     _check_learning(settings)
@@ -23,13 +37,26 @@ def check(settings: Config) -> None:
     _check_evolution(settings)
 
 
+def named_plugins(settings: Config) -> Iterator[tuple[Registry, str]]:
+    """What the settings name, as they write it."""
+    values = flat(settings)
+    for registry in REGISTRIES:
+        value = values[registry.setting]
+        for text in [value] if isinstance(value, str) else value:
+            yield registry, text
+
+
+def _check_plugins(settings: Config) -> None:
+    """Operators and benchmarks take long to import: whoever needs them does."""
+    for registry, text in named_plugins(settings):
+        registry.check(text)
+        if registry not in (OPERATORS, BENCHMARKS):
+            registry.get(text)
+
+
 def _check_tasks(settings: Config) -> None:
-    tasks, kinds = settings.tasks, all_kinds()
-    for kind in tasks.kinds:
-        if kind not in kinds:
-            raise ConfigError(
-                f"tasks.kinds names {shown(kind)}, and there is no such kind", f"the kinds are {', '.join(kinds)}"
-            )
+    tasks = settings.tasks
+    Families.of(tasks.families).chosen(tasks.kinds)
     if len(set(tasks.kinds)) < len(tasks.kinds):
         raise ConfigError("tasks.kinds names a kind twice", "say how often each is wanted with tasks.mix")
     if tasks.mix and len(tasks.mix) != len(tasks.kinds):
@@ -57,14 +84,14 @@ def _check_learning(settings: Config) -> None:
     if settings.rl.update == "none":
         return
     alone = [name for name in ("proposals", "attempts") if getattr(settings.tasks, name) == 1]
-    if alone and ESTIMATORS[settings.rl.estimator].needs_groups:
+    estimator: Estimator = ESTIMATORS.get(settings.rl.estimator)
+    if alone and estimator.needs_groups:
         raise ConfigError(
             f'tasks.{alone[0]} = 1 leaves rl.estimator = "{settings.rl.estimator}" nothing to compare',
-            'use 2 or more, or "reinforce++"',
+            "use 2 or more, or an estimator that compares other things than the texts of one prompt",
         )
-    matches, _ = count_matches(
-        settings.population.teachers, settings.population.students, settings.match.maker, settings.match.panel
-    )
+    maker: Maker = MATCHMAKERS.get(settings.match.maker)
+    matches, _ = count_matches(settings.population.teachers, settings.population.students, maker, settings.match.panel)
     texts = settings.tasks.prompts * settings.tasks.proposals * (matches // settings.population.teachers)
     if texts < MIN_ROWS and settings.rl.frozen != "teachers":
         raise ConfigError(
@@ -104,8 +131,9 @@ def _check_matches(settings: Config) -> None:
     if apart:
         # A schedule that cannot be made, or seldom, must not end a run in the middle.
         population = founders(settings.population.teachers, settings.population.students)
+        maker: Maker = MATCHMAKERS.get(settings.match.maker)
         for seed in range(10):
-            schedule(population, settings.match.maker, Board(), Random(seed), settings.match.panel, apart)
+            schedule(population, maker, Board(), Random(seed), settings.match.panel, apart)
 
 
 def _check_evolution(settings: Config) -> None:
@@ -125,15 +153,4 @@ def _check_evolution(settings: Config) -> None:
             raise ConfigError(
                 'rl.update = "none" leaves everything to evolution, which replaces nobody in a role of one',
                 "set population.teachers or population.students to 2 or more",
-            )
-        if set(settings.evolution.operators) == {"copy_parent"}:
-            raise ConfigError(
-                'with rl.update = "none" and copies alone nothing would ever change',
-                "add an operator that makes something new, such as full_noise",
-            )
-        if "fisher" in settings.evolution.operators:
-            raise ConfigError(
-                'the operator "fisher" in evolution.operators weighs by the optimiser\'s moments, and with '
-                'rl.update = "none" there are none',
-                "leave one of the two out",
             )

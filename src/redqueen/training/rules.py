@@ -5,28 +5,29 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from redqueen.analysis.complexity import of_task
 from redqueen.engine.known import EMBEDDED
 from redqueen.errors import ConfigError
 from redqueen.evals.benchmarks import chosen
 from redqueen.evals.data import LoadedBenchmark, find
-from redqueen.evals.exam_files import FUNCTIONS, exam_file
 from redqueen.evals.maths import check_gradable
 from redqueen.evolution.variation import Operator, resolve
+from redqueen.plugins import BENCHMARKS, file_and_name
 from redqueen.settings import Config
-from redqueen.tasks.guards import Caps, Guards, read_patterns
-from redqueen.tasks.library import Seed, read_held_out, read_seeds
-from redqueen.training.checks import check
+from redqueen.tasks.families import Families
+from redqueen.tasks.files import FileDraft, exam_file, read_held_out, read_seeds
+from redqueen.tasks.guards import Guards, read_patterns
+from redqueen.training.checks import check, named_plugins
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rules:
     """What a race goes by, beside its settings."""
 
+    families: Families
     operators: Mapping[str, Operator]
     guards: Guards
-    seeds: Sequence[Seed] | None
-    """The user's own, not run yet; None for the family's."""
+    seeds: Sequence[FileDraft] | None
+    """The user's own, not run yet; None for the families'."""
     benchmarks: tuple[LoadedBenchmark, ...]
     """The slices that members are evaluated on during the race."""
     files: Mapping[str, str]
@@ -37,37 +38,37 @@ class Rules:
 
 def read_rules(settings: Config) -> Rules:
     check(settings)
+    families = Families.of(settings.tasks.families, settings.tasks.form)
     operators = resolve(settings.evolution.operators)
     _can_breed(settings, operators)
-    guards, notes = read_guards(settings)
+    guards, notes = read_guards(settings, families)
     return Rules(
+        families=families,
         operators=operators,
         guards=guards,
-        seeds=_read_seeds(settings),
+        seeds=_read_seeds(settings, families),
         benchmarks=_read_benchmarks(settings),
-        files=hash_files(settings),
+        files=hash_files(settings, families),
         notes=tuple(notes),
     )
 
 
-def read_guards(settings: Config) -> tuple[Guards, list[str]]:
+def read_guards(settings: Config, families: Families) -> tuple[Guards, list[str]]:
     """What the settings refuse, and lines about what of it could not be read."""
     guard = settings.guard
-    held_out = read_held_out([exam_file(each) for each in guard.held_out])
+    held_out = read_held_out([exam_file(name, families) for name in guard.held_out], families)
     told = []
     if held_out.unreadable:
         told.append(f"{held_out.unreadable} held-out programs cannot be compared with tasks and are not guarded")
-    caps = None
-    if guard.max_lines is not None or guard.max_depth is not None:
-        caps = Caps(of_task, guard.max_lines, guard.max_depth)
+    caps = {name: most for name, most in (("lines", guard.max_lines), ("depth", guard.max_depth)) if most is not None}
     return Guards(held_out.keys, read_patterns(guard.deny), caps, guard.duplicates), told
 
 
-def _read_seeds(settings: Config) -> list[Seed] | None:
+def _read_seeds(settings: Config, families: Families) -> list[FileDraft] | None:
     if settings.tasks.seeds is None:
         return None
     embedded = EMBEDDED.get(settings.tasks.seeds)
-    return read_seeds(Path(settings.tasks.seeds) if embedded is None else embedded.seeds)
+    return read_seeds(Path(settings.tasks.seeds) if embedded is None else embedded.seeds, families)
 
 
 def _read_benchmarks(settings: Config) -> tuple[LoadedBenchmark, ...]:
@@ -81,20 +82,38 @@ def _read_benchmarks(settings: Config) -> tuple[LoadedBenchmark, ...]:
     return tuple(find(each, folder, "--evals.data").first(asked.items) for each in wanted)
 
 
-def hash_files(settings: Config) -> dict[str, str]:
-    asked = [("tasks.seeds", each) for each in [settings.tasks.seeds] if each is not None]
-    asked += [("guard.held_out", each) for each in settings.guard.held_out]
-    files = [(name, each) for name, each in asked if each not in (*EMBEDDED, FUNCTIONS)]
+def hash_files(settings: Config, families: Families) -> dict[str, str]:
+    """Of all files that the settings name, the plug-ins' included; those that come with the package have names."""
+    files: list[tuple[str, str | Path]] = []
+    if settings.tasks.seeds is not None and settings.tasks.seeds not in EMBEDDED:
+        files.append(("tasks.seeds", settings.tasks.seeds))
+    files += [("guard.held_out", name) for name in settings.guard.held_out if name not in families.exams]
+    for registry, text in named_plugins(settings):
+        place = file_and_name(registry.name_in(text))
+        if place is not None and (registry is not BENCHMARKS or settings.evals.every):
+            files.append((registry.setting, place[0]))
     return {f"{name} {path}": hashlib.sha256(Path(path).read_bytes()).hexdigest()[:16] for name, path in files}
 
 
 def _can_breed(settings: Config, operators: dict[str, Operator]) -> None:
-    """What evolution would refuse at its first event, refused at the start."""
+    """What evolution would refuse at its first event, or could not make anything of, refused at the start."""
+    if settings.rl.update == "none":
+        if all(operator.copies for operator in operators.values()):
+            raise ConfigError(
+                'with rl.update = "none" and copies alone nothing would ever change',
+                "add an operator that makes something new: `redqueen operators` lists them",
+            )
+        for name in (name for name, operator in operators.items() if operator.moments):
+            raise ConfigError(
+                f'the operator "{name}" in evolution.operators weighs by the optimiser\'s moments, and with '
+                'rl.update = "none" there are none',
+                "leave one of the two out",
+            )
     if settings.evolution.every == 0 or any(operator.parents == 1 for operator in operators.values()):
         return
     for role, count in (("teachers", settings.population.teachers), ("students", settings.population.students)):
         if count == 2:
             raise ConfigError(
                 f"evolution.operators names no mutation, and of two {role} one is left to breed from",
-                "add one that needs a single parent, such as full_noise",
+                "add one that needs a single parent: `redqueen operators` lists them",
             )

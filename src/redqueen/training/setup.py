@@ -18,8 +18,7 @@ from typing import Self
 import torch
 
 from redqueen import __version__
-from redqueen.analysis.complexity import Complexity
-from redqueen.analysis.coverage import Coverage, place
+from redqueen.analysis.coverage import Coverage
 from redqueen.analysis.watch import Watch
 from redqueen.engine.bank import Bank
 from redqueen.engine.local import LocalEngine
@@ -44,13 +43,10 @@ from redqueen.runs.run import Run
 from redqueen.runs.sqlite import damaged
 from redqueen.runs.store import Store
 from redqueen.settings import Config
-from redqueen.tasks import all_kinds
-from redqueen.tasks import restore as restore_task
 from redqueen.tasks.archive import CAPACITY, Archive, Entry, Trivial
-from redqueen.tasks.code import SEEDS
-from redqueen.tasks.code.code_o import CodeO
-from redqueen.tasks.library import validated_seeds
-from redqueen.tasks.protocol import Form, Task
+from redqueen.tasks.families import Families
+from redqueen.tasks.files import validated_seeds
+from redqueen.tasks.protocol import Complexity, Task
 from redqueen.training.rules import Rules, read_rules
 from redqueen.verifier import LocalVerifier, Verifier
 
@@ -191,21 +187,21 @@ async def _open_all(
 def _race(start: Start, engine: Engine, whole: LocalEngine, verifier: Verifier) -> Race:
     """Everything that does not change from step to step. `engine` is the race's part of `whole`."""
     settings, rules, base = start.settings, start.rules, whole.base
-    kinds = all_kinds(Form(settings.tasks.form))
     slices = None
     if rules.benchmarks:
         prompts = Prompts(settings.evals.prompts)
         slices = Slices(rules.benchmarks, encoder(base, prompts), prompts)
     return Race(
         settings=settings,
-        kinds={name: kinds[name] for name in settings.tasks.kinds},
+        families=rules.families,
+        kinds=rules.families.chosen(settings.tasks.kinds),
         engine=engine,
         encode=base.encode,
         positions=positions(base),
         verifier=verifier,
         guards=rules.guards,
         operators=rules.operators,
-        journal=Journal(start.shelf),
+        journal=Journal(start.shelf, rules.families.restore),
         base_name=base.name,
         modules=tuple(name for name, _ in base.model.named_modules()),
         device=next(base.model.parameters()).device,
@@ -214,8 +210,9 @@ def _race(start: Start, engine: Engine, whole: LocalEngine, verifier: Verifier) 
 
 
 async def _seeds(rules: Rules, verifier: Verifier) -> tuple[Task, ...]:
-    """What teachers begin from: the user's own, run and found sound, or the family's."""
-    return tuple(SEEDS) if rules.seeds is None else await validated_seeds(rules.seeds, CodeO(), verifier)
+    """What teachers begin from: the user's own, run and found sound, or the families'."""
+    own = rules.seeds
+    return rules.families.seeds if own is None else await validated_seeds(own, rules.families, verifier)
 
 
 def _new_state(race: Race, seeds: Sequence[Task]) -> State:
@@ -240,25 +237,21 @@ def _old(race: Race, seeds: Sequence[Task], start: Start) -> State:
     assert loaded is not None and records is not None
     for member, weights in loaded.members.items():
         race.engine.write(member, weights)
-    entries = [_entry(records, row) for row in records.tasks(newest_first=True, limit=CAPACITY)]
+    entries = [_entry(records, row, race.families) for row in records.tasks(newest_first=True, limit=CAPACITY)]
     shapes = list(records.shapes())
     return restored(
         loaded.state,
         Board(tuple(records.meetings())),
         Archive.restored(seeds, reversed(entries), records.keys()),
-        Coverage.of(
-            # A task without a program is recorded with zeros.
-            place(kind, label, Complexity(*figures) if any(figures) else None)
-            for kind, label, figures, _ in shapes
-        ),
+        Coverage.of(race.families.cell(kind, label, Complexity(*figures)) for kind, label, figures, _ in shapes),
         Coverage.of(behaviour for *_, behaviour in shapes if behaviour is not None),
         frozenset(each.kind for each in records.metrics(BENCHMARK, BASE)),
     )
 
 
-def _entry(records: Store, row: TaskRow) -> Entry:
+def _entry(records: Store, row: TaskRow, families: Families) -> Entry:
     try:
-        task, trivial = restore_task(row.record), None if row.trivial is None else Trivial(row.trivial)
+        task, trivial = families.restore(row.record), None if row.trivial is None else Trivial(row.trivial)
     except (KeyError, TypeError, ValueError, InputError) as error:
         how = f"the task of step {row.step}, place {row.place} is none ({error})"
         raise damaged(records.folder / RECORDS, how) from None

@@ -21,6 +21,7 @@ from redqueen.console import print_table
 from redqueen.errors import InputError
 from redqueen.evolution import replacement
 from redqueen.keys import numbers
+from redqueen.plugins import MATCHMAKERS
 from redqueen.population.board import Board
 from redqueen.population.matchmaking import schedule
 from redqueen.population.members import Member, MemberId, Population, founders
@@ -268,7 +269,8 @@ def _replace(race: _Race, events: Sequence[replacement.Event], inheritance: Inhe
 def _round(race: _Race, attempts: int, settings: Config) -> None:
     race.step += 1
     rules = settings.match
-    matches = schedule(race.population, rules.maker, race.board, race.rng, rules.panel, rules.kept_apart)
+    maker = MATCHMAKERS.get(rules.maker)
+    matches = schedule(race.population, maker, race.board, race.rng, rules.panel, rules.kept_apart)
     outcomes = [
         MatchOutcome(match.teacher, student, {"simulated": _outcome(race, match.teacher, student, attempts)})
         for match in matches

@@ -234,7 +234,7 @@ def _members(members: Sequence[MemberLine], room: int) -> list[RenderableType]:
 
 
 def _hard_task(step: int, task: HardTask, width: int) -> list[RenderableType]:
-    lines = task.program.expandtabs(4).strip("\n").split("\n")
+    lines = task.text.expandtabs(4).strip("\n").split("\n")
     rate = f"solved {task.solve_rate:.2f}"
     shown = [_line(f"hard task of step {step}: {task.kind} by {task.teacher}, {rate}", width, "bold")]
     shown += [_line(f"  {line}", width) for line in lines[:PROGRAM_LINES]]

@@ -1,12 +1,12 @@
 """An exam: a benchmark whose items are tasks of the kinds that a race trains, judged by the kinds' own graders."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from redqueen.errors import InputError
 from redqueen.evals.protocol import Grade, Item, Prompt, Prompts, Reply
-from redqueen.tasks import all_kinds
-from redqueen.tasks.library import ExamTask
-from redqueen.tasks.protocol import Attempt, Form
+from redqueen.tasks.files import ExamTask
+from redqueen.tasks.protocol import Attempt, Kind
 from redqueen.verifier import Verifier
 
 
@@ -16,8 +16,8 @@ class Exam:
     name = "exam"
     title = "exam"
 
-    def __init__(self, tasks: Sequence[ExamTask], form: Form) -> None:
-        self._kinds = all_kinds(form)
+    def __init__(self, tasks: Sequence[ExamTask], kinds: Mapping[str, Kind[Any, Any]]) -> None:
+        self._kinds = kinds
         self._tasks = {each.task.id: each.task for each in tasks}
         self.items = tuple(Item(each.task.id, {"band": each.band, "kind": each.task.kind}) for each in tasks)
 
@@ -29,15 +29,15 @@ class Exam:
         )
 
     async def judge(self, replies: Sequence[Reply], prompts: Prompts, verifier: Verifier) -> list[Grade]:
-        """All replies must be to one item: what its program gives is worked out once for all of them."""
+        """All replies must be to one item: what is right for it is worked out once for all of them."""
         task = self._tasks[replies[0].item.id]
         attempts = [Attempt(task, reply.text, reply.cut) for reply in replies]
         verdicts = await self._kinds[task.kind].grade(attempts, verifier)
         if any(verdict.void for verdict in verdicts):
-            first, *_ = task.program.splitlines()
+            first, *_ = (task.body or self.prompt(replies[0].item, prompts).text).splitlines()
             raise InputError(
                 f"the exam's task {task.id[:12]} ({first}...) does not return its own output again",
-                "take it out: its program can tell one run from another",
+                "take it out: it can tell one run from another",
             )
         return [
             Grade(

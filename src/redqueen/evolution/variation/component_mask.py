@@ -6,8 +6,10 @@ from math import ceil
 from redqueen.evolution.variation.adapter import Adapter, Parents, Stack
 from redqueen.evolution.variation.draws import Draws
 from redqueen.evolution.variation.lowrank import refactored, spectrum_of
+from redqueen.evolution.variation.operator import Use, mutation
 
 
+@mutation("PopuLoRA M3", Use.LIVE, norm=(0.6, 0.97), cosine=(0.6, 0.97))
 def component_mask(parents: Parents, draws: Draws, *, share: float = 0.3) -> Adapter:
     """A random share of each slot's singular components set to zero; at least one stays."""
     [parent] = parents

@@ -8,8 +8,10 @@ from torch import Tensor
 from redqueen.evolution.variation.adapter import Adapter, Parents
 from redqueen.evolution.variation.dense import Slot, merged
 from redqueen.evolution.variation.draws import Draws
+from redqueen.evolution.variation.operator import Use, crossover
 
 
+@crossover("PopuLoRA X1; DARE, arXiv 2311.03099", Use.LIVE, norm=(0.45, 1.55), cosine=(0.3, 1))
 def dare(parents: Parents, draws: Draws, *, drop: float = 0.7) -> Adapter:
     """The mean of both Delta W after entries were dropped with this chance and the rest rescaled."""
 

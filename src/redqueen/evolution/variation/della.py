@@ -12,11 +12,13 @@ from redqueen.errors import ConfigError
 from redqueen.evolution.variation.adapter import Adapter, Parents
 from redqueen.evolution.variation.dense import elected, merged
 from redqueen.evolution.variation.draws import Draws
+from redqueen.evolution.variation.operator import Use, crossover
 
 _LEAST = 1e-3
 """Entries that are kept with a smaller chance would be scaled up beyond use."""
 
 
+@crossover("DELLA-Merging, arXiv 2406.11617", Use.TRIED, norm=(0.8, 2.3), cosine=(0.3, 1))
 def della(parents: Parents, draws: Draws, *, drop: float = 0.7, spread: float = 0.2) -> Adapter:
     """Entries dropped with a chance that falls with their rank in the row, within drop +- spread / 2; signs elected."""
     if not spread / 2 <= drop <= 1 - spread / 2 - _LEAST:

@@ -10,8 +10,10 @@ from torch import Tensor
 from redqueen.evolution.variation.adapter import Adapter, Parents
 from redqueen.evolution.variation.dense import Slot, merged
 from redqueen.evolution.variation.draws import Draws
+from redqueen.evolution.variation.operator import Use, crossover
 
 
+@crossover("Fisher merging, arXiv 2111.09832", Use.TRIED, norm=(0.5, 1), cosine=(-0.1, 1), moments=True)
 def fisher(parents: Parents, draws: Draws) -> Adapter:
     """The mean of both Delta W, entry by entry, weighted by the optimisers' second moments."""
 

@@ -7,8 +7,10 @@ with every component of the other.
 from redqueen.evolution.variation.adapter import Adapter, Parents, zip_map
 from redqueen.evolution.variation.draws import Draws
 from redqueen.evolution.variation.lowrank import combined, refactored
+from redqueen.evolution.variation.operator import Use, crossover
 
 
+@crossover("model soups, arXiv 2203.05482", Use.TRIED, norm=(0.5, 1), cosine=(-0.1, 1))
 def linear(parents: Parents, draws: Draws) -> Adapter:
     """w times the better parent and 1 - w times the other, w ~ U(0, 1)."""
     return weighted(parents, draws.number(0, 1))

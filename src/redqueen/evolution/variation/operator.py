@@ -4,7 +4,7 @@ import inspect
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import torch
 
@@ -15,6 +15,7 @@ from redqueen.evolution.variation.adapter import Adapter, Parents
 if TYPE_CHECKING:
     from redqueen.evolution.variation.draws import Draws
 
+Make = Callable[..., Adapter]
 Range = tuple[float, float]
 _MOST = {"density": 1.0, "drop": 0.99, "share": 1.0, "sigma": 2.0, "spread": 0.99, "way": 1.0}
 """The largest allowed values of parameters with these names; the least is 0."""
@@ -35,6 +36,7 @@ class Use(StrEnum):
     CONTROL = "control"
     """What every operator must beat."""
     OWN = "own"
+    """A user's."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,7 +45,7 @@ class Operator:
 
     name: str
     kind: Kind
-    make: "Callable[..., Adapter]"
+    make: Make
     reference: str
     use: Use = Use.OWN
     norm: Range = (0.0, float("inf"))
@@ -53,6 +55,8 @@ class Operator:
     """Of the child's Delta W and each parent's, likewise."""
     moments: bool = False
     """It needs the parents' optimiser states."""
+    copies: bool = False
+    """The child is its parent again: alone it makes nothing new."""
     values: Mapping[str, float] = field(default_factory=dict)
     """Parameters that differ from the function's defaults."""
 
@@ -105,3 +109,15 @@ class Operator:
         parameters = inspect.signature(self.make).parameters.values()
         named = [parameter for parameter in parameters if parameter.kind is inspect.Parameter.KEYWORD_ONLY]
         return {**{parameter.name: parameter.default for parameter in named}, **self.values}
+
+
+def mutation(reference: str, use: Use = Use.OWN, **fields: Any) -> "Callable[[Make], Operator]":
+    """Turns a function of one parent into the operator of its name; `fields` are others of `Operator`."""
+    return lambda make: Operator(
+        name=make.__name__, kind=Kind.MUTATION, make=make, reference=reference, use=use, **fields
+    )
+
+
+def crossover(reference: str, use: Use = Use.OWN, **fields: Any) -> "Callable[[Make], Operator]":
+    """As `mutation`, for a function of two parents."""
+    return lambda make: replace(mutation(reference, use, **fields)(make), kind=Kind.CROSSOVER)

@@ -7,8 +7,10 @@ import torch
 from redqueen.evolution.variation.adapter import Adapter, Parents, Stack
 from redqueen.evolution.variation.draws import Draws
 from redqueen.evolution.variation.lowrank import refactored, spectrum_of
+from redqueen.evolution.variation.operator import Use, mutation
 
 
+@mutation("PopuLoRA M6", Use.TRIED, norm=(0.15, 1), cosine=(0.15, 1))
 def rank_perturbation(parents: Parents, draws: Draws) -> Adapter:
     """The k largest components stay, k ~ U{1..r-1}; the others become fresh directions of size zero."""
     [parent] = parents

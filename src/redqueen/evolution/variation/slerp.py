@@ -6,11 +6,13 @@ from torch import Tensor
 from redqueen.evolution.variation.adapter import Adapter, Parents, Stack, zip_map
 from redqueen.evolution.variation.draws import Draws
 from redqueen.evolution.variation.lowrank import combined, inner, norm, refactored
+from redqueen.evolution.variation.operator import Use, crossover
 
 _PARALLEL = 1e-6
 """Sines below this: the arc is a straight line."""
 
 
+@crossover("Shoemake 1985", Use.TRIED, norm=(0.7, 1), cosine=(0.4, 1))
 def slerp(parents: Parents, draws: Draws, *, way: float = 0.5) -> Adapter:
     """Along the arc between both parents' Delta W, the norm changing evenly."""
 

@@ -6,8 +6,10 @@ from torch import Tensor
 from redqueen.evolution.variation.adapter import Adapter, Parents, Stack
 from redqueen.evolution.variation.draws import Draws
 from redqueen.evolution.variation.lowrank import Spectrum, refactored, spectrum_of
+from redqueen.evolution.variation.operator import Use, mutation
 
 
+@mutation("PopuLoRA M1", Use.LIVE, norm=(1, 1), cosine=(0.97, 1))
 def spectral(parents: Parents, draws: Draws, *, sigma: float = 0.1) -> Adapter:
     """Singular values times exp(sigma z), both bases turned by about sigma, the norm of every slot kept."""
     [parent] = parents

@@ -5,8 +5,10 @@ import torch
 from redqueen.evolution.variation.adapter import Adapter, Parents, Stack, zip_map
 from redqueen.evolution.variation.draws import Draws
 from redqueen.evolution.variation.lowrank import Spectrum, refactored, spectrum_of
+from redqueen.evolution.variation.operator import Use, crossover
 
 
+@crossover("PopuLoRA X3", Use.LIVE, norm=(0.9, 1.15), cosine=(-0.1, 1))
 def svd_subspace(parents: Parents, draws: Draws) -> Adapter:
     """The k largest components of the better parent, k ~ U{1..r-1}, the rest from the other."""
     rank = parents[0].rank

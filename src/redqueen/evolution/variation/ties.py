@@ -5,8 +5,10 @@ from torch import Tensor
 from redqueen.evolution.variation.adapter import Adapter, Parents
 from redqueen.evolution.variation.dense import elected, merged, threshold
 from redqueen.evolution.variation.draws import Draws
+from redqueen.evolution.variation.operator import Use, crossover
 
 
+@crossover("TIES-Merging, arXiv 2306.01708", Use.TRIED, norm=(0.6, 1.2), cosine=(0.4, 1))
 def ties(parents: Parents, draws: Draws, *, density: float = 0.2) -> Adapter:
     """This share of the largest entries of either, then the mean of those that agree on the sign."""
 

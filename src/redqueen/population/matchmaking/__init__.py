@@ -1,7 +1,6 @@
 """Who plays whom in a step: every teacher and every student plays, as equally often as numbers allow.
 
-A matchmaker is one file with one pure function, `choose`: the student whom a teacher meets next, out of a pool. To
-add one, write the file, and name it in `MATCHMAKERS` and in `match.maker` of the settings.
+A matchmaker is one file with one pure function, `choose`: the student whom a teacher meets next, out of a pool.
 """
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
@@ -10,7 +9,6 @@ from random import Random
 
 from redqueen.errors import ConfigError
 from redqueen.population.board import Board
-from redqueen.population.matchmaking import everybody, pfsp, round_robin, uniform
 from redqueen.population.members import Member, MemberId, Population
 
 Choose = Callable[[Member, Sequence[Member], Board, Random], Member]
@@ -31,16 +29,8 @@ class Maker:
     """A matchmaker."""
 
     choose: Choose
-    panel: int | None
+    panel: int | None = 1
     """Students who attempt a teacher's tasks unless the settings say otherwise; None is all of them."""
-
-
-MATCHMAKERS: dict[str, Maker] = {
-    "pfsp": Maker(pfsp.choose, 1),
-    "uniform": Maker(uniform.choose, 1),
-    "round_robin": Maker(round_robin.choose, 1),
-    "all": Maker(everybody.choose, None),
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,20 +41,20 @@ class Match:
     students: tuple[MemberId, ...]
 
 
-def count_matches(teachers: int, students: int, maker: str, panel: int | None = None) -> tuple[int, int]:
+def count_matches(teachers: int, students: int, maker: Maker, panel: int | None = None) -> tuple[int, int]:
     """The matches of a step, and the students in the panel of each where nobody is kept apart.
 
     There are as many matches as leave nobody idle: the larger of the number of teachers and of what it takes to seat
     every student in a panel.
     """
-    size = MATCHMAKERS[maker].panel if panel is None else panel
+    size = maker.panel if panel is None else panel
     size = students if size is None else size
     return max(teachers, -(-students // size)), size
 
 
 def schedule(
     population: Population,
-    maker: str,
+    maker: Maker,
     board: Board,
     rng: Random,
     panel: int | None = None,
@@ -72,12 +62,11 @@ def schedule(
 ) -> list[Match]:
     """The matches of one step, as many as `count_matches` says. Students are drawn without replacement from a pool that
     is refilled when it is empty."""
-    chosen = MATCHMAKERS[maker]
     barred = frozenset(exclude)
     teachers, students = population.teachers, population.students
     count, size = count_matches(len(teachers), len(students), maker, panel)
     order = list(teachers)
-    if panel is None and chosen.panel is None:
+    if panel is None and maker.panel is None:
         rng.shuffle(order)
         return [
             Match(teacher.id, tuple(each.id for each in students if (teacher.seat, each.seat) not in barred))
@@ -86,7 +75,7 @@ def schedule(
     for _ in range(SHUFFLES):
         rng.shuffle(order)
         matches = [order[index % len(order)] for index in range(count)]
-        panels = _draw(matches, students, size, chosen.choose, board, rng, barred)
+        panels = _draw(matches, students, size, maker.choose, board, rng, barred)
         if panels is not None:
             return [Match(teacher.id, tuple(panel)) for teacher, panel in zip(matches, panels, strict=True)]
     raise ConfigError(

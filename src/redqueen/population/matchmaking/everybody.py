@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from random import Random
 
 from redqueen.population.board import Board
+from redqueen.population.matchmaking import Maker
 from redqueen.population.members import Member
 
 
@@ -14,3 +15,6 @@ def choose(teacher: Member, pool: Sequence[Member], board: Board, rng: Random) -
     """One of the students whom the teacher has met least often."""
     least = min(board.met(teacher.id, student.id) for student in pool)
     return rng.choice([student for student in pool if board.met(teacher.id, student.id) == least])
+
+
+MAKER = Maker(choose, panel=None)

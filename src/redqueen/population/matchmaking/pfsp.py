@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from random import Random
 
 from redqueen.population.board import Board
+from redqueen.population.matchmaking import Maker
 from redqueen.population.members import Member
 from redqueen.population.ratings import expected
 
@@ -17,3 +18,6 @@ def choose(teacher: Member, pool: Sequence[Member], board: Board, rng: Random) -
         for student in pool
     ]
     return rng.choices(pool, weights)[0]
+
+
+MAKER = Maker(choose)

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from random import Random
 
 from redqueen.population.board import Board
+from redqueen.population.matchmaking import Maker
 from redqueen.population.members import Member
 
 
@@ -18,3 +19,6 @@ def choose(teacher: Member, pool: Sequence[Member], board: Board, rng: Random) -
         return board.met(teacher.id, student.id), number < teacher.seat_number, number
 
     return min(pool, key=order)
+
+
+MAKER = Maker(choose)

@@ -4,8 +4,12 @@ from collections.abc import Sequence
 from random import Random
 
 from redqueen.population.board import Board
+from redqueen.population.matchmaking import Maker
 from redqueen.population.members import Member
 
 
 def choose(teacher: Member, pool: Sequence[Member], board: Board, rng: Random) -> Member:
     return rng.choice(pool)
+
+
+MAKER = Maker(choose)

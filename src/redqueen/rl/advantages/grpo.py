@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+from redqueen.rl.advantages import Estimator
 from redqueen.rl.advantages.groups import by_prompt, centred, deviation, within
 from redqueen.rl.rollout import Rollout
 
@@ -22,3 +23,6 @@ def estimate(rollouts: Sequence[Rollout]) -> list[float]:
 def _whitened(rewards: list[float]) -> list[float]:
     scale = deviation(rewards) + EPSILON
     return [value / scale for value in centred(rewards)]
+
+
+ESTIMATOR = Estimator(estimate, by_length=True)

@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Sequence
 
+from redqueen.rl.advantages import Estimator
 from redqueen.rl.advantages.groups import FLOOR, by_kind, by_prompt, centred, deviation, within
 from redqueen.rl.rollout import Rollout
 
@@ -27,3 +28,6 @@ def estimate(rollouts: Sequence[Rollout]) -> list[float]:
     values = within(rollouts, keys, centred)
     scale = max(deviation(values), FLOOR)
     return [max(-CLIP, min(CLIP, value / scale)) for value in values]
+
+
+ESTIMATOR = Estimator(estimate, needs_groups=False)

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+from redqueen.rl.advantages import Estimator
 from redqueen.rl.advantages.groups import by_prompt, centred, within
 from redqueen.rl.rollout import Rollout
 
@@ -18,3 +19,6 @@ def _against_the_others(rewards: list[float]) -> list[float]:
     # r - (sum - r) / (n - 1) = (r - mean) n / (n - 1), and this form is exactly 0 where all agree.
     others = max(len(rewards) - 1, 1)
     return [value * len(rewards) / others for value in centred(rewards)]
+
+
+ESTIMATOR = Estimator(estimate)

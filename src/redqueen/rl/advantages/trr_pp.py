@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+from redqueen.rl.advantages import Estimator
 from redqueen.rl.advantages.groups import FLOOR, by_kind, centred, deviation, within
 from redqueen.rl.rollout import Rollout
 
@@ -18,3 +19,6 @@ def estimate(rollouts: Sequence[Rollout]) -> list[float]:
 def _whitened(rewards: list[float]) -> list[float]:
     scale = max(deviation(rewards), FLOOR)
     return [value / scale for value in centred(rewards)]
+
+
+ESTIMATOR = Estimator(estimate, needs_groups=False)

@@ -5,20 +5,26 @@
 
 A kind is one file with one class and one line in `_KINDS`. What they share: `blocks` (from a text to its fenced
 parts), `program` and `names` (what a program may be and reach for), `plain` (without remarks), `order` (what a set's
-order may reach), `running` (the way to the verifier), `key` (near-duplicates), `prompts`, `seeds`.
+order may reach), `running` (the way to the verifier), `key` (near-duplicates), `prompts`, `seeds`. About programs:
+`complexity`, `descriptor` (types of problem), `cells` (the grid of coverage), `behaviour`, `files` (the user's own).
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
+from redqueen.engine.known import EMBEDDED
+from redqueen.tasks.code.behaviour import behaviours
+from redqueen.tasks.code.cells import cell
 from redqueen.tasks.code.code_f import CodeF
 from redqueen.tasks.code.code_i import CodeI
 from redqueen.tasks.code.code_o import CodeO
+from redqueen.tasks.code.files import read_drafts, read_held_out
 from redqueen.tasks.code.seeds import SEEDS
 from redqueen.tasks.code.task import DEFAULT_LIMITS, CodeDraft, CodeTask
-from redqueen.tasks.protocol import Form, Kind
-from redqueen.verifier import Limits
+from redqueen.tasks.protocol import Complexity, Family, Form, HeldOut, Kind, Task
+from redqueen.verifier import Limits, Verifier
 
 _KINDS: dict[str, Callable[[Form, Limits], Kind[Any, Any]]] = {
     "code_o": CodeO,
@@ -28,15 +34,34 @@ _KINDS: dict[str, Callable[[Form, Limits], Kind[Any, Any]]] = {
 
 
 @dataclass(frozen=True)
-class CodeFamily:
-    """The kinds, with one form of prompt and one set of limits."""
+class CodeFamily(Family):
+    """The kinds, with one set of limits, and all that is to be known of programs."""
 
-    form: Form = Form.LONG
     limits: Limits = DEFAULT_LIMITS
+    seeds = SEEDS
+    seed_kind = "code_o"
 
-    @property
-    def kinds(self) -> Mapping[str, Kind[Any, Any]]:
-        return {name: kind(self.form, self.limits) for name, kind in _KINDS.items()}
+    def kinds(self, form: Form = Form.LONG) -> Mapping[str, Kind[Any, Any]]:
+        return {name: kind(form, self.limits) for name, kind in _KINDS.items()}
+
+    def drafts(self, row: Mapping[str, Any], kind: Kind[Any, Any]) -> Sequence[CodeDraft]:
+        return read_drafts(row, kind.name)
+
+    def exams(self) -> Mapping[str, Path]:
+        """`functions`, small ones in everyday Python, and those of bases that come with the package."""
+        own = {name: base.exam for name, base in EMBEDDED.items() if base.exam.is_file()}
+        return {"functions": Path(__file__).with_name("functions.jsonl"), **own}
+
+    def held_out(self, path: Path) -> HeldOut:
+        return read_held_out(path)
+
+    def cell(self, kind: str, descriptor: str, complexity: Complexity) -> str:
+        return cell(kind, descriptor, complexity)
+
+    async def behaviours(self, tasks: Sequence[Task], verifier: Verifier) -> list[str | None]:
+        return await behaviours(tasks, verifier)
 
 
-__all__ = ["SEEDS", "CodeDraft", "CodeF", "CodeFamily", "CodeI", "CodeO", "CodeTask"]
+FAMILY = CodeFamily()
+
+__all__ = ["FAMILY", "SEEDS", "CodeDraft", "CodeF", "CodeFamily", "CodeI", "CodeO", "CodeTask"]

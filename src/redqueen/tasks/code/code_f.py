@@ -63,6 +63,7 @@ class CodeF:
     form: Form = Form.LONG
     limits: Limits = DEFAULT_LIMITS
     name = "code_f"
+    title = "write a function from examples"
     task_type = CodeTask
 
     def propose_prompt(self, references: Sequence[CodeTask], rng: Random) -> Prompt:

@@ -47,6 +47,7 @@ class CodeI:
     form: Form = Form.LONG
     limits: Limits = DEFAULT_LIMITS
     name = "code_i"
+    title = "find an input that gives an output"
     task_type = CodeTask
 
     def propose_prompt(self, references: Sequence[CodeTask], rng: Random) -> Prompt:

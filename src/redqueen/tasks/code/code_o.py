@@ -34,6 +34,7 @@ class CodeO:
     form: Form = Form.LONG
     limits: Limits = DEFAULT_LIMITS
     name = "code_o"
+    title = "predict a program's output"
     task_type = CodeTask
 
     def propose_prompt(self, references: Sequence[CodeTask], rng: Random) -> Prompt:

@@ -6,11 +6,12 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from redqueen.errors import Fault
+from redqueen.tasks.code.complexity import complexity
 from redqueen.tasks.code.descriptor import descriptor
 from redqueen.tasks.code.evidence import agreed
 from redqueen.tasks.code.key import part_keys, program_key, shape_key
 from redqueen.tasks.code.program import parse_source
-from redqueen.tasks.protocol import Draft, Reason, Rejection, Task
+from redqueen.tasks.protocol import Complexity, Draft, Reason, Rejection, Task
 from redqueen.verifier import Limits
 
 DEFAULT_LIMITS = Limits()
@@ -75,6 +76,22 @@ class CodeTask(Task):
     @cached_property
     def descriptor(self) -> str:
         return descriptor(self._tree())
+
+    @cached_property
+    def complexity(self) -> Complexity:
+        return complexity(self.program)
+
+    @property
+    def body(self) -> str:
+        return self.program
+
+    @property
+    def question(self) -> str:
+        if self.kind == "code_o":
+            return f"what is f({self.inputs[0]})?"
+        if self.kind == "code_i":
+            return f"for which input is it {self.outputs[0]}?"
+        return f"write it, from {self.shown} of {len(self.inputs)} examples" if self.shown else ""
 
     @property
     def answer_chars(self) -> int:

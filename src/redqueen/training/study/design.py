@@ -5,9 +5,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from redqueen.errors import InputError
-from redqueen.evals.exam_files import usual_exam
 from redqueen.evals.figures import Tally
 from redqueen.settings import Config, override
+from redqueen.tasks.families import Families
+from redqueen.tasks.files import usual_exam
 from redqueen.training import arms
 from redqueen.training.study.exam import Examinee, Half, HalfExam
 
@@ -84,8 +85,9 @@ class Design:
         )
 
     def exam(self, half: Half) -> HalfExam:
+        families = Families.of(self.settings.tasks.families)
         return HalfExam(
-            file=self.exam_file or usual_exam(self.settings.engine.base),
+            file=self.exam_file or usual_exam(self.settings.engine.base, families),
             half=half,
             folder=(self.folder if half == "odd" else self.folder / "sweep") / "exam",
             settings=self.settings,

@@ -16,11 +16,12 @@ from redqueen.engine.local import LocalEngine
 from redqueen.errors import InputError
 from redqueen.evals.examination import examine
 from redqueen.evals.figures import Tally, figures, scores
+from redqueen.plugins import file_and_name
 from redqueen.resources import place
 from redqueen.runs.atomic import write_text
 from redqueen.settings import Config
-from redqueen.tasks.library import read_exam, validated_exam
-from redqueen.tasks.protocol import Form
+from redqueen.tasks.families import Families
+from redqueen.tasks.files import FileDraft, read_exam, validated_exam
 from redqueen.verifier import Verifier
 
 MAIN = ("1", "2", "3", "4")
@@ -60,17 +61,21 @@ class HalfExam:
     half: Half
     folder: Path
     settings: Config
-    """The form of the prompts, the temperature and the longest attempt: the same for all arms."""
+    """The task families, the form of the prompts, the temperature and the longest attempt: the same for all arms."""
     attempts: int
+
+    @property
+    def families(self) -> Families:
+        return Families.of(self.settings.tasks.families, self.settings.tasks.form)
 
     @property
     def places(self) -> list[int]:
         """Of the tasks in the whole exam."""
-        return places_of(self.half, [task.band for task in read_exam(self.file)])
+        return places_of(self.half, [task.band for task in self._drafts()])
 
     def parts(self) -> dict[str, list[int]]:
         """The tasks of this half, numbered from 0, by band, and those of the main bands by kind."""
-        exam = read_exam(self.file)
+        exam = self._drafts()
         tasks = [exam[number] for number in self.places]
         main = [at for at, task in enumerate(tasks) if task.band in MAIN]
         if not main:
@@ -85,7 +90,7 @@ class HalfExam:
 
     def by_band(self) -> dict[str, list[int]]:
         """The tasks of this half, numbered from 0, by band and kind."""
-        exam = read_exam(self.file)
+        exam = self._drafts()
         parts: dict[str, list[int]] = {}
         for at, number in enumerate(self.places):
             parts.setdefault(f"{exam[number].band} {exam[number].draft.kind}", []).append(at)
@@ -105,7 +110,7 @@ class HalfExam:
 
     def examine(self, engine: LocalEngine, verifier: Verifier, examinees: Sequence[Examinee]) -> None:
         """Examine these, some at a time, and keep their answers."""
-        exam = asyncio.run(validated_exam(read_exam(self.file), verifier))
+        exam = asyncio.run(validated_exam(self._drafts(), self.families, verifier))
         tasks = [exam[number] for number in self.places]
         self.folder.mkdir(exist_ok=True)
         for start in range(0, len(examinees), BATCH):
@@ -113,7 +118,7 @@ class HalfExam:
             members = {examinee.name: None if examinee == BARE else examinee.name for examinee in batch}
             answers = asyncio.run(
                 examine(
-                    engine, verifier, members, tasks, form=Form(self.settings.tasks.form), attempts=self.attempts,
+                    engine, verifier, members, tasks, kinds=self.families.kinds, attempts=self.attempts,
                     temperature=self.settings.rl.temperature, max_tokens=self.settings.tasks.attempt_tokens,
                 )
             )  # fmt: skip
@@ -122,11 +127,16 @@ class HalfExam:
                 record = {"how": self._conditions(), "answered": answered}
                 write_text(self.folder / examinee.file, json.dumps(record) + "\n")
 
+    def _drafts(self) -> list[FileDraft]:
+        return read_exam(self.file, self.families)
+
     def _conditions(self) -> dict[str, Any]:
         """All that answers depend on beside the weights."""
         settings = self.settings
+        files = [parts[0] for name in settings.tasks.families if (parts := file_and_name(name))]
         return {
-            "exam": hashlib.sha256(self.file.read_bytes()).hexdigest()[:16],
+            **{str(file): _digest(file) for file in files},
+            "exam": _digest(self.file),
             "places": self.half,
             "attempts": self.attempts,
             "base": settings.engine.base,
@@ -135,6 +145,10 @@ class HalfExam:
             "temperature": settings.rl.temperature,
             "max_tokens": settings.tasks.attempt_tokens,
         }
+
+
+def _digest(file: Path) -> str:
+    return hashlib.sha256(file.read_bytes()).hexdigest()[:16]
 
 
 def places_of(half: Half, bands: Sequence[str]) -> list[int]:

@@ -118,7 +118,7 @@ RQ.openTask = async (step, place) => {
   }
   const rate = row.attempts ? `solved ${row.solved} of ${row.attempts}` : "not attempted";
   const notes = [rate, `reward ${RQ.short(row.reward)}`, row.trivial ? `does not count: ${RQ.visible(row.trivial)}` : null, row.oversight ? "set aside for a person" : null];
-  const size = `${row.lines} lines, depth ${row.depth}, cyclomatic ${row.cyclomatic}, ${row.variables} variables; ${RQ.visible(row.descriptor)}`;
+  const size = row.depth ? `${row.lines} lines, depth ${row.depth}, cyclomatic ${row.cyclomatic}, ${row.variables} variables; ` : "";
   const {kind, program, ...rest} = row.record;
   const attempts = found.attempts.map((each) => {
     const why = [each.reason, each.status, each.detail].filter(Boolean).map((fact) => RQ.visible(String(fact).slice(0, 300))).join(", ");
@@ -126,7 +126,7 @@ RQ.openTask = async (step, place) => {
       RQ.el("strong", {class: each.grade === "correct" ? "good" : "bad"}, each.grade), `${why ? ` (${why})` : ""}, reward ${RQ.short(each.reward)}, ${each.tokens} tokens`),
       RQ.code(each.text, true));
   });
-  open(title, RQ.el("p", {}, notes.filter(Boolean).join("; ")), RQ.el("p", {class: "note"}, size), ...block("program", program, true),
+  open(title, RQ.el("p", {}, notes.filter(Boolean).join("; ")), RQ.el("p", {class: "note"}, size + RQ.visible(row.descriptor)), ...block("program", program, true),
     ...Object.entries(rest).flatMap(([name, value]) => name === "shown" ? [] : block(name, value, true)),
     RQ.el("details", {}, RQ.el("summary", {}, "proposal, as the teacher wrote it"), RQ.code(row.text, true)),
     RQ.el("h3", {}, RQ.many(found.attempts.length, "attempt")), ...attempts);

@@ -7,7 +7,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from redqueen.tasks import all_kinds
+from redqueen.tasks.code import FAMILY
 from redqueen.tasks.code.examples import ATTEMPTS, PROPOSALS, ExampleAttempt, ExampleProposal
 from redqueen.tasks.protocol import Attempt, Rejection, Task, Verdict
 from redqueen.verifier import Verifier
@@ -69,18 +69,18 @@ def _verdict(row: Row) -> Text:
 async def run_examples(verifier: Verifier) -> ExamplesReport:
     """Every example proposal, then every example attempt."""
     tasks: dict[str, Task | Rejection] = {}
-    for kind in all_kinds():
+    for kind in FAMILY.kinds():
         tasks |= await _propose(kind, [example for example in PROPOSALS if example.kind == kind], verifier)
     rows = [_proposal_row(example, tasks[example.name]) for example in PROPOSALS]
-    for kind in all_kinds():
+    for kind in FAMILY.kinds():
         rows += await _attempt(kind, tasks, verifier)
     first = next(task for task in tasks.values() if isinstance(task, Task))
-    shown = all_kinds()[first.kind].solve_prompt(first).messages[-1]["content"]
+    shown = FAMILY.kinds()[first.kind].solve_prompt(first).messages[-1]["content"]
     return ExamplesReport(tuple(rows), shown)
 
 
 async def _propose(name: str, examples: Sequence[ExampleProposal], verifier: Verifier) -> dict[str, Task | Rejection]:
-    kind = all_kinds()[name]
+    kind = FAMILY.kinds()[name]
     parsed = {example.name: kind.parse_proposal(example.text, example.context) for example in examples}
     drafts = {name: draft for name, draft in parsed.items() if not isinstance(draft, Rejection)}
     valid = dict(zip(drafts, await kind.validate(list(drafts.values()), verifier), strict=True))
@@ -94,7 +94,7 @@ async def _attempt(name: str, tasks: Mapping[str, Task | Rejection], verifier: V
         if isinstance(task, Task) and task.kind == name:
             examples.append(example)
             attempts.append(Attempt(task, example.text))
-    verdicts = await all_kinds()[name].grade(attempts, verifier)
+    verdicts = await FAMILY.kinds()[name].grade(attempts, verifier)
     return [_attempt_row(example, name, verdict) for example, verdict in zip(examples, verdicts, strict=True)]
 
 

@@ -11,35 +11,13 @@ from dataclasses import dataclass, field
 
 from redqueen.errors import Fault
 from redqueen.tasks.code.program import parse_source
-from redqueen.tasks.protocol import Rejection, Task
+from redqueen.tasks.protocol import Complexity, Rejection
 
 _UNCOUNTED = (ast.expr_context, ast.boolop, ast.operator, ast.unaryop, ast.cmpop)
 """Nodes that only say how their parent is meant: they never have children of their own."""
 _Comprehension = ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp
 _ROW_END = re.compile(r"\r\n|\r|\n")
 """Where Python's parser ends a line; `splitlines` knows more ends than that."""
-
-
-@dataclass(frozen=True, slots=True)
-class Complexity:
-    """A program's figures."""
-
-    depth: int
-    """Nodes on the longest path down the syntax tree, the module included; `x = 1` has 3. Operators and contexts are
-    not counted."""
-    cyclomatic: int
-    """One more than the program has decisions."""
-    lines: int
-    """Of source: without blank lines, lines of comment and strings that stand alone."""
-    variables: int
-    """Names that are bound, scope by scope: parameters, targets of assignments, loops and comprehensions, of `with`,
-    `except` and patterns. Not functions, classes, imports and attributes."""
-
-
-def of_task(task: Task) -> Complexity | None:
-    """The figures of a task's program; None for a task that has none."""
-    program = getattr(task, "program", None)
-    return None if program is None else complexity(program)
 
 
 def complexity(source: str) -> Complexity:

@@ -1,0 +1,98 @@
+"""The families of a race together: their kinds by name, and whatever has to be asked of the one that a task is of."""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Self
+
+from redqueen.errors import ConfigError, InputError
+from redqueen.plugins import FAMILIES
+from redqueen.tasks.protocol import Complexity, Family, Form, Kind, Task
+from redqueen.verifier import Verifier
+
+
+@dataclass(frozen=True)
+class Families:
+    """Families that share no kind."""
+
+    families: tuple[Family, ...]
+    form: Form
+    """Of all prompts."""
+
+    @classmethod
+    def of(cls, names: Sequence[str], form: str = Form.LONG) -> Self:
+        """Those of these names, loaded (`plugins.FAMILIES`) and found to be whole."""
+        taken: dict[str, str] = {}
+        families: list[Family] = []
+        for name in names:
+            family: Family = FAMILIES.get(name)
+            kinds = family.kinds(Form(form))
+            shown = {type(seed) for seed in getattr(family, "seeds", ())}
+            if not kinds or not shown >= {kind.task_type for kind in kinds.values()}:
+                what = f"the task family {name} lacks kinds, or a seed of the type of their tasks"
+                raise ConfigError(what, "give it one of each at least")
+            for kind in kinds:
+                if kind in taken:
+                    raise ConfigError(f"{taken[kind]} and {name} both have the kind {kind}", "leave one of them out")
+                taken[kind] = name
+            families.append(family)
+        return cls(tuple(families), Form(form))
+
+    @cached_property
+    def kinds(self) -> dict[str, Kind[Any, Any]]:
+        """All kinds by name."""
+        return {name: kind for family in self.families for name, kind in family.kinds(self.form).items()}
+
+    def chosen(self, names: Sequence[str]) -> dict[str, Kind[Any, Any]]:
+        """The kinds that tasks.kinds names, in its order."""
+        for name in names:
+            if name not in self.kinds:
+                raise ConfigError(
+                    f"tasks.kinds names {json.dumps(name)}, and there is no such kind",
+                    f"the kinds are {', '.join(self.kinds)}; tasks.families brings others",
+                )
+        return {name: self.kinds[name] for name in names}
+
+    @property
+    def seeds(self) -> tuple[Task, ...]:
+        """The families' own, each once."""
+        return tuple({seed.id: seed for family in self.families for seed in family.seeds}.values())
+
+    @property
+    def exams(self) -> dict[str, Path]:
+        """The families' own by name."""
+        return {name: path for family in self.families for name, path in family.exams().items()}
+
+    def kind_of_seed(self, row: Mapping[str, Any]) -> object:
+        """The kind that a row of a file of seeds is read as."""
+        own = self._by_kind.get(str(row.get("kind")))
+        usual = [each.seed_kind for each in ([own] if own else self.families) if each.seed_kind]
+        return usual[0] if usual else row.get("kind")
+
+    def of_kind(self, kind: str) -> Family:
+        if kind not in self._by_kind:
+            raise InputError(f"no such task kind: {kind!r}", f"the kinds are {', '.join(self.kinds)}")
+        return self._by_kind[kind]
+
+    def restore(self, record: Mapping[str, Any]) -> Task:
+        """The task that `Task.record` wrote down."""
+        self.of_kind(record["kind"])
+        return self.kinds[record["kind"]].task_type.from_record(record)
+
+    def cell(self, kind: str, descriptor: str, complexity: Complexity) -> str:
+        """The cell of a task in the grid by which coverage is counted."""
+        return self.of_kind(kind).cell(kind, descriptor, complexity)
+
+    async def behaviours(self, tasks: Sequence[Task], verifier: Verifier) -> list[str | None]:
+        """What each task does, in their order, as far as its family can tell."""
+        found: dict[int, str | None] = {}
+        for family in self.families:
+            places = [place for place, task in enumerate(tasks) if self._by_kind.get(task.kind) is family]
+            found |= zip(places, await family.behaviours([tasks[place] for place in places], verifier), strict=True)
+        return [found[place] for place in range(len(tasks))]
+
+    @cached_property
+    def _by_kind(self) -> dict[str, Family]:
+        return {kind: family for family in self.families for kind in family.kinds(self.form)}

@@ -1,0 +1,79 @@
+"""Arithmetic, a whole task family: a teacher gives three numbers, a student is asked for a * b + c.
+
+Any text with three numbers is a proposal, and the last number of a text is its answer. Nothing that a model wrote is
+evaluated, and nothing is run: the verifier is not needed.
+"""
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from random import Random
+
+from redqueen.tasks import protocol as tasks
+from redqueen.verifier import Verifier
+
+
+@dataclass(frozen=True)
+class Numbers(tasks.Draft):
+    numbers: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Sum(tasks.Task):
+    numbers: tuple[int, ...]
+
+    @property
+    def answer(self) -> int:
+        a, b, c = self.numbers
+        return a * b + c
+
+
+class Sums:
+    """One kind of task."""
+
+    name = "sum"
+    title = "work out a sum"
+    task_type = Sum
+
+    def propose_prompt(self, references: Sequence[Sum], rng: Random) -> tasks.Prompt:
+        shown = "\n".join(" ".join(map(str, task.numbers)) for task in rng.sample([*references, *SEEDS], 2))
+        return _ask(f"{shown}\nWrite three other numbers.")
+
+    def parse_proposal(self, text: str, context: Mapping[str, str]) -> Numbers | tasks.Rejection:
+        numbers = tuple(int(number) for number in re.findall("[0-9]{1,3}", text)[:3])
+        if len(numbers) < 3:
+            return tasks.Rejection(tasks.Reason.TOO_FEW_INPUTS, f"{len(numbers)} numbers of three")
+        return Numbers(self.name, numbers)
+
+    async def validate(self, drafts: Sequence[Numbers], verifier: Verifier) -> list[Sum | tasks.Rejection]:
+        return [Sum(draft.kind, draft.numbers) for draft in drafts]
+
+    def solve_prompt(self, task: Sum) -> tasks.Prompt:
+        a, b, c = task.numbers
+        return _ask(f"{a} * {b} + {c} =")
+
+    async def grade(self, attempts: Sequence[tasks.Attempt[Sum]], verifier: Verifier) -> list[tasks.Verdict]:
+        return [tasks.CUT_ATTEMPT if attempt.cut else _judge(attempt) for attempt in attempts]
+
+
+def _judge(attempt: tasks.Attempt[Sum]) -> tasks.Verdict:
+    numbers = re.findall("[0-9]+", attempt.text)
+    if not numbers:
+        return tasks.malformed(tasks.Rejection(tasks.Reason.NO_ANSWER, "no number"))
+    return tasks.Verdict(grade=tasks.Grade.CORRECT if numbers[-1] == str(attempt.task.answer) else tasks.Grade.WRONG)
+
+
+def _ask(text: str) -> tasks.Prompt:
+    return tasks.Prompt(({"role": "user", "content": text},))
+
+
+SEEDS = (Sum("sum", (17, 3, 4)), Sum("sum", (2, 9, 5)), Sum("sum", (8, 8, 8)))
+
+
+class Arithmetic(tasks.Family):
+    """Sums of small numbers."""
+
+    seeds = SEEDS
+
+    def kinds(self, form: tasks.Form = tasks.Form.LONG) -> Mapping[str, Sums]:
+        return {"sum": Sums()}
