@@ -109,7 +109,7 @@ class Registry:
         return plugin
 
     def _from_package(self, entries: "list[EntryPoint]") -> Any:
-        packages = sorted(each.dist.name if each.dist else each.value for each in entries)
+        packages = sorted(entry.dist.name if entry.dist else entry.value for entry in entries)
         what = f"the {self.noun} {entries[0].name} of {' and '.join(packages)}"
         if len(entries) > 1:
             raise ConfigError(f"{what}: two packages provide one name", "remove one of them")

@@ -89,8 +89,8 @@ class Listing:
         heads = ("solved", "lines", "program") if self.reasons is None else ("reason", "text")
         cells = [(f"{row.step}:{row.place}", row.kind, row.teacher, *_cells(row)) for row in self.rows]
         head = ("place", "kind", "teacher", *heads)
-        shown = [tuple(map(printable, each)) for each in (head, *cells)]
-        taken = sum(max(cell_len(each[at]) for each in shown) + GAP for at in range(len(head) - 1))
+        shown = [tuple(map(printable, line)) for line in (head, *cells)]
+        taken = sum(max(cell_len(line[at]) for line in shown) + GAP for at in range(len(head) - 1))
         table = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False, padding=(0, GAP - 1, 0, 0))
         for name in head:
             table.add_column(name, no_wrap=True, justify="right" if name in ("solved", "lines") else "left")
@@ -105,11 +105,11 @@ class Listing:
 
 
 def listing(store: Store, filters: Filters, limit: int) -> Listing:
-    found = list(rows(store, filters, limit + 1, newest_first=True))
+    newest = list(rows(store, filters, limit + 1, newest_first=True))
     reasons = None
     if filters.rejected:
         reasons = store.reasons(kind=filters.kind, teacher=filters.teacher, since=filters.since, until=filters.until)
-    return Listing(found[:limit], len(found) > limit, reasons)
+    return Listing(newest[:limit], len(newest) > limit, reasons)
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,6 +11,7 @@ import statistics
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -118,8 +119,9 @@ class Comparison:
         if self.differences:
             console.print()
             title = f"Less {self.differences[0].against}, seed by seed"
-            seeds = [("seeds", [", ".join(map(str, each.seeds)) for each in self.differences])]
-            _table(console, title, [(each.arm, each.measures) for each in self.differences], seeds, [])
+            seeds = [("seeds", [", ".join(map(str, difference.seeds)) for difference in self.differences])]
+            columns = [(difference.arm, difference.measures) for difference in self.differences]
+            _table(console, title, columns, seeds, [])
         console.print()
         for key, values in self.settings.items():
             shown = " | ".join("left out" if value is None else value_text(value) for value in values)
@@ -146,7 +148,7 @@ def compare(folders: Sequence[Path]) -> Comparison:
     ]
     keys = dict.fromkeys(key for runs in arms_runs for key in _race(runs[0].settings))
     values = {key: tuple(runs[0].settings.get(key) for runs in arms_runs) for key in keys}
-    differing = {key: each for key, each in values.items() if any(value != each[0] for value in each)}
+    differing = {key: by_arm for key, by_arm in values.items() if any(value != by_arm[0] for value in by_arm)}
     notes = [
         *_unfinished(run for runs in arms_runs for run in runs),
         *_about_intervals(arms),
@@ -195,47 +197,47 @@ def measure(folder: Path) -> MeasuredRun:
 
 def _figures(store: Store, settings: Config, steps: int) -> dict[str, Figure]:
     first, last = quarters.quarters(steps)
-    found: dict[str, Figure | None] = {}
+    figures: dict[str, Figure | None] = {}
     solved = quarters.solve_rates(store)
     for kind in settings.tasks.kinds:
-        found[f"{metrics.SOLVE_RATE.title} {kind}"] = solved.get(kind, Series({})).over(last)
-    found[metrics.VALID.title_of(Role.TEACHER)] = series(store, metrics.VALID, Role.TEACHER).over(last)
+        figures[f"{metrics.SOLVE_RATE.title} {kind}"] = solved.get(kind, Series({})).over(last)
+    figures[metrics.VALID.title_of(Role.TEACHER)] = series(store, metrics.VALID, Role.TEACHER).over(last)
     for metric in metrics.COMPLEXITY:
         measured = series(store, metric)
         early = measured.mean(first)
-        found[f"{metric.title}, first quarter"] = None if early is None else Figure(early)
-        found[f"{metric.title}, last quarter"] = measured.over(last)
+        figures[f"{metric.title}, first quarter"] = None if early is None else Figure(early)
+        figures[f"{metric.title}, last quarter"] = measured.over(last)
     for metric in (metrics.COVERAGE, metrics.BEHAVIOURS):
         reached = series(store, metric).at(steps)
-        found[metric.title] = None if reached is None else Figure(reached)
+        figures[metric.title] = None if reached is None else Figure(reached)
     for role in Role:
-        found[metrics.ENTROPY.title_of(role)] = series(store, metrics.ENTROPY, role).over(last)
+        figures[metrics.ENTROPY.title_of(role)] = series(store, metrics.ENTROPY, role).over(last)
     roles = store.players() | {event.child: Role(event.role) for event in store.events()}
     ratings: dict[Role, list[float]] = {role: [] for role in Role}
-    for each in store.metrics(metrics.MU, kind=""):
-        if each.step == steps and each.subject in roles and math.isfinite(each.value):
-            ratings[roles[each.subject]].append(each.value)
+    for row in store.metrics(metrics.MU, kind=""):
+        if row.step == steps and row.subject in roles and math.isfinite(row.value):
+            ratings[roles[row.subject]].append(row.value)
     for role, values in ratings.items():
-        found[f"rating spread of {role}s"] = Figure(statistics.pstdev(values)) if len(values) > 1 else None
-    for each in store.metrics(metrics.BENCHMARK, Role.STUDENT):
-        found[f"slice of {each.kind}, students, at the last look"] = Figure(each.value)
-    return {name: figure for name, figure in found.items() if figure is not None}
+        figures[f"rating spread of {role}s"] = Figure(statistics.pstdev(values)) if len(values) > 1 else None
+    for row in store.metrics(metrics.BENCHMARK, Role.STUDENT):
+        figures[f"slice of {row.kind}, students, at the last look"] = Figure(row.value)
+    return {name: figure for name, figure in figures.items() if figure is not None}
 
 
 def _benchmarks(folder: Path) -> dict[str, Figure]:
     """What `redqueen eval` found of a run."""
-    return {each.name: Figure(each.value) for each in benchmarks.read(folder)}
+    return {result.name: Figure(result.value) for result in benchmarks.read(folder)}
 
 
 def _arm(name: str, runs: Sequence[MeasuredRun]) -> Arm:
     runs = sorted(runs, key=lambda run: run.seed)
     measures = {}
-    for each in dict.fromkeys(each for run in runs for each in run.figures):
-        figures = [run.figures[each] for run in runs if each in run.figures]
+    for title in dict.fromkeys(chain.from_iterable(run.figures for run in runs)):
+        figures = [run.figures[title] for run in runs if title in run.figures]
         # An arm of several seeds of which one alone has a figure: then one is all that there is.
-        measures[each] = estimate([figure.value for figure in figures], figures[0].blocks)
-    costs = dict.fromkeys(each for run in runs for each in run.compute)
-    compute = {each: statistics.fmean(run.compute[each] for run in runs if each in run.compute) for each in costs}
+        measures[title] = estimate([figure.value for figure in figures], figures[0].blocks)
+    costs = dict.fromkeys(chain.from_iterable(run.compute for run in runs))
+    compute = {cost: statistics.fmean(run.compute[cost] for run in runs if cost in run.compute) for cost in costs}
     return Arm(
         name=name,
         runs=tuple(run.folder for run in runs),
@@ -251,14 +253,14 @@ def _difference(arm: str, against: str, runs: Sequence[MeasuredRun], first: Sequ
     theirs = {run.seed: run for run in first}
     pairs = sorted(((run, theirs[run.seed]) for run in runs if run.seed in theirs), key=lambda pair: pair[0].seed)
     measures = {}
-    for each in dict.fromkeys(each for run, _ in pairs for each in run.figures):
+    for title in dict.fromkeys(chain.from_iterable(run.figures for run, _ in pairs)):
         values = [
-            mine.figures[each].value - other.figures[each].value
+            mine.figures[title].value - other.figures[title].value
             for mine, other in pairs
-            if each in mine.figures and each in other.figures
+            if title in mine.figures and title in other.figures
         ]
-        if (found := estimate(values)) is not None:
-            measures[each] = found
+        if (difference := estimate(values)) is not None:
+            measures[title] = difference
     return Difference(arm, against, tuple(run.seed for run, _ in pairs), measures)
 
 
@@ -304,7 +306,7 @@ def _about_intervals(arms: Sequence[Arm]) -> list[str]:
         notes.append("± is half of the 95 % interval over seeds (Student's t)")
     if alone:
         kind = "~ is over blocks of its last steps and says nothing of other seeds"
-        given = any(each.over == "blocks" for arm in arms for each in arm.measures.values())
+        given = any(interval.over == "blocks" for arm in arms for interval in arm.measures.values())
         notes.append(f"one seed only: {', '.join(alone)}; {kind if given else 'too few steps for an interval'}")
     return notes
 

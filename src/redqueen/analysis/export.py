@@ -28,31 +28,31 @@ def find(run: Path, step: int | None) -> tuple[Path, list[str]]:
     if step is not None:
         path = folder / checkpoints.name(step)
         if not path.is_dir():
-            there = ", ".join(str(each) for each in checkpoints.steps(folder)) or "none yet"
+            there = ", ".join(map(str, checkpoints.steps(folder))) or "none yet"
             raise InputError(f"{run} has no checkpoint of step {step}", f"its checkpoints are of steps {there}")
         if why := checkpoints.damage(path):
             raise RunError(f"the checkpoint of step {step} is damaged: {why}", "use another step")
         return path, []
-    found, passed_over = checkpoints.newest(folder)
+    newest, passed_over = checkpoints.newest(folder)
     notes = [f"{path.name} is damaged ({why}) and was passed over" for path, why in passed_over]
-    if found is None:
+    if newest is None:
         if notes:
             raise RunError(f"{run} has no whole checkpoint: {notes[0]}", "restore one from a copy")
         raise RunError(f"{run} has no checkpoint yet", "it gets one every run.checkpoint_every steps")
-    return found, notes
+    return newest, notes
 
 
 def step_of(checkpoint: Path) -> int:
     return int(checkpoint.name.rpartition("-")[2])
 
 
-def named(checkpoint: Path, asked: str) -> str:
+def named(checkpoint: Path, member: str) -> str:
     """A member's id; `student` and `teacher` stand for the best ones."""
-    if asked not in tuple(Role):
-        return asked
+    if member not in tuple(Role):
+        return member
     if (checkpoint / checkpoints.MEMBERS / SOLO).is_dir():
         return SOLO
-    return checkpoints.population(checkpoint).best(Role(asked)).id
+    return checkpoints.population(checkpoint).best(Role(member)).id
 
 
 def adapter(
@@ -108,7 +108,7 @@ def merge(model: torch.nn.Module, state: MemberState) -> None:
 
 
 def member_folder(checkpoint: Path, member: str) -> Path:
-    there = sorted(each.name for each in (checkpoint / checkpoints.MEMBERS).iterdir() if each.is_dir())
+    there = sorted(path.name for path in (checkpoint / checkpoints.MEMBERS).iterdir() if path.is_dir())
     if member not in there:
         raise InputError(
             f"there is no member {member} at step {step_of(checkpoint)}",

@@ -110,7 +110,7 @@ async def _function(states: Sequence[MemberState], base: str, settings: EngineCo
     with open_engine(settings.model_copy(update=fitting), names) as engine:
         for name, state in zip(names, states, strict=True):
             engine.write(name, _widened(state, rank))
-        texts = [engine.base.encode([_plain(each) for each in prompt.messages]) for prompt in _prompts()]
+        texts = [engine.base.encode([_plain(message) for message in prompt.messages]) for prompt in _prompts()]
         return await function_distances(engine, [*names, None], await probes(engine, texts, 0, PROBE_TOKENS))
 
 
@@ -128,8 +128,8 @@ def _widened(state: MemberState, rank: int) -> MemberState:
 def _prompts() -> list[Prompt]:
     """What a student and what a teacher is asked."""
     families = Families.of(TasksConfig().families)
-    asked = [families.kinds[seed.kind].solve_prompt(seed) for seed in families.seeds[:PROBE_SEEDS]]
-    return asked + [
+    solve_prompts = [families.kinds[seed.kind].solve_prompt(seed) for seed in families.seeds[:PROBE_SEEDS]]
+    return solve_prompts + [
         kind.propose_prompt([seed for seed in families.seeds if type(seed) is kind.task_type], numbers("probe", name))
         for name, kind in families.kinds.items()
     ]

@@ -29,9 +29,9 @@ class Figure:
 
     @property
     def estimate(self) -> Estimate:
-        found = estimate([self.value], self.blocks)
-        assert found is not None
-        return found
+        estimated = estimate([self.value], self.blocks)
+        assert estimated is not None
+        return estimated
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,9 +43,9 @@ class Series:
 
     def mean(self, steps: Iterable[int]) -> float | None:
         """Over those of the steps that have it."""
-        found = [self.steps[step] for step in steps if step in self.steps]
-        whole = math.fsum(each[1] for each in found)
-        return math.fsum(each[0] for each in found) / whole if whole else None
+        pairs = [self.steps[step] for step in steps if step in self.steps]
+        whole = math.fsum(divisor for _, divisor in pairs)
+        return math.fsum(total for total, _ in pairs) / whole if whole else None
 
     def over(self, steps: range) -> Figure | None:
         """The mean over these steps, and over blocks of them where there are enough."""
@@ -56,15 +56,15 @@ class Series:
             return Figure(value)
         bounds = [steps.start + len(steps) * number // BLOCKS for number in range(BLOCKS + 1)]
         blocks = (self.mean(range(start, end)) for start, end in pairwise(bounds))
-        return Figure(value, tuple(each for each in blocks if each is not None))
+        return Figure(value, tuple(mean for mean in blocks if mean is not None))
 
     def total(self, steps: range | None = None) -> float | None:
-        found = [value for step, (value, _) in self.steps.items() if steps is None or step in steps]
-        return math.fsum(found) if found else None
+        values = [value for step, (value, _) in self.steps.items() if steps is None or step in steps]
+        return math.fsum(values) if values else None
 
     def at(self, step: int) -> float | None:
         """What a measure that only grows has come to by then."""
-        known = max((each for each in self.steps if each <= step), default=None)
+        known = max((recorded for recorded in self.steps if recorded <= step), default=None)
         return None if known is None else self.steps[known][0]
 
 
@@ -76,16 +76,16 @@ def quarters(steps: int) -> tuple[range, range]:
 
 def series(store: Store, metric: Metric, subject: str = RACE) -> Series:
     """A metric over all kinds. Values that are not finite, as of a step that broke down, are left out."""
-    values = {each.step: each.value for each in store.metrics(metric, subject, "")}
+    values = {row.step: row.value for row in store.metrics(metric, subject, "")}
     return Series({step: (value, 1) for step, value in values.items() if math.isfinite(value)})
 
 
 def by_subject(store: Store, metric: Metric) -> dict[str, Series]:
     """The same of everybody who has it, read at once."""
     values: dict[str, dict[int, tuple[float, float]]] = defaultdict(dict)
-    for each in store.metrics(metric, kind=""):
-        if math.isfinite(each.value):
-            values[each.subject][each.step] = each.value, 1
+    for row in store.metrics(metric, kind=""):
+        if math.isfinite(row.value):
+            values[row.subject][row.step] = row.value, 1
     return {subject: Series(steps) for subject, steps in values.items()}
 
 
@@ -110,13 +110,13 @@ def seconds(store: Store) -> dict[str, float]:
     phases: dict[str, list[float]] = defaultdict(list)
     for timing in store.timings():
         phases[timing.phase].append(timing.seconds)
-    return dict(sorted(((phase, math.fsum(each)) for phase, each in phases.items()), key=lambda each: -each[1]))
+    return dict(sorted(((phase, math.fsum(spans)) for phase, spans in phases.items()), key=lambda item: -item[1]))
 
 
-def shown(found: Estimate | None) -> str:
+def shown(value: Estimate | None) -> str:
     """`0.405 ±0.064` over seeds, `0.420 ~0.020` over blocks, or the mean alone."""
-    if found is None:
+    if value is None:
         return "-"
-    digits = 3 if abs(found.mean) < 10 else 1
-    mean = f"{found.mean:,.{digits}f}"
-    return mean if found.half is None else f"{mean} {'±' if found.over == 'seeds' else '~'}{found.half:,.{digits}f}"
+    digits = 3 if abs(value.mean) < 10 else 1
+    mean = f"{value.mean:,.{digits}f}"
+    return mean if value.half is None else f"{mean} {'±' if value.over == 'seeds' else '~'}{value.half:,.{digits}f}"

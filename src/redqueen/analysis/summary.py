@@ -103,7 +103,7 @@ def summarise(store: Store, settings: Config, population: Population) -> Summary
         note=note,
         totals=_totals(store, phases),
         usage=_usage(store, population),
-        phases=Table("Seconds", ("phase", "seconds"), tuple((name, f"{each:,.1f}") for name, each in phases.items())),
+        phases=Table("Seconds", ("phase", "seconds"), tuple((name, f"{spent:,.1f}") for name, spent in phases.items())),
         facts=store.facts(),
         settings=dump(settings),
         hardest=_hardest(store, last),
@@ -129,10 +129,11 @@ def _members(store: Store, settings: Config, population: Population, last: range
     }
     ages = generations({id: member.birth.parents for id, member in everybody(population).items()})
     rows = []
-    for member in (each for role in Role for each in sorted(population.of(role), key=lambda one: -one.rating.lower)):
-        rating = "-" if settings.population.single else f"{member.rating.mu:.1f} ±{member.rating.sigma:.1f}"
-        means = (_two(each.get(member.id, Series({})).mean(last)) for each in figures.values())
-        rows.append((member.id, str(member.role), rating, *means, origin(member.birth, ages[member.id])))
+    for role in Role:
+        for member in sorted(population.of(role), key=lambda one: -one.rating.lower):
+            rating = "-" if settings.population.single else f"{member.rating.mu:.1f} ±{member.rating.sigma:.1f}"
+            means = (_two(by_member.get(member.id, Series({})).mean(last)) for by_member in figures.values())
+            rows.append((member.id, str(member.role), rating, *means, origin(member.birth, ages[member.id])))
     head = ("member", "role", "rating", *figures, "from")
     return Table(f"Members, by their last quarter ({_span(last)})", head, tuple(rows), (0, 1, len(head) - 1))
 
@@ -159,7 +160,7 @@ def _quarters(store: Store, settings: Config, first: range, last: range) -> tupl
     means[metrics.VALID.title_of(Role.TEACHER)] = series(store, metrics.VALID, Role.TEACHER)
     means |= {metric.title: series(store, metric) for metric in metrics.COMPLEXITY}
     means[metrics.LENGTH.title_of(Role.STUDENT)] = series(store, metrics.LENGTH, Role.STUDENT)
-    figures = {name: (each.over(first), each.over(last)) for name, each in means.items()}
+    figures = {name: (curve.over(first), curve.over(last)) for name, curve in means.items()}
     rows = [
         (name, *(shown(None if figure is None else figure.estimate) for figure in both))
         for name, both in figures.items()
@@ -178,17 +179,17 @@ def _totals(store: Store, phases: Mapping[str, float]) -> str:
     counts, used = store.counts(), compute(store)
     made = [_many(counts["steps"], "step"), _many(counts["events"], "replacement"), _many(counts["tasks"], "task")]
     costs = [f"{_count(used.get(metric))} {metric.title}" for metric in metrics.COMPUTE]
-    most = ", ".join(f"{name} {span_text(each)}" for name, each in list(phases.items())[:PHASES])
+    most = ", ".join(f"{name} {span_text(spent)}" for name, spent in list(phases.items())[:PHASES])
     return f"{', '.join([*made, *costs])}; {span_text(sum(phases.values()))} ({most})"
 
 
 def _usage(store: Store, population: Population) -> Table:
     used = [by_subject(store, metric) for metric in metrics.COMPUTE]
-    found = {subject for each in used for subject in each}
-    known = [id for id in everybody(population) if id in found]
+    subjects = {subject for usage in used for subject in usage}
+    known = [id for id in everybody(population) if id in subjects]
     # The race's own comes last, as the sum of all: it also has what was measured on nobody's account.
-    order = [*known, *sorted(found - {*known, metrics.RACE}), *({metrics.RACE} & found)]
-    rows = tuple((subject, *(_count(each.get(subject, Series({})).total()) for each in used)) for subject in order)
+    order = [*known, *sorted(subjects - {*known, metrics.RACE}), *({metrics.RACE} & subjects)]
+    rows = tuple((subject, *(_count(usage.get(subject, Series({})).total()) for usage in used)) for subject in order)
     return Table("Compute", ("", *(metric.title for metric in metrics.COMPUTE)), rows)
 
 

@@ -22,9 +22,9 @@ class PluginsCommand(Reporting):
 class PluginList:
     def as_json(self) -> dict[str, Any]:
         rows = [
-            {"setting": each.setting, "noun": each.noun, "group": each.group, "name": name, "about": line}
-            for each in REGISTRIES
-            for name, line in _lines(each).items()
+            {"setting": registry.setting, "noun": registry.noun, "group": registry.group, "name": name, "about": line}
+            for registry in REGISTRIES
+            for name, line in _lines(registry).items()
         ]
         return {"plugins": rows}
 

@@ -92,7 +92,7 @@ async def ask(
     engine: Engine,
     encode: Encode,
     benchmark: Benchmark,
-    asked: Sequence[Question],
+    all_questions: Sequence[Question],
     sampling: Sampling,
     *,
     judge: Judge,
@@ -100,9 +100,9 @@ async def ask(
     keep: Callable[[Answer], None],
 ) -> None:
     """Put the questions, and hand each answer to `keep` as soon as it is judged."""
-    place = {id: number for number, id in enumerate(dict.fromkeys(question.item.id for question in asked))}
+    place = {id: number for number, id in enumerate(dict.fromkeys(question.item.id for question in all_questions))}
     for first in range(0, len(place), AT_ONCE):
-        batch = [question for question in asked if first <= place[question.item.id] < first + AT_ONCE]
+        batch = [question for question in all_questions if first <= place[question.item.id] < first + AT_ONCE]
         await _ask(engine, encode, benchmark, batch, sampling, judge=judge, together=together, keep=keep)
 
 

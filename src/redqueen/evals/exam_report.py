@@ -82,8 +82,8 @@ class ExamReport:
 
     def _several(self, wanted: Callable[[Part], bool]) -> list[int]:
         """The places of such parts, where there is more than one of them."""
-        found = [at for at, part in enumerate(self.parts) if wanted(part)]
-        return found if len(found) > 1 else []
+        places = [at for at, part in enumerate(self.parts) if wanted(part)]
+        return places if len(places) > 1 else []
 
     def _title(self, at: int) -> str:
         part = self.parts[at]
@@ -110,12 +110,12 @@ def exam_report(
     subjects: Subjects, items: Sequence[Item], tallies: Mapping[str, Tally], how: Mapping[str, Any]
 ) -> ExamReport:
     """Everybody's answers in figures, the bare base's among them."""
-    found = parts(items)
-    chosen = [list(part.places) for part in found]
+    exam_parts = parts(items)
+    chosen = [list(part.places) for part in exam_parts]
     base_N_F = scores(tallies[BARE], k=how["k"])
 
     def row(name: str, whose: Sequence[str], group: Group | None) -> SubjectRow:
-        ours_N_F = scores(*(tallies[each] for each in whose), k=how["k"])
+        ours_N_F = scores(*(tallies[subject] for subject in whose), k=how["k"])
         of_parts = tuple(figures(ours_N_F[places]) for places in chosen)
         if group is None:
             return SubjectRow(
@@ -139,9 +139,9 @@ def exam_report(
     for group in subjects.groups:
         rows += [row(name, [name], group) for name in group.members]
         if len(group.members) > 1:
-            where = f" of {group.what}" if len({each.what for each in subjects.groups}) > 1 else ""
+            where = f" of {group.what}" if len({other.what for other in subjects.groups}) > 1 else ""
             rows.append(row(f"mean of {group.role}s{where}", list(group.members), group))
-    return ExamReport(base=subjects.base, how=how, parts=tuple(found), rows=tuple(rows), notes=subjects.notes)
+    return ExamReport(base=subjects.base, how=how, parts=tuple(exam_parts), rows=tuple(rows), notes=subjects.notes)
 
 
 def _lines(row: SubjectRow, parts: Sequence[int]) -> list[tuple[str, list[str]]]:
@@ -153,13 +153,13 @@ def _lines(row: SubjectRow, parts: Sequence[int]) -> list[tuple[str, list[str]]]
     if row.summary:
         of_all = row.gains[0]
         gained = [of_all.sampled, of_all.greedy, of_all.pass_at_k, *(row.gains[at].sampled for at in parts)]
-        lines.append(("  less the base", [f"{100 * each.value:+.1f}" for each in gained] + ["", ""]))
-        lines.append(("", [_between(each, times=100) for each in gained] + ["", ""]))
+        lines.append(("  less the base", [f"{100 * interval.value:+.1f}" for interval in gained] + ["", ""]))
+        lines.append(("", [_between(interval, times=100) for interval in gained] + ["", ""]))
     return lines
 
 
-def _between(found: Interval, form: str = "{:+.1f}", times: float = 1.0) -> str:
+def _between(interval: Interval, form: str = "{:+.1f}", times: float = 1.0) -> str:
     """The interval, or nothing where there is none."""
-    if found.low is None or found.high is None:
+    if interval.low is None or interval.high is None:
         return ""
-    return f"[{form.format(times * found.low)}, {form.format(times * found.high)}]"
+    return f"[{form.format(times * interval.low)}, {form.format(times * interval.high)}]"

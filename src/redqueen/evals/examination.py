@@ -89,29 +89,29 @@ async def examine(
         answers[answer.id] = answer
         answered()
 
-    asked = questions(exam.items, subjects, (*range(attempts), GREEDY), key_of)
+    all_questions = questions(exam.items, subjects, (*range(attempts), GREEDY), key_of)
     sampling = Sampling(prompts=Prompts.CHAT, temperature=temperature, max_tokens=max_tokens, positions=None)
     judge = partial(exam.judge, prompts=sampling.prompts, verifier=verifier)
     encode = partial(encoded, engine.base)
-    await ask(engine, encode, exam, asked, sampling, judge=judge, together="item", keep=keep)
+    await ask(engine, encode, exam, all_questions, sampling, judge=judge, together="item", keep=keep)
     return {name: tally(answers, name, exam.items, attempts) for name in subjects}
 
 
 def _not_kept_out(exam: Sequence[ExamTask], runs: Mapping[str, Config], families: Families) -> list[str]:
     """A line for each run whose teachers could have proposed what is asked, by its held-out files as they are now."""
-    found: list[str] = []
-    asked = [each.task.part_keys for each in exam]
-    held_out = {name: _keys(name, families) for name in {each for one in runs.values() for each in one.guard.held_out}}
+    lines: list[str] = []
+    task_keys = [exam_task.task.part_keys for exam_task in exam]
+    held_out = {name: _keys(name, families) for name in {file for one in runs.values() for file in one.guard.held_out}}
     for what, settings in runs.items():
         files = [(name, held_out[name]) for name in settings.guard.held_out]
         kept = frozenset[str]().union(*(keys for _, keys in files if keys is not None))
         unread = [name for name, keys in files if keys is None]
-        open_to_it = sum(kept.isdisjoint(keys) for keys in asked)
+        open_to_it = sum(kept.isdisjoint(keys) for keys in task_keys)
         if open_to_it:
             tasks = f"{open_to_it:,} of these {len(exam):,} tasks"
             doubt = f", unless {', '.join(unread)} did, which cannot be read here" if unread else ""
-            found.append(f"{what} did not keep {tasks} out of its race (guard.held_out){doubt}")
-    return found
+            lines.append(f"{what} did not keep {tasks} out of its race (guard.held_out){doubt}")
+    return lines
 
 
 def _keys(held_out: str, families: Families) -> frozenset[str] | None:

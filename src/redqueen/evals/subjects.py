@@ -154,7 +154,7 @@ def _one_name(base: str) -> str:
     if base in known or not Path(base).expanduser().exists():
         return base
     path = Path(base).expanduser().resolve()
-    return next((name for name, each in known.items() if each.folder.resolve() == path), str(path))
+    return next((name for name, model in known.items() if model.folder.resolve() == path), str(path))
 
 
 def _fit(members: Mapping[str, MemberState]) -> None:

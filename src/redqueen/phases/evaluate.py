@@ -26,16 +26,16 @@ async def evaluate(race: Race, step: int, population: Population, base_on: Colle
     adapters: dict[str, MemberId | None] = {
         race.adapter(member.id): race.adapter(member.id) for member in population.members
     }
-    found: dict[tuple[str, str], float] = {}
+    accuracies: dict[tuple[str, str], float] = {}
     for loaded in race.slices.loaded:
         name = loaded.benchmark.name
         base: dict[str, MemberId | None] = {} if name in base_on else {BASE: None}
         for subject, accuracy in (await _accuracies(race, loaded, adapters | base)).items():
-            found[subject, name] = accuracy
+            accuracies[subject, name] = accuracy
         for role in Role:
             members = [race.adapter(member.id) for member in population.of(role)]
-            found[str(role), name] = fmean(found[member, name] for member in members)
-    return found
+            accuracies[str(role), name] = fmean(accuracies[member, name] for member in members)
+    return accuracies
 
 
 async def _accuracies(race: Race, loaded: LoadedBenchmark, subjects: Mapping[str, MemberId | None]) -> dict[str, float]:
@@ -49,16 +49,16 @@ async def _accuracies(race: Race, loaded: LoadedBenchmark, subjects: Mapping[str
 
         about = [f"{benchmark.name} {loaded.sha256} {reply.item.id} {reply.text}" for reply in replies]
         correct, _ = await race.journal.grades(about, grade)
-        return [Grade(correct=each) for each in correct]
+        return [Grade(correct=verdict) for verdict in correct]
 
     right = dict.fromkeys(subjects, 0)
 
     def count(answer: Answer) -> None:
         right[answer.who] += answer.correct
 
-    asked = questions(loaded.items, subjects, (GREEDY,), lambda item, _: key("look", benchmark.name, item.id))
+    batch = questions(loaded.items, subjects, (GREEDY,), lambda item, _: key("look", benchmark.name, item.id))
     sampling = Sampling(
         prompts=prompts, temperature=0.0, max_tokens=race.settings.evals.max_tokens, positions=race.positions
     )
-    await ask(race.engine, race.slices.encode, benchmark, asked, sampling, judge=judge, together="batch", keep=count)
+    await ask(race.engine, race.slices.encode, benchmark, batch, sampling, judge=judge, together="batch", keep=count)
     return {subject: number / len(loaded.items) for subject, number in right.items()}

@@ -54,10 +54,10 @@ class Journal:
     async def drafts(
         self, drafts: Sequence[Draft], validate: Judge[Draft, Task | Rejection]
     ) -> Judged[Task | Rejection]:
-        return await self._through(_key("drafts", [asdict(each) for each in drafts]), drafts, validate, self._tasks)
+        return await self._through(_key("drafts", [asdict(draft) for draft in drafts]), drafts, validate, self._tasks)
 
     async def attempts(self, attempts: Sequence[Attempt], grade: Judge[Attempt, Verdict]) -> Judged[Verdict]:
-        texts = [(each.task.id, each.text, each.cut) for each in attempts]
+        texts = [(attempt.task.id, attempt.text, attempt.cut) for attempt in attempts]
         return await self._through(_key("attempts", texts), attempts, grade, _VERDICTS)
 
     async def behaviours(self, programs: Sequence[str], find: Judge[str, str | None]) -> Judged[str | None]:
@@ -76,12 +76,12 @@ class Journal:
         known = self._shelf.journal_get([key]).get(key)
         if known is not None:
             try:
-                return [form.read(each) for each in known["results"]], known["runs"]
+                return [form.read(result) for result in known["results"]], known["runs"]
             except (KeyError, TypeError, ValueError, InputError) as error:
                 what = f"what was judged in the step under way cannot be read from the journal ({error})"
                 raise RunError(what, "restore the run's records from a copy, or start another run") from None
         results, runs = await judge(items)
-        self._new[key] = {"results": [form.write(each) for each in results], "runs": runs}
+        self._new[key] = {"results": [form.write(result) for result in results], "runs": runs}
         return results, runs
 
 

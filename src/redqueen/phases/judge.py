@@ -39,7 +39,7 @@ def judge(
     ]
     marked = iter(mark_trivial(entries, state.archive, race.guards.duplicates))
     return [
-        *(_paid(race, each, next(marked) if isinstance(each.became, Task) else None) for each in proposals),
+        *(_paid(race, proposal, next(marked) if isinstance(proposal.became, Task) else None) for proposal in proposals),
         *(replace(attempt, reward=student_reward(attempt.became.grade)) for attempt in attempts),
     ]
 
@@ -56,10 +56,12 @@ def _withdraw(
     why = Reason.NONDETERMINISTIC, "its own truth failed when attempts were graded"
     return (
         [
-            replace(each, became=each.became.rejected(*why, void[each.place].runs)) if each.place in void else each
-            for each in proposals
+            replace(proposal, became=proposal.became.rejected(*why, void[proposal.place].runs))
+            if proposal.place in void
+            else proposal
+            for proposal in proposals
         ],
-        [replace(each, became=VOID_ATTEMPT) if each.place in void else each for each in attempts],
+        [replace(rollout, became=VOID_ATTEMPT) if rollout.place in void else rollout for rollout in attempts],
     )
 
 
@@ -88,15 +90,16 @@ def outcomes(matches: Sequence[Match], rollouts: Sequence[Rollout]) -> list[Matc
                 of_kind = [proposal for proposal in proposals if proposal.kind == kind]
                 scores = tuple(
                     TaskScore(
-                        right[each.place, student],
-                        len(rewards[each.place, student]),
-                        each.entry.solved - right[each.place, student],
-                        each.entry.trivial is None,
+                        right[proposal.place, student],
+                        len(rewards[proposal.place, student]),
+                        proposal.entry.solved - right[proposal.place, student],
+                        proposal.entry.trivial is None,
                     )
-                    for each in of_kind
-                    if each.entry is not None
+                    for proposal in of_kind
+                    if proposal.entry is not None
                 )
-                own = [reward for each in of_kind for reward in rewards[each.place, student]]
-                kinds[kind] = KindOutcome(scores, fmean(each.reward for each in of_kind), fmean(own) if own else None)
+                own = [reward for proposal in of_kind for reward in rewards[proposal.place, student]]
+                mean_reward = fmean(proposal.reward for proposal in of_kind)
+                kinds[kind] = KindOutcome(scores, mean_reward, fmean(own) if own else None)
             meetings.append(MatchOutcome(match.teacher, student, kinds))
     return meetings

@@ -85,7 +85,9 @@ async def learn(race: Race, state: State, step: int, rollouts: Sequence[Rollout]
             skips.append(Skip(member=adapter, measure=NOTHING_TO_LEARN, value=None, floor=MIN_ROWS, says=says))
         rows += telling
     advantages = await _held(race, rows) if rl.kl else [row.advantage for row in rows]
-    batch = [row.trajectory(race.adapter(row.member), each) for row, each in zip(rows, advantages, strict=True)]
+    batch = [
+        row.trajectory(race.adapter(row.member), advantage) for row, advantage in zip(rows, advantages, strict=True)
+    ]
     stats = await race.engine.update(batch, Recipe(lr=lr, eps=EPS)) if batch else {}
     for adapter, one in stats.items():
         if one.skipped:
@@ -113,9 +115,9 @@ def _dealt(race: Race, step: int, adapter: MemberId, own: Sequence[Rollout]) -> 
         return own
     dealt: dict[Role, Iterator[float]] = {}
     for role in Role:
-        rewards = [each.reward for each in own if each.role is role]
+        rewards = [rollout.reward for rollout in own if rollout.role is role]
         dealt[role] = iter(shuffled(rewards, race.numbers(step, "shuffle", adapter, str(role))))
-    return [replace(each, reward=next(dealt[each.role])) for each in own]
+    return [replace(rollout, reward=next(dealt[rollout.role])) for rollout in own]
 
 
 async def _held(race: Race, rows: Sequence[Rollout]) -> list[tuple[float, ...]]:

@@ -41,7 +41,7 @@ async def measure(
     cells, new_cells = state.cells.add(
         race.families.cell(task.kind, task.descriptor, task.complexity) for task in tasks.values()
     )
-    seen, _ = state.behaviours.add(each for each in shown if each is not None)
+    seen, _ = state.behaviours.add(behaviour for behaviour in shown if behaviour is not None)
     distance = None
     if step % race.settings.run.measure_every == 0 and len(tasks) > 1:
         distance = semantic_distance(await embeddings(race.engine, _texts(race, list(tasks.values()))))
@@ -85,4 +85,4 @@ def _texts(race: Race, tasks: Sequence[Task]) -> list[tuple[int, ...]]:
         race.tokens(race.kinds[task.kind].solve_prompt(task)) if task.body is None else race.encode(task.body)
         for task in tasks
     ]
-    return [each for each in tokens if len(each) > 1]
+    return [text for text in tokens if len(text) > 1]

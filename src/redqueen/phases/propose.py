@@ -73,8 +73,8 @@ async def verify(
 ) -> tuple[list[Proposal], dict[MemberId, int]]:
     """The proposals with what they became, in the order of the places, and the verifier's runs for each teacher."""
     proposals, runs = await settle(race, step, proposing)
-    screened = await race.guards.screen([each.became for each in proposals], state.archive, race.verifier)
-    return [replace(each, became=became) for each, became in zip(proposals, screened, strict=True)], runs
+    screened = await race.guards.screen([proposal.became for proposal in proposals], state.archive, race.verifier)
+    return [replace(proposal, became=became) for proposal, became in zip(proposals, screened, strict=True)], runs
 
 
 def _readable(race: Race, task: Task | Rejection) -> Task | Rejection:
@@ -137,9 +137,9 @@ async def _check(
         counted = Counted(race.verifier)
         return await kind.validate(drafts, counted), counted.runs
 
-    valid, runs = await race.journal.drafts([each for each in read if isinstance(each, Draft)], validate)
-    left = iter(_readable(race, each) for each in valid)
-    return [next(left) if isinstance(each, Draft) else each for each in read], runs
+    valid, runs = await race.journal.drafts([proposal for proposal in read if isinstance(proposal, Draft)], validate)
+    left = iter(_readable(race, became) for became in valid)
+    return [next(left) if isinstance(proposal, Draft) else proposal for proposal in read], runs
 
 
 def _read(kind: Kind[Any, Any], sample: Sample, context: Mapping[str, str]) -> Draft | Rejection:

@@ -58,7 +58,7 @@ class Race:
         return SOLO if self.settings.population.single else member
 
     def tokens(self, prompt: Prompt) -> tuple[int, ...]:
-        return self._tokens(tuple((each["role"], each["content"]) for each in prompt.messages))
+        return self._tokens(tuple((message["role"], message["content"]) for message in prompt.messages))
 
     @cached_property
     def _tokens(self) -> Callable[[tuple[tuple[str, str], ...]], tuple[int, ...]]:

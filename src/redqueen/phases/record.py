@@ -181,8 +181,8 @@ def _usage(happened: Happened, race: Race) -> dict[MemberId, Usage]:
 
 def _metrics(race: Race, happened: Happened) -> list[MetricRow]:
     """Every figure of the step: of the race, of both roles, of each member, where it applies by kind."""
-    population, rollouts = happened.population, [each for each in happened.rollouts if each.counts]
-    proposals = [each for each in rollouts if each.role is Role.TEACHER]
+    population, rollouts = happened.population, [rollout for rollout in happened.rollouts if rollout.counts]
+    proposals = [rollout for rollout in rollouts if rollout.role is Role.TEACHER]
     measured, learned = happened.measured, happened.learned
     diversity, used = happened.evolved.diversity, _usage(happened, race)
     figures: dict[tuple[str, str, str], MetricRow] = {}
@@ -269,14 +269,14 @@ def _subjects(population: Population, rollouts: Sequence[Rollout]) -> Iterator[t
 def _played(population: Population, meetings: Sequence[Meeting]) -> Iterator[tuple[str, Sequence[Meeting]]]:
     yield RACE, meetings
     for member in population.members:
-        yield member.id, [each for each in meetings if member.id in (each.teacher, each.student)]
+        yield member.id, [meeting for meeting in meetings if member.id in (meeting.teacher, meeting.student)]
 
 
 def _with_programs(
     population: Population, proposals: Sequence[Rollout], complexity: Mapping[int, Complexity]
 ) -> Iterator[tuple[str, list[Rollout]]]:
     """Proposals that became tasks with a program, or with what stands for one."""
-    own = [each for each in proposals if complexity.get(each.place, NO_COMPLEXITY) != NO_COMPLEXITY]
+    own = [proposal for proposal in proposals if complexity.get(proposal.place, NO_COMPLEXITY) != NO_COMPLEXITY]
     yield RACE, own
     for teacher in population.teachers:
         yield teacher.id, [proposal for proposal in own if proposal.member == teacher.id]
@@ -332,9 +332,9 @@ def _hard(race: Race, row: TaskRow) -> HardTask:
 def _evaluated(rows: StepRecord) -> list[str]:
     """What students answered of benchmarks, if they were evaluated."""
     return [
-        f"students answer {100 * each.value:.1f} % of the slice of {each.kind}"
-        for each in rows.metrics
-        if each.name == metrics.BENCHMARK.name and each.subject == Role.STUDENT
+        f"students answer {100 * row.value:.1f} % of the slice of {row.kind}"
+        for row in rows.metrics
+        if row.name == metrics.BENCHMARK.name and row.subject == Role.STUDENT
     ]
 
 

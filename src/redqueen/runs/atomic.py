@@ -48,8 +48,8 @@ def write_text(path: Path, text: str) -> None:
 def flush(path: Path) -> None:
     """Have the disk keep a file, or a folder with all that is in it."""
     if path.is_dir():
-        for each in sorted(path.iterdir()):
-            flush(each)
+        for entry in sorted(path.iterdir()):
+            flush(entry)
     flush_entry(path)
 
 

@@ -47,13 +47,14 @@ class Result:
 def keep(run: Path, results: Sequence[Result]) -> None:
     """Note results, in the place of earlier ones of the same measure."""
 
-    def key(each: Result) -> tuple[object, ...]:
+    def key(result: Result) -> tuple[object, ...]:
         return (
-            each.benchmark, each.measure, each.prompts, each.role, each.tasks, each.temperature, each.max_tokens,
+            result.benchmark, result.measure, result.prompts, result.role, result.tasks, result.temperature,
+            result.max_tokens,
         )  # fmt: skip
 
-    both = {key(each): each for each in (*read(run), *results)}
-    write_text(run / FILE, json.dumps([asdict(each) for each in both.values()], indent=1) + "\n")
+    both = {key(result): result for result in (*read(run), *results)}
+    write_text(run / FILE, json.dumps([asdict(result) for result in both.values()], indent=1) + "\n")
 
 
 def read(run: Path) -> list[Result]:
@@ -61,6 +62,6 @@ def read(run: Path) -> list[Result]:
     if not path.is_file():
         return []
     try:
-        return [Result(**each) for each in json.loads(path.read_text(encoding="utf-8"))]
+        return [Result(**row) for row in json.loads(path.read_text(encoding="utf-8"))]
     except (OSError, ValueError, TypeError):
         raise InputError(f"{path} cannot be read", "remove it, and evaluate the run again") from None

@@ -91,8 +91,8 @@ def save(
         order = {id: list(member.factors) for id, member in members.items()}
         whole_state = {"step": step, "members": order, "state": state}
         (aside / STATE).write_text(json.dumps(whole_state) + "\n")
-        files = sorted(each.relative_to(aside).as_posix() for each in aside.rglob("*") if each.is_file())
-        (aside / SUMS).write_text("".join(f"{_sum(aside / each)}  {each}\n" for each in files))
+        files = sorted(file.relative_to(aside).as_posix() for file in aside.rglob("*") if file.is_file())
+        (aside / SUMS).write_text("".join(f"{_sum(aside / file)}  {file}\n" for file in files))
         if path.exists():
             set_aside(path)
     return path
@@ -114,7 +114,7 @@ def load(path: Path) -> Loaded:
 def copy(path: Path, folder: Path) -> None:
     """Put a copy of a checkpoint into another folder of checkpoints, which has none of this step."""
     with _plain(f"{path} cannot be copied"), put_in_place(folder / path.name) as aside:
-        for file in sorted(each for each in path.rglob("*") if each.is_file()):
+        for file in sorted(filter(Path.is_file, path.rglob("*"))):
             to = aside / file.relative_to(path)
             to.parent.mkdir(parents=True, exist_ok=True)
             # Without its rights: a copy of what is read-only is the run's own to prune.
@@ -132,11 +132,11 @@ def damage(path: Path) -> str | None:
     try:
         # A line that has lost its end is none.
         *lines, _ = (path / SUMS).read_bytes().decode().split("\n")
-        found = [_SUM.fullmatch(line) for line in lines]
-        sums = {match[2]: match[1] for match in found if match is not None}
+        matches = [_SUM.fullmatch(line) for line in lines]
+        sums = {match[2]: match[1] for match in matches if match is not None}
         if len(sums) != len(lines):
             return f"{SUMS} is damaged"
-        ids = [each.name for each in (path / MEMBERS).iterdir() if each.is_dir()]
+        ids = [member.name for member in (path / MEMBERS).iterdir() if member.is_dir()]
         files = [f"{MEMBERS}/{id}/{file}" for id in ids for file in (peft.CONFIG, peft.WEIGHTS)]
         for file in sorted({OPTIMISER, STATE, *files} - sums.keys()):
             # A list that was cut off between two lines still reads well.
@@ -157,14 +157,14 @@ def steps(folder: Path) -> list[int]:
     """The steps that have a checkpoint, whole or not, in order."""
     if not folder.is_dir():
         return []
-    names = [_FOLDER.fullmatch(each.name) for each in folder.iterdir()]
+    names = [_FOLDER.fullmatch(path.name) for path in folder.iterdir()]
     return sorted(int(match[1]) for match in names if match is not None)
 
 
 def newest(folder: Path, until: int = sys.maxsize) -> tuple[Path | None, list[tuple[Path, str]]]:
     """The newest whole checkpoint up to a step, and the damaged ones after it, each with what is wrong with it."""
     passed_over: list[tuple[Path, str]] = []
-    for step in reversed([each for each in steps(folder) if each <= until]):
+    for step in reversed([saved for saved in steps(folder) if saved <= until]):
         path = folder / name(step)
         why = damage(path)
         if why is None:

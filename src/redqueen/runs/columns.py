@@ -98,12 +98,12 @@ def _number(value: Any) -> float:
 
 def _json(value: Any, wanted: type = object) -> Any:
     try:
-        found = json.loads(_text(value))
+        decoded = json.loads(_text(value))
     except RecursionError:
         raise ValueError("JSON that is nested too deeply") from None
-    if not isinstance(found, wanted):
+    if not isinstance(decoded, wanted):
         raise ValueError(f"JSON that is no {wanted.__name__}")
-    return found
+    return decoded
 
 
 _DECODERS: dict[Any, Callable[[Any], Any]] = {
@@ -124,7 +124,7 @@ def decoder(hint: Any) -> Callable[[Any], Any]:
     if isinstance(hint, type) and issubclass(hint, Enum):
         return hint
     if isinstance(hint, UnionType):
-        [inner] = (decoder(each) for each in get_args(hint) if each is not NoneType)
+        [inner] = (decoder(option) for option in get_args(hint) if option is not NoneType)
         return lambda value: None if value is None else inner(value)
     if get_origin(hint) is tuple:
         return lambda value: tuple(map(_text, _json(value, list)))

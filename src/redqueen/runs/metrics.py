@@ -95,7 +95,7 @@ BENCHMARK = Metric(
     of="roles, adapters, base", by_kind=True,
 )  # fmt: skip
 
-METRICS = {each.name: each for each in list(globals().values()) if isinstance(each, Metric)}
+METRICS = {metric.name: metric for metric in list(globals().values()) if isinstance(metric, Metric)}
 """All of them, by name."""
 COMPLEXITY = (DEPTH, CYCLOMATIC, LINES, VARIABLES)
 """The fields of `Complexity`."""

@@ -62,10 +62,10 @@ class RecordsFile:
         """For everybody else: beside a writer, after it, and where nothing can be written."""
         path = folder / RECORDS
         try:
-            found = path.is_file()
+            exists = path.is_file()
         except OSError as error:
             raise InputError(f"{folder} cannot be read: {error.strerror}", "give the folder of a run") from None
-        if not found:
+        if not exists:
             raise InputError(f"{folder} is no run: there is no {RECORDS} in it", "give the folder of a run")
         with readable(path):
             uri = f"file:{quote(str(path.absolute()))}?mode=ro"
@@ -84,8 +84,8 @@ class RecordsFile:
                 if log.exists() and log.stat().st_size:
                     # The last steps are in the log alone: it is read in again where that is possible.
                     aside = tempfile.TemporaryDirectory(prefix="redqueen-")
-                    for each in (path, log):
-                        shutil.copyfile(each, Path(aside.name, each.name))
+                    for file in (path, log):
+                        shutil.copyfile(file, Path(aside.name, file.name))
                     db = connect(Path(aside.name, RECORDS))
                 else:
                     db = connect(f"{uri}&immutable=1")
@@ -165,7 +165,7 @@ class RecordsFile:
 def where(conditions: Iterable[tuple[str, Any]]) -> tuple[str, list[Any]]:
     """Those conditions that have a value, or a tuple of values, in SQL; and the values."""
     given = [(sql, value) for sql, value in conditions if value is not None]
-    values = [each for _, value in given for each in (value if isinstance(value, tuple) else (value,))]
+    values = [item for _, value in given for item in (value if isinstance(value, tuple) else (value,))]
     return f"WHERE {' AND '.join(sql for sql, _ in given)}" if given else "", values
 
 

@@ -135,7 +135,7 @@ def fork(source: Path, step: int, target: Path, config_toml: str) -> None:
     """A run of its own that goes on from a checkpoint of another one, which may be at work and is left as it is."""
     with Store.read(source) as records:
         last = records.last_step()
-        usable = [each for each in checkpoints.steps(source / CHECKPOINTS) if each <= last]
+        usable = [saved for saved in checkpoints.steps(source / CHECKPOINTS) if saved <= last]
         if step not in usable:
             steps = ", ".join(map(str, usable))
             mend = f"fork from one of the steps {steps}" if steps else "wait for its first checkpoint"
@@ -163,15 +163,15 @@ def origin_of(source: Path, step: int) -> str:
     return f"{source.absolute()}, step {step}"
 
 
-def differences(here: Mapping[str, Any], asked: Mapping[str, Any], free: Collection[str] = ()) -> list[str]:
+def differences(here: Mapping[str, Any], wanted: Mapping[str, Any], free: Collection[str] = ()) -> list[str]:
     """How two tables of settings differ, a line for each dotted key that is not free. A key that one of them lacks, as
     one that was written by an older version may, has its default there."""
     usual = dict(_flat(Config().model_dump(mode="json", exclude_none=True)))
-    ours, theirs = usual | dict(_flat(here)), usual | dict(_flat(asked))
+    ours, theirs = usual | dict(_flat(here)), usual | dict(_flat(wanted))
     return [
         f"{key}: {_shown(ours.get(key))} here, {_shown(theirs.get(key))} asked"
         for key in sorted(ours.keys() | theirs.keys())
-        if ours.get(key) != theirs.get(key) and not any(key == each or key.startswith(f"{each}.") for each in free)
+        if ours.get(key) != theirs.get(key) and not any(key == name or key.startswith(f"{name}.") for name in free)
     ]
 
 
@@ -193,8 +193,8 @@ def _refuse_other_folders(folder: Path) -> None:
         return
     if not folder.is_dir():
         raise RunError(f"{folder} is no folder", "name another one")
-    names = {each.name for each in folder.iterdir()}
-    begun = all(each == LOCK or leftover(each) for each in names)
+    names = {path.name for path in folder.iterdir()}
+    begun = all(name == LOCK or leftover(name) for name in names)
     if RECORDS in names and CONFIG not in names:
         mend = f"restore it from a copy (a finished run has its settings in {REPORT} too), or name another folder"
         raise RunError(f"{folder} has lost its {CONFIG}", mend)
@@ -250,24 +250,24 @@ def _not_begun(folder: Path) -> bool:
         return last == 0
 
 
-def _settle(path: Path, asked_toml: str, free: Collection[str] | None) -> None:
+def _settle(path: Path, wanted_toml: str, free: Collection[str] | None) -> None:
     """Write the settings down, or compare them with those that are there; None compares nothing."""
     if free is None or not path.exists():
-        write_text(path, asked_toml)
+        write_text(path, wanted_toml)
         return
     try:
         here = tomllib.loads(path.read_text(encoding="utf-8"))
     except (UnicodeDecodeError, tomllib.TOMLDecodeError, RecursionError) as error:
         raise RunError(f"{path} is damaged: {error}", "restore it from a copy") from None
-    asked = tomllib.loads(asked_toml)
-    differ = differences(here, asked, free)
+    wanted = tomllib.loads(wanted_toml)
+    differ = differences(here, wanted, free)
     if differ:
         raise RunError(
             f"{path.parent} was begun with other settings: {'; '.join(differ)}",
             "leave them as they are, name another folder, or fork the run",
         )
-    if here != asked:
-        write_text(path, asked_toml)
+    if here != wanted:
+        write_text(path, wanted_toml)
 
 
 def _open_store(folder: Path) -> Store:
@@ -282,9 +282,9 @@ def _resume(folder: Path, store: Store) -> tuple[Loaded | None, list[str]]:
     """Find the checkpoint to go on from, and take the records back to it."""
     saved, last = checkpoints.steps(folder / CHECKPOINTS), store.last_step()
     path, damaged = checkpoints.newest(folder / CHECKPOINTS, last)
-    notes = [f"{each} is passed over: {why}" for each, why in damaged]
+    notes = [f"{skipped} is passed over: {why}" for skipped, why in damaged]
     ahead = [folder / CHECKPOINTS / checkpoints.name(step) for step in saved if step > last]
-    notes += [f"{each} is passed over: the records end at step {last}" for each in ahead]
+    notes += [f"{skipped} is passed over: the records end at step {last}" for skipped in ahead]
     if saved and path is None:
         raise RunError(
             f"{folder} has no checkpoint to go on from: {'; '.join(notes)}",
@@ -292,9 +292,9 @@ def _resume(folder: Path, store: Store) -> tuple[Loaded | None, list[str]]:
         )
     loaded = None if path is None else checkpoints.load(path)
     with _plain(folder):
-        for each in ahead:
+        for checkpoint in ahead:
             # Otherwise it would be the newest again as soon as the race is there, with another race's records.
-            checkpoints.set_aside(each)
+            checkpoints.set_aside(checkpoint)
     start = 0 if loaded is None else loaded.step
     if loaded is not None:
         store.mark_saved(start)

@@ -32,7 +32,7 @@ class Store(Queries):
                 record.matches,
                 record.tasks,
                 record.rejections,
-                [each.evidence for each in record.rejections if each.evidence is not None],
+                [rejection.evidence for rejection in record.rejections if rejection.evidence is not None],
                 record.attempts,
                 record.events,
                 record.alarms,

@@ -236,7 +236,7 @@ class MatchConfig(Section):
     @property
     def kept_apart(self) -> frozenset[tuple[str, str]]:
         """The excluded pairs, as a teacher's seat and a student's."""
-        return frozenset((teacher, student) for teacher, _, student in (each.partition(":") for each in self.exclude))
+        return frozenset((teacher, student) for teacher, _, student in (pair.partition(":") for pair in self.exclude))
 
 
 class EvolutionConfig(Section):

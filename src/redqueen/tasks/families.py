@@ -68,7 +68,7 @@ class Families:
     def kind_of_seed(self, row: Mapping[str, Any]) -> object:
         """The kind that a row of a file of seeds is read as."""
         own = self._by_kind.get(str(row.get("kind")))
-        usual = [each.seed_kind for each in ([own] if own else self.families) if each.seed_kind]
+        usual = [family.seed_kind for family in ([own] if own else self.families) if family.seed_kind]
         return usual[0] if usual else row.get("kind")
 
     def of_kind(self, kind: str) -> Family:
@@ -87,11 +87,11 @@ class Families:
 
     async def behaviours(self, tasks: Sequence[Task], verifier: Verifier) -> list[str | None]:
         """What each task does, in their order, as far as its family can tell."""
-        found: dict[int, str | None] = {}
+        by_place: dict[int, str | None] = {}
         for family in self.families:
             places = [place for place, task in enumerate(tasks) if self._by_kind.get(task.kind) is family]
-            found |= zip(places, await family.behaviours([tasks[place] for place in places], verifier), strict=True)
-        return [found[place] for place in range(len(tasks))]
+            by_place |= zip(places, await family.behaviours([tasks[place] for place in places], verifier), strict=True)
+        return [by_place[place] for place in range(len(tasks))]
 
     @cached_property
     def _by_kind(self) -> dict[str, Family]:

@@ -54,10 +54,10 @@ def read_exam(path: Path, families: Families) -> list[FileDraft]:
     for where, row in read_rows(path):
         kind = row.get("kind")
         band = row.get("band", kind)
-        found = _drafts(where, row, families, kind)
+        row_drafts = _drafts(where, row, families, kind)
         if not isinstance(band, str) or not band:
             raise InputError(f"{where}: no text under 'band'", "give it a label, or leave it out")
-        drafts += [FileDraft(where, draft, band) for draft in found]
+        drafts += [FileDraft(where, draft, band) for draft in row_drafts]
     if not drafts:
         raise InputError(f"{path}: no task in it", "put one object on each line")
     return drafts
@@ -96,40 +96,40 @@ async def validated_seeds(seeds: Sequence[FileDraft], families: Families, verifi
 
 async def validated_exam(drafts: Sequence[FileDraft], families: Families, verifier: Verifier) -> tuple[ExamTask, ...]:
     """The tasks, run and found sound as a teacher's proposals are; none of them twice."""
-    found: dict[str, str] = {}
+    where_first: dict[str, str] = {}
     exam: list[ExamTask] = []
-    for each, task in zip(drafts, await _validated("task", drafts, families, verifier), strict=True):
-        if task.id in found:
+    for draft, task in zip(drafts, await _validated("task", drafts, families, verifier), strict=True):
+        if task.id in where_first:
             # It would count twice, and the intervals would take it for two.
-            raise InputError(f"{each.where}: the same task as in {found[task.id]}", "leave one of them out")
-        found[task.id] = each.where
-        exam.append(ExamTask(task, each.band))
+            raise InputError(f"{draft.where}: the same task as in {where_first[task.id]}", "leave one of them out")
+        where_first[task.id] = draft.where
+        exam.append(ExamTask(task, draft.band))
     return tuple(exam)
 
 
 async def _validated(noun: str, drafts: Sequence[FileDraft], families: Families, verifier: Verifier) -> list[Task]:
     results: dict[int, Task | Rejection] = {}
-    for kind in dict.fromkeys(each.draft.kind for each in drafts):
-        places = [place for place, each in enumerate(drafts) if each.draft.kind == kind]
+    for kind in dict.fromkeys(draft.draft.kind for draft in drafts):
+        places = [place for place, draft in enumerate(drafts) if draft.draft.kind == kind]
         tasks = await families.kinds[kind].validate([drafts[place].draft for place in places], verifier)
         results.update(zip(places, tasks, strict=True))
-    for place, each in enumerate(drafts):
+    for place, draft in enumerate(drafts):
         result = results[place]
         if isinstance(result, Rejection):
-            raise InputError(f"{each.where}: the {noun} is refused: {result.why}", "mend it or leave it out")
+            raise InputError(f"{draft.where}: the {noun} is refused: {result.why}", "mend it or leave it out")
     return [task for place in range(len(drafts)) if isinstance(task := results[place], Task)]
 
 
 def read_held_out(paths: Sequence[Path], families: Families) -> HeldOut:
     """What all these files keep out."""
-    found: list[HeldOut] = []
+    files: list[HeldOut] = []
     for path in paths:
         of_path = [family.held_out(path) for family in families.families]
-        if not any(each.keys for each in of_path):
+        if not any(held_out.keys for held_out in of_path):
             raise InputError(f"{path}: nothing in it that tasks.families could hold out", "leave it out")
-        found += of_path
-    keys = frozenset[str]().union(*(each.keys for each in found))
-    return HeldOut(keys, sum(each.programs for each in found), sum(each.unreadable for each in found))
+        files += of_path
+    keys = frozenset[str]().union(*(file.keys for file in files))
+    return HeldOut(keys, sum(file.programs for file in files), sum(file.unreadable for file in files))
 
 
 def read_rows(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:

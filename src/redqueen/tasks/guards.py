@@ -106,10 +106,11 @@ class Guards:
         ids = list(calls)
         batches = [ids[at : at + _TASKS_PER_JOB] for at in range(0, len(ids), _TASKS_PER_JOB)]
         results = await _search(source, calls, batches, verifier)
-        alone = [[each] for each in ids if results[each].status is not Status.OK]  # one took its neighbours with it
+        # One took its neighbours with it.
+        alone = [[task_id] for task_id in ids if results[task_id].status is not Status.OK]
         results |= await _search(source, calls, alone, verifier)
-        found = {each: self._found(result) for each, result in results.items()}
-        return {each: rejection for each, rejection in found.items() if rejection is not None}
+        rejections = {task_id: self._found(result) for task_id, result in results.items()}
+        return {task_id: rejection for task_id, rejection in rejections.items() if rejection is not None}
 
     def _found(self, result: Result) -> Rejection | None:
         if result.status is not Status.OK or result.value is None:
@@ -123,12 +124,12 @@ class Guards:
 async def _search(
     source: str, calls: dict[str, str], batches: Sequence[Sequence[str]], verifier: Verifier
 ) -> dict[str, Result]:
-    jobs = [Job.calls(source, [calls[each] for each in batch], seeds=1, limits=_LIMITS) for batch in batches]
+    jobs = [Job.calls(source, [calls[task_id] for task_id in batch], seeds=1, limits=_LIMITS) for batch in batches]
     outcomes = await verifier.run(jobs)
     return {
-        each: result
+        task_id: result
         for batch, outcome in zip(batches, outcomes, strict=True)
-        for each, result in zip(batch, outcome.results, strict=True)
+        for task_id, result in zip(batch, outcome.results, strict=True)
     }
 
 
@@ -179,7 +180,7 @@ def _median_answers(recent: Sequence[Entry]) -> dict[str, float]:
     chars: defaultdict[str, list[int]] = defaultdict(list)
     for entry in recent:
         chars[entry.task.kind].append(entry.task.answer_chars)
-    return {kind: median(each) for kind, each in chars.items() if len(each) >= ENOUGH_ANSWERS}
+    return {kind: median(lengths) for kind, lengths in chars.items() if len(lengths) >= ENOUGH_ANSWERS}
 
 
 def _hopeless(recent: Sequence[Entry]) -> set[tuple[str, str]]:
@@ -187,7 +188,7 @@ def _hopeless(recent: Sequence[Entry]) -> set[tuple[str, str]]:
     solved: defaultdict[tuple[str, str], list[int]] = defaultdict(list)
     for entry in recent:
         solved[entry.task.kind, entry.task.descriptor].append(entry.solved)
-    return {each for each, counts in solved.items() if len(counts) >= ENOUGH_UNSOLVED and not any(counts)}
+    return {pair for pair, counts in solved.items() if len(counts) >= ENOUGH_UNSOLVED and not any(counts)}
 
 
 def set_aside(every: int, run_seed: Part, step: int, place: int) -> bool:

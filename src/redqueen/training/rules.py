@@ -73,13 +73,13 @@ def _read_seeds(settings: Config, families: Families) -> list[FileDraft] | None:
 
 def _read_benchmarks(settings: Config) -> tuple[LoadedBenchmark, ...]:
     """The slices that the settings want members evaluated on."""
-    asked = settings.evals
-    if not asked.every:
+    evals = settings.evals
+    if not evals.every:
         return ()
-    folder = None if asked.data is None else Path(asked.data)
-    wanted = chosen(",".join(asked.suite))
+    folder = None if evals.data is None else Path(evals.data)
+    wanted = chosen(",".join(evals.suite))
     check_gradable(wanted)
-    return tuple(find(each, folder, "--evals.data").first(asked.items) for each in wanted)
+    return tuple(find(benchmark, folder, "--evals.data").first(evals.items) for benchmark in wanted)
 
 
 def hash_files(settings: Config, families: Families) -> dict[str, str]:

@@ -245,7 +245,7 @@ def _old(race: Race, seeds: Sequence[Task], start: Start) -> State:
         Archive.restored(seeds, reversed(entries), records.keys()),
         Coverage.of(race.families.cell(kind, label, Complexity(*figures)) for kind, label, figures, _ in shapes),
         Coverage.of(behaviour for *_, behaviour in shapes if behaviour is not None),
-        frozenset(each.kind for each in records.metrics(BENCHMARK, BASE)),
+        frozenset(row.kind for row in records.metrics(BENCHMARK, BASE)),
     )
 
 

@@ -101,15 +101,15 @@ def reached(run: Run, settings: Config, steps: int, population: Population) -> R
 @contextlib.contextmanager
 def heeding_signals(view: View) -> Iterator[Callable[[], bool]]:
     """Whether somebody wants the race to stop: the first Ctrl-C (or SIGTERM) asks, the second does not wait."""
-    asked = False
+    stopping = False
 
     def ask(number: int, _: object) -> None:
-        nonlocal asked
-        if asked:
+        nonlocal stopping
+        if stopping:
             # The engine's thread may be in the middle of minutes of work. What is on the disk is whole at any moment.
             view.close()
             os._exit(128 + number)
-        asked = True
+        stopping = True
         line = (
             "stopping: first this phase is finished, then the run is saved; once more stops at once, and the last "
             "checkpoint stays"
@@ -122,7 +122,7 @@ def heeding_signals(view: View) -> Iterator[Callable[[], bool]]:
 
     before = {number: signal.signal(number, ask) for number in (signal.SIGINT, signal.SIGTERM)}
     try:
-        yield lambda: asked
+        yield lambda: stopping
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)

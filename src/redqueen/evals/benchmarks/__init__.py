@@ -10,9 +10,9 @@ def chosen(names: str) -> list[Published]:
     benchmarks: dict[str, Published] = {}
     for name in (part.strip() for part in names.split(",")):
         if name in BENCHMARKS.suites:
-            shipped: list[Published] = [BENCHMARKS.get(each) for each in BENCHMARKS.builtins]
-            wanted = [each for each in shipped if name in ("all", each.suite)]
+            shipped: list[Published] = [BENCHMARKS.get(shipped_name) for shipped_name in BENCHMARKS.builtins]
+            wanted = [benchmark for benchmark in shipped if name in ("all", benchmark.suite)]
         else:
             wanted = [BENCHMARKS.get(name)]
-        benchmarks |= {each.name: each for each in wanted}
+        benchmarks |= {benchmark.name: benchmark for benchmark in wanted}
     return list(benchmarks.values())

@@ -18,14 +18,17 @@ class Exam:
 
     def __init__(self, tasks: Sequence[ExamTask], kinds: Mapping[str, Kind[Any, Any]]) -> None:
         self._kinds = kinds
-        self._tasks = {each.task.id: each.task for each in tasks}
-        self.items = tuple(Item(each.task.id, {"band": each.band, "kind": each.task.kind}) for each in tasks)
+        self._tasks = {exam_task.task.id: exam_task.task for exam_task in tasks}
+        self.items = tuple(
+            Item(exam_task.task.id, {"band": exam_task.band, "kind": exam_task.task.kind}) for exam_task in tasks
+        )
 
     def prompt(self, item: Item, prompts: Prompts) -> Prompt:
         task = self._tasks[item.id]
         *before, last = self._kinds[task.kind].solve_prompt(task).messages
         return Prompt(
-            text=last["content"], before=[{"role": each["role"], "content": each["content"]} for each in before]
+            text=last["content"],
+            before=[{"role": message["role"], "content": message["content"]} for message in before],
         )
 
     async def judge(self, replies: Sequence[Reply], prompts: Prompts, verifier: Verifier) -> list[Grade]:

@@ -29,12 +29,12 @@ def find(text: str) -> Operator:
 
 def resolve(texts: Sequence[str]) -> dict[str, Operator]:
     """Operators by name, as a race needs them: a name must say which one made a child."""
-    found: dict[str, Operator] = {}
+    operators: dict[str, Operator] = {}
     for operator in map(find, texts):
-        if operator.name in found or (operator.use is Use.OWN and operator.name in OPERATORS.builtins):
+        if operator.name in operators or (operator.use is Use.OWN and operator.name in OPERATORS.builtins):
             raise ConfigError(f"there are two operators named {operator.name}", "give each a name of its own")
-        found[operator.name] = operator
-    return found
+        operators[operator.name] = operator
+    return operators
 
 
 def _number(text: str, value: str) -> float:
@@ -73,7 +73,7 @@ def portrait(made: MemberState, parents: Sequence[MemberState]) -> tuple[float, 
     def product(one: Adapter, other: Adapter) -> float:
         return sum(float(inner(*both).sum()) for both in zip(one.stacks, other.stacks, strict=True))
 
-    norm, *norms = (product(each, each) ** 0.5 for each in adapters)
+    norm, *norms = (product(adapter, adapter) ** 0.5 for adapter in adapters)
     cosines = [
         product(adapters[0], parent) / (norm * own) if norm * own else 0.0
         for parent, own in zip(adapters[1:], norms, strict=True)

@@ -69,7 +69,7 @@ def schedule(
     if panel is None and maker.panel is None:
         rng.shuffle(order)
         return [
-            Match(teacher.id, tuple(each.id for each in students if (teacher.seat, each.seat) not in barred))
+            Match(teacher.id, tuple(student.id for student in students if (teacher.seat, student.seat) not in barred))
             for teacher in order
         ]
     for _ in range(SHUFFLES):
@@ -104,9 +104,9 @@ def _draw(
         block = slots[start : start + len(students)]
         wanted = [
             {
-                each.id
-                for each in students
-                if (matches[slot].seat, each.seat) not in barred and each.id not in panels[slot]
+                member.id
+                for member in students
+                if (matches[slot].seat, member.seat) not in barred and member.id not in panels[slot]
             }
             for slot in block
         ]
@@ -117,7 +117,9 @@ def _draw(
             if way is None:
                 return None
             candidates = [
-                each for each in pool if each.id in wanted[place] and _leaves_a_way(way, place, each, wanted, pool)
+                member
+                for member in pool
+                if member.id in wanted[place] and _leaves_a_way(way, place, member, wanted, pool)
             ]
             student = choose(matches[slot], candidates, board, rng)
             panels[slot].append(student.id)
@@ -141,7 +143,7 @@ def _without(way: Way, place: int, student: Member, wanted: Wanted, pool: Sequen
     displaced = way.get(student.id, place)
     if displaced == place:
         return rest
-    return _completed(rest, [displaced], wanted, [each for each in pool if each is not student])
+    return _completed(rest, [displaced], wanted, [member for member in pool if member is not student])
 
 
 def _completed(way: Way, places: Iterable[int], wanted: Wanted, pool: Sequence[Member]) -> Way | None:
@@ -153,7 +155,7 @@ def _completed(way: Way, places: Iterable[int], wanted: Wanted, pool: Sequence[M
         end = None
         while queue and end is None:
             at = queue.pop(0)
-            for id in (each.id for each in pool if each.id in wanted[at]):
+            for id in (member.id for member in pool if member.id in wanted[at]):
                 if id not in reached:
                     reached[id] = at
                     if id not in way:

@@ -38,8 +38,8 @@ async def behaviours(tasks: Sequence[Task], verifier: Verifier) -> list[str | No
     calls = {program: _probes(program) for program in map(_program, tasks) if program is not None}
     jobs = {program: Job.calls(program, probes, seeds=1, limits=_LIMITS) for program, probes in calls.items() if probes}
     outcomes = await verifier.run(list(jobs.values()))
-    found = {program: _behaviour(outcome) for program, outcome in zip(jobs, outcomes, strict=True)}
-    return [None if program is None else found.get(program) for program in map(_program, tasks)]
+    by_program = {program: _behaviour(outcome) for program, outcome in zip(jobs, outcomes, strict=True)}
+    return [None if program is None else by_program.get(program) for program in map(_program, tasks)]
 
 
 def _program(task: Task) -> str | None:
@@ -69,7 +69,7 @@ def _required(given: ast.arguments) -> list[str]:
     positional = len(given.posonlyargs) + len(given.args)
     required = [""] * (positional - len(given.defaults))
     required += [
-        f"{each.arg}=" for each, default in zip(given.kwonlyargs, given.kw_defaults, strict=True) if default is None
+        f"{arg.arg}=" for arg, default in zip(given.kwonlyargs, given.kw_defaults, strict=True) if default is None
     ]
     if required or positional or given.vararg:
         return required or [""]

@@ -47,17 +47,17 @@ class Answer:
     def program(self) -> str | None:
         """The last `python` block that defines `f`; failing that, such an unlabelled one; failing that, the last."""
         for label in ("python", ""):
-            found = [b.text for b in self.blocks if b.label == label and _DEFINES_F.search(b.text)]
-            if found:
-                return found[-1]
+            programs = [b.text for b in self.blocks if b.label == label and _DEFINES_F.search(b.text)]
+            if programs:
+                return programs[-1]
         return self.last("python")
 
     def part(self, *labels: str) -> str | None:
         """The last block with one of these labels; failing that, the last unlabelled one that defines no `f`."""
-        found = self.last(*labels)
-        if found is None:
-            found = next((b.text for b in reversed(self.blocks) if not b.label and not _DEFINES_F.search(b.text)), None)
-        return found
+        text = self.last(*labels)
+        if text is None:
+            text = next((b.text for b in reversed(self.blocks) if not b.label and not _DEFINES_F.search(b.text)), None)
+        return text
 
     def inputs(self) -> list[str]:
         """The argument texts of several inputs: the lines of the `inputs` block; failing that, every `input` block;
@@ -70,10 +70,10 @@ class Answer:
 
     def value(self, label: str) -> str:
         """A student's value: the last block with the label; failing that, the last block; failing that, the whole."""
-        found = self.last(label)
-        if found is None:
-            found = self.blocks[-1].text if self.blocks else self.text
-        return found.strip()
+        text = self.last(label)
+        if text is None:
+            text = self.blocks[-1].text if self.blocks else self.text
+        return text.strip()
 
 
 def read_answer(text: str) -> Answer | Rejection:

@@ -74,7 +74,7 @@ class CodeI:
     def solve_prompt(self, task: CodeTask) -> Prompt:
         if self.form is Form.SHORT:
             return ask(_shown(task), "Write an input.")
-        asked = (
+        question = (
             "Find an input for which `f` returns this output. Any that does will count. Work it out by reading; "
             "nothing can be run."
         )
@@ -82,12 +82,12 @@ class CodeI:
         ending = f"{INPUT_CONTRACT} {how} with exactly one fenced block, ```input, that holds the input."
         earlier = [
             (
-                paragraphs(asked, _shown(example.task), ending),
+                paragraphs(question, _shown(example.task), ending),
                 shown_answer(self.form, example.search, fenced("input", example.task.inputs[0])),
             )
             for example in EXAMPLES
         ]
-        return ask(asked, _shown(task), ending, after=earlier)
+        return ask(question, _shown(task), ending, after=earlier)
 
     async def grade(self, attempts: Sequence[Attempt[CodeTask]], verifier: Verifier) -> list[Verdict]:
         answers = [CUT_ATTEMPT if attempt.cut else _read(attempt.text) for attempt in attempts]
@@ -97,8 +97,8 @@ class CodeI:
             given = inputs[answer] if isinstance(answer, str) else None
             if isinstance(given, str):
                 # One process per input: a loop in one must not cost the others theirs. The teacher's own is among them.
-                for each in (attempt.task.inputs[0], given):
-                    jobs.setdefault((attempt.task.program, each), call_job(attempt.task.program, [each], self.limits))
+                for text in (attempt.task.inputs[0], given):
+                    jobs.setdefault((attempt.task.program, text), call_job(attempt.task.program, [text], self.limits))
         outcomes = await verifier.run(list(jobs.values()))
         ran = dict(zip(jobs, outcomes, strict=True))
         return [

@@ -52,13 +52,13 @@ class CodeO:
         tasks = await validate_pairs(drafts, self.limits, verifier)
         truths = [Attempt(task, fenced("output", task.outputs[0])) for task in tasks if isinstance(task, CodeTask)]
         verdicts = await self.grade(truths, verifier)
-        readable = {each.task for each, verdict in zip(truths, verdicts, strict=True) if verdict.correct}
+        readable = {truth.task for truth, verdict in zip(truths, verdicts, strict=True) if verdict.correct}
         return refuse_unanswerable(tasks, readable)
 
     def solve_prompt(self, task: CodeTask) -> Prompt:
         if self.form is Form.SHORT:
             return ask(program_and_input(task), "Write the output.")
-        asked = "What does `f` return when it is called with this input? Work it out by reading; nothing can be run."
+        question = "What does `f` return when it is called with this input? Work it out by reading; nothing can be run."
         how = "Think first. Then end your answer" if self.form is Form.LONG else "Answer"
         ending = (
             f"{how} with exactly one fenced block, ```output, that holds the returned value as a Python literal, the "
@@ -66,12 +66,12 @@ class CodeO:
         )
         earlier = [
             (
-                paragraphs(asked, program_and_input(example.task), ending),
+                paragraphs(question, program_and_input(example.task), ending),
                 shown_answer(self.form, example.thought, fenced("output", example.task.outputs[0])),
             )
             for example in EXAMPLES
         ]
-        return ask(asked, program_and_input(task), ending, after=earlier)
+        return ask(question, program_and_input(task), ending, after=earlier)
 
     async def grade(self, attempts: Sequence[Attempt[CodeTask]], verifier: Verifier) -> list[Verdict]:
         answers = [CUT_ATTEMPT if attempt.cut else _read(attempt.text) for attempt in attempts]

@@ -32,7 +32,7 @@ def depth(tree: ast.AST) -> int:
     """Nodes on the longest path down the tree."""
     level, deepest = [tree], 0
     while level:
-        level = [each for node in level for each in ast.iter_child_nodes(node) if not isinstance(each, _UNCOUNTED)]
+        level = [child for node in level for child in ast.iter_child_nodes(node) if not isinstance(child, _UNCOUNTED)]
         deepest += 1
     return deepest
 
@@ -151,8 +151,8 @@ class _Scopes:
     def _function(self, given: ast.arguments, body: Sequence[ast.AST], scope: _Scope) -> None:
         self._each([default for default in (*given.defaults, *given.kw_defaults) if default], scope)
         inner = self._new()
-        starred = [each for each in (given.vararg, given.kwarg) if each]
-        inner.bound.update(each.arg for each in (*given.posonlyargs, *given.args, *given.kwonlyargs, *starred))
+        starred = [arg for arg in (given.vararg, given.kwarg) if arg]
+        inner.bound.update(arg.arg for arg in (*given.posonlyargs, *given.args, *given.kwonlyargs, *starred))
         self._each(body, inner)
 
     def _comprehension(self, node: _Comprehension, scope: _Scope) -> None:

@@ -78,7 +78,7 @@ def _nodes(tree: ast.Module) -> Iterator[ast.AST]:
         for name, value in ast.iter_fields(node):
             if name not in _ANNOTATIONS:
                 inner = value if isinstance(value, list) else [value]
-                pending += [each for each in inner if isinstance(each, ast.AST) and not _is_text(each)]
+                pending += [child for child in inner if isinstance(child, ast.AST) and not _is_text(child)]
 
 
 def _is_text(node: ast.AST) -> bool:
@@ -143,17 +143,17 @@ def _recursive(functions: Sequence[_Function]) -> bool:
     """Whether some function comes back to itself, by way of others or not."""
     calls: dict[str, set[str]] = {}
     for function in functions:
-        found = (node.func for node in ast.walk(function) if isinstance(node, ast.Call))
-        calls.setdefault(function.name, set()).update(func.id for func in found if isinstance(func, ast.Name))
+        called = (node.func for node in ast.walk(function) if isinstance(node, ast.Call))
+        calls.setdefault(function.name, set()).update(func.id for func in called if isinstance(func, ast.Name))
     return any(name in _reached(name, calls) for name in calls)
 
 
 def _reached(start: str, calls: Mapping[str, Collection[str]]) -> set[str]:
-    found: set[str] = set()
+    reached: set[str] = set()
     pending = list(calls[start])
     while pending:
         name = pending.pop()
-        if name not in found:
-            found.add(name)
+        if name not in reached:
+            reached.add(name)
             pending += calls.get(name, ())
-    return found
+    return reached

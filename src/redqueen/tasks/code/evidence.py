@@ -28,7 +28,7 @@ def shown(when: str, inputs: Sequence[str], outcome: Outcome) -> tuple[str, ...]
 
 def agreed(inputs: Sequence[str], gave: Sequence[str]) -> tuple[str, ...]:
     """What each call gave in every run of a validation."""
-    return tuple(_line(VALIDATED, given, [each, each]) for given, each in zip(inputs, gave, strict=True))
+    return tuple(_line(VALIDATED, given, [value, value]) for given, value in zip(inputs, gave, strict=True))
 
 
 def _line(when: str, given: str, gave: Sequence[str]) -> str:

@@ -38,23 +38,23 @@ def read_drafts(row: Mapping[str, Any], kind: str) -> list[CodeDraft]:
     program, inputs = row.get("program"), row.get("inputs", [row["input"]] if "input" in row else [])
     if not isinstance(program, str):
         raise InputError("no text under 'program'", _FORM)
-    if not isinstance(inputs, list) or not inputs or not all(isinstance(each, str) and each for each in inputs):
+    if not isinstance(inputs, list) or not inputs or not all(isinstance(text, str) and text for text in inputs):
         raise InputError("no text under 'input', and no list of texts under 'inputs'", _FORM)
     plain = read_plain(program)
     if isinstance(plain, Rejection):
         raise InputError(f"the program is refused: {plain.why}", "it must keep the contract of all programs")
     given = tuple(map(call_arguments, inputs))
-    together = [given] if kind == "code_f" else [(each,) for each in given]
-    return [CodeDraft(kind, plain, each, plain_message(message)) for each in together]
+    together = [given] if kind == "code_f" else [(arguments,) for arguments in given]
+    return [CodeDraft(kind, plain, arguments, plain_message(message)) for arguments in together]
 
 
 def read_held_out(path: Path) -> HeldOut:
     """The keys of all programs in a file."""
-    found = [_held_out_keys(*each) for each in _held_out_programs(path)]
-    readable = [each for each in found if each]
+    keys_of_programs = [_held_out_keys(*program) for program in _held_out_programs(path)]
+    readable = [keys for keys in keys_of_programs if keys]
     if not readable:
         raise InputError(f"{path}: no program in it that could be held out", "give Python with functions in it")
-    return HeldOut(frozenset[str]().union(*readable), len(readable), len(found) - len(readable))
+    return HeldOut(frozenset[str]().union(*readable), len(readable), len(keys_of_programs) - len(readable))
 
 
 def _held_out_programs(path: Path) -> Iterator[tuple[str, str, str | None]]:

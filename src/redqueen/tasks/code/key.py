@@ -144,7 +144,7 @@ class _Writer:
             if name in ("name", "rest") and isinstance(value, str):  # of a handler or a pattern
                 self._name(value, scope)
             elif name == "kwd_attrs" and isinstance(value, list):
-                self.words += [self._attribute(each) for each in value]
+                self.words += [self._attribute(attribute) for attribute in value]
             else:
                 self._items(value if isinstance(value, list) else [value], scope)
         self.words.append(")")
@@ -312,10 +312,10 @@ def _bind(node: ast.AST, scope: _Scope) -> None:
 
 def _parameters(arguments: ast.arguments) -> list[tuple[str, list[str]]]:
     return [
-        ("posonly", [each.arg for each in arguments.posonlyargs]),
-        ("args", [each.arg for each in arguments.args]),
+        ("posonly", [parameter.arg for parameter in arguments.posonlyargs]),
+        ("args", [parameter.arg for parameter in arguments.args]),
         ("vararg", [arguments.vararg.arg] if arguments.vararg else []),
-        ("kwonly", [each.arg for each in arguments.kwonlyargs]),
+        ("kwonly", [parameter.arg for parameter in arguments.kwonlyargs]),
         ("kwarg", [arguments.kwarg.arg] if arguments.kwarg else []),
     ]
 

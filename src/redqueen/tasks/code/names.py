@@ -196,7 +196,7 @@ def _not_local(table: symtable.SymbolTable) -> set[str]:
 def _bound_first(nodes: list[ast.AST], tree: ast.Module, name: str) -> bool:
     """Whether a statement at the top level gives a name its meaning before anything uses it, and nothing takes it
     away."""
-    places = [each.end_lineno or 0 for each in tree.body if name in _gives(each)]
+    places = [statement.end_lineno or 0 for statement in tree.body if name in _gives(statement)]
     uses = [node for node in nodes if isinstance(node, ast.Name) and node.id == name]
     return bool(places) and all(
         use.lineno > places[0] if isinstance(use.ctx, ast.Load) else isinstance(use.ctx, ast.Store) for use in uses

@@ -70,7 +70,7 @@ def _plain(text: str, tree: ast.Module) -> str | Rejection:
     tokens = _tokens(text)
     remarks = [_Remark(_around(tokens, line), stands_in) for line, stands_in in _remarks(tree)]
     comments = [token for token in tokens if token.type == tokenize.COMMENT]
-    spread = [token for token in tokens if _spread(token) and not any(each.has(token.start[0]) for each in remarks)]
+    spread = [token for token in tokens if _spread(token) and not any(remark.has(token.start[0]) for remark in remarks)]
     if not (remarks or comments or spread):
         return text
     wanted = _without_remarks(_parse(text))
@@ -120,17 +120,17 @@ def _remarks(tree: ast.Module) -> Iterator[tuple[int, bool]]:
     """The line of each, and whether a body needs something in its place."""
     for node in ast.walk(tree):
         for _, statements in ast.iter_fields(node):
-            found = [each for each in statements if is_remark(each)] if isinstance(statements, list) else []
-            nothing_else = len(found) == len(statements) if found else False
-            for place, each in enumerate(found):
-                yield each.lineno, nothing_else and not place and node is not tree
+            remarks = list(filter(is_remark, statements)) if isinstance(statements, list) else []
+            nothing_else = len(remarks) == len(statements) if remarks else False
+            for place, remark in enumerate(remarks):
+                yield remark.lineno, nothing_else and not place and node is not tree
 
 
 def _without_remarks(tree: ast.Module) -> ast.Module:
     for node in ast.walk(tree):
         for name, statements in ast.iter_fields(node):
             if isinstance(statements, list) and any(map(is_remark, statements)):
-                kept = [each for each in statements if not is_remark(each)]
+                kept = [statement for statement in statements if not is_remark(statement)]
                 setattr(node, name, kept if kept or node is tree else [ast.Pass()])
     return tree
 

@@ -71,8 +71,8 @@ def _parsed(text: str) -> ast.Module:
 def bracket_depth(text: str) -> int:
     """The deepest nesting of opening brackets; strings and comments are not told apart, so it never says too little."""
     depth = deepest = 0
-    for found in _BRACKET.finditer(text):
-        if found[0] in "([{":
+    for bracket in _BRACKET.finditer(text):
+        if bracket[0] in "([{":
             depth += 1
             deepest = max(deepest, depth)
         elif depth:
@@ -97,8 +97,8 @@ def tree_depth(tree: ast.AST) -> int:
 
 def _entry(tree: ast.Module) -> ast.FunctionDef | ast.AsyncFunctionDef | None:
     """The last definition of `f` at the top level, which is the one that a call meets."""
-    found = [s for s in tree.body if isinstance(s, ast.FunctionDef | ast.AsyncFunctionDef) and s.name == "f"]
-    return found[-1] if found else None
+    definitions = [s for s in tree.body if isinstance(s, ast.FunctionDef | ast.AsyncFunctionDef) and s.name == "f"]
+    return definitions[-1] if definitions else None
 
 
 def _check_entry(tree: ast.Module) -> Rejection | None:

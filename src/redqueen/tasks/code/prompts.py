@@ -152,8 +152,8 @@ def shown_answer(form: Form, thought: str, block: str) -> str:
 def ask(*parts: str, context: Mapping[str, str] | None = None, after: Sequence[tuple[str, str]] = ()) -> Prompt:
     """One user message from its paragraphs, after earlier turns: what was asked, and what was answered."""
     earlier: list[Message] = []
-    for asked, answered in after:
-        earlier += [Message(role="user", content=asked), Message(role="assistant", content=answered)]
+    for question, answer in after:
+        earlier += [Message(role="user", content=question), Message(role="assistant", content=answer)]
     return Prompt((*earlier, Message(role="user", content=paragraphs(*parts))), context or {})
 
 
@@ -194,6 +194,6 @@ def propose_pair(form: Form, short: str, purpose: str, references: Sequence[Code
         "Write another one, unlike these in what it computes, not only in its names. End your answer with the two "
         "fenced blocks, ```python and ```input."
     )
-    asked = [first, *[another] * (len(references) - 1)]
+    requests = [first, *[another] * (len(references) - 1)]
     shown = [program_and_input(task) for task in references]
-    return ask(another if shown else first, after=list(zip(asked, shown, strict=False)))
+    return ask(another if shown else first, after=list(zip(requests, shown, strict=False)))

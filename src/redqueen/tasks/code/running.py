@@ -127,18 +127,21 @@ async def run_drafts(drafts: Sequence[CodeDraft], limits: Limits, verifier: Veri
     """Every draft's program on its inputs, each distinct draft once."""
     read = await read_inputs((text for draft in drafts for text in draft.inputs), verifier)
     readied = {draft: _canonical(draft, read) for draft in drafts}
-    ready = [each for each in dict.fromkeys(readied.values()) if isinstance(each, CodeDraft)]
+    ready = [draft for draft in dict.fromkeys(readied.values()) if isinstance(draft, CodeDraft)]
     # Half of the time that an attempt gets: a program that barely validates would fail its own truth on a busy day.
     tight = replace(limits, cpu_s=limits.cpu_s / 2)
     outcomes = await verifier.run(
         [
-            call_job(each.program, _at_least_two(each.inputs), tight, seeds_for(each.program, each.inputs))
-            for each in ready
+            call_job(draft.program, _at_least_two(draft.inputs), tight, seeds_for(draft.program, draft.inputs))
+            for draft in ready
         ]
     )
-    ran = {each: _ran(each, outcome) for each, outcome in zip(ready, outcomes, strict=True)}
-    ran |= await _as_graded([each for each in ran.values() if isinstance(each, Ran)], limits, verifier)
-    return [each if isinstance(each, Rejection) else ran[each] for each in (readied[draft] for draft in drafts)]
+    ran = {draft: _ran(draft, outcome) for draft, outcome in zip(ready, outcomes, strict=True)}
+    ran |= await _as_graded([result for result in ran.values() if isinstance(result, Ran)], limits, verifier)
+    return [
+        canonical if isinstance(canonical, Rejection) else ran[canonical]
+        for canonical in (readied[draft] for draft in drafts)
+    ]
 
 
 async def _as_graded(ran: Sequence[Ran], limits: Limits, verifier: Verifier) -> dict[CodeDraft, Rejection]:
@@ -147,16 +150,16 @@ async def _as_graded(ran: Sequence[Ran], limits: Limits, verifier: Verifier) -> 
     A program can tell one run from another, by the order of a set of strings for one, and so be steady only while it is
     validated. This run has the grader's limits and number of calls, and the inputs in another order.
     """
-    orders = [sorted(range(len(each.outputs)), key=lambda at, each=each: each.draft.inputs[at]) for each in ran]
-    calls = [[each.draft.inputs[at] for at in order] for each, order in zip(ran, orders, strict=True)]
-    jobs = [call_job(each.draft.program, inputs, limits) for each, inputs in zip(ran, calls, strict=True)]
+    orders = [sorted(range(len(run.outputs)), key=run.draft.inputs.__getitem__) for run in ran]
+    calls = [[run.draft.inputs[at] for at in order] for run, order in zip(ran, orders, strict=True)]
+    jobs = [call_job(run.draft.program, inputs, limits) for run, inputs in zip(ran, calls, strict=True)]
     changed: dict[CodeDraft, Rejection] = {}
-    for each, order, inputs, outcome in zip(ran, orders, calls, await verifier.run(jobs), strict=True):
+    for validated, order, inputs, outcome in zip(ran, orders, calls, await verifier.run(jobs), strict=True):
         why = _refusal(outcome.results)
-        if why is None and [result.value for result in outcome.results] != [each.outputs[at] for at in order]:
+        if why is None and [result.value for result in outcome.results] != [validated.outputs[at] for at in order]:
             why = Reason.NONDETERMINISTIC, "other results when called as a grader calls it"
         if why is not None:
-            changed[each.draft] = each.rejected(*why, shown(AS_GRADED, inputs, outcome))
+            changed[validated.draft] = validated.rejected(*why, shown(AS_GRADED, inputs, outcome))
     return changed
 
 
@@ -172,10 +175,10 @@ def refuse_unanswerable(
     """The tasks without those whose truth the grader's own reader does not give back: a `</think>` in a string for one
     ends a thought."""
     return [
-        each
-        if isinstance(each, Rejection) or each in readable
-        else each.rejected(Reason.UNANSWERABLE, "the right answer is not read as right")
-        for each in tasks
+        task
+        if isinstance(task, Rejection) or task in readable
+        else task.rejected(Reason.UNANSWERABLE, "the right answer is not read as right")
+        for task in tasks
     ]
 
 

@@ -50,7 +50,7 @@ def report(folders: Sequence[Path]) -> str:
     head = f'<meta http-equiv="Content-Security-Policy" content="{policy}">\n<style>{asset(STYLE)}</style>'
     tags = [
         f'<script type="application/json" id="embedded">{data}</script>',
-        *(f"<script>{each}</script>" for each in scripts),
+        *(f"<script>{script}</script>" for script in scripts),
     ]
     return page(head, "\n".join(tags))
 
@@ -60,7 +60,7 @@ def _run(folder: Path, runs: int) -> dict[str, Any]:
     with Store.read(folder) as store:
         tasks = _within(_tasks(store), TASK_BYTES // runs)
         rejections = _within(_rejections(store, view["reasons"]), REJECTION_BYTES // runs)
-    order = {"key": lambda each: (each["row"]["step"], each["row"]["place"]), "reverse": True}
+    order = {"key": lambda entry: (entry["row"]["step"], entry["row"]["place"]), "reverse": True}
     return {
         "view": view,
         "about": views.about_view(folder),
@@ -75,8 +75,8 @@ def _tasks(store: Store) -> Iterator[Whole]:
     for step, place, kind, solved, attempts, counts in store.outline():
         groups[step, kind].append((not (counts and solved), solved / attempts if attempts else 0.0, place))
     ranked = sorted(
-        ((number, -step, kind, place) for (step, kind), found in groups.items()
-         for number, (_, _, place) in enumerate(sorted(found))),
+        ((number, -step, kind, place) for (step, kind), group in groups.items()
+         for number, (_, _, place) in enumerate(sorted(group))),
     )  # fmt: skip
     for _, step, _, place in ranked:
         row = store.task(-step, place)
@@ -91,11 +91,11 @@ def _rejections(store: Store, reasons: Iterable[str]) -> Iterator[Whole]:
             yield Whole(row)
 
 
-def _within(found: Iterable[Whole], most_bytes: int) -> list[dict[str, Any]]:
+def _within(candidates: Iterable[Whole], most_bytes: int) -> list[dict[str, Any]]:
     """As many as there is room for; long ones that do not fit are passed over, up to a few."""
     kept: list[dict[str, Any]] = []
     used, passed = 0, 0
-    for whole in found:
+    for whole in candidates:
         one = {"row": views.row_view(whole.row), "whole": _cut(whole.as_json())}
         size = len(json.dumps(one))
         if used + size > most_bytes:
@@ -113,9 +113,9 @@ def _cut(value: Any) -> Any:
     if isinstance(value, str) and len(value) > LONGEST_TEXT:
         return f"{value[:LONGEST_TEXT]}\n... {len(value) - LONGEST_TEXT:,} more characters in the run"
     if isinstance(value, dict):
-        return {key: _cut(each) for key, each in value.items()}
+        return {key: _cut(part) for key, part in value.items()}
     if isinstance(value, list | tuple):
-        return [_cut(each) for each in value]
+        return [_cut(part) for part in value]
     return value
 
 
@@ -126,6 +126,6 @@ def _unclosed(script: str) -> str:
 
 def _policy(scripts: Sequence[str]) -> str:
     """Only these scripts, by their hashes, and no request at all."""
-    hashes = (base64.b64encode(hashlib.sha256(each.encode()).digest()).decode() for each in scripts)
-    allowed = " ".join(f"'sha256-{each}'" for each in hashes)
+    hashes = (base64.b64encode(hashlib.sha256(script.encode()).digest()).decode() for script in scripts)
+    allowed = " ".join(f"'sha256-{digest}'" for digest in hashes)
     return f"default-src 'none'; script-src {allowed}; style-src 'unsafe-inline'; img-src data: blob:"

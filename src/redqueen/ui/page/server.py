@@ -98,7 +98,7 @@ def application(folders: Sequence[Path], token: str = "", hosts: Sequence[str] =
     routes = [
         Route("/", lambda _: Response(page(), media_type="text/html", headers=HEADERS)),
         Route("/live", live),
-        *(Route(f"/{name}.json", _answer(each)) for name, each in answers.items()),
+        *(Route(f"/{name}.json", _answer(answer)) for name, answer in answers.items()),
         *(Route(f"/{name}", _file(name)) for name in (*SCRIPTS, STYLE, PLOTLY)),
     ]
     if not token:
@@ -118,19 +118,19 @@ def application(folders: Sequence[Path], token: str = "", hosts: Sequence[str] =
 
 def filters(request: Request) -> Filters:
     """Those of the task browser, as its form sends them."""
-    asked = request.query_params
+    query = request.query_params
     step, place = _number(request, "before_step"), _number(request, "before_place")
-    rejected = asked.get("rejected") == "1"
+    rejected = query.get("rejected") == "1"
     return Filters(
-        kind=asked.get("kind") or None,
-        teacher=asked.get("teacher") or None,
+        kind=query.get("kind") or None,
+        teacher=query.get("teacher") or None,
         since=_number(request, "since"),
         until=_number(request, "until"),
         min_rate=None if rejected else _share(request, "min_rate"),
         max_rate=None if rejected else _share(request, "max_rate"),
-        oversight=asked.get("oversight") == "1" and not rejected,
+        oversight=query.get("oversight") == "1" and not rejected,
         rejected=rejected,
-        reason=(asked.get("reason") or None) if rejected else None,
+        reason=(query.get("reason") or None) if rejected else None,
         before=None if step is None or place is None else (step, place),
     )
 
@@ -155,10 +155,10 @@ async def _steps(runs: Sequence[Path]) -> AsyncIterator[str]:
     known: list[int] | None = None
     still = 0.0
     while True:
-        found = await asyncio.to_thread(_last_steps, runs)
-        if found != known:
-            known, still = found, 0.0
-            yield f"data: {json.dumps(found)}\n\n"
+        steps = await asyncio.to_thread(_last_steps, runs)
+        if steps != known:
+            known, still = steps, 0.0
+            yield f"data: {json.dumps(steps)}\n\n"
         elif still >= STILL_SECONDS:
             still = 0.0
             yield ": still here\n\n"
@@ -167,14 +167,14 @@ async def _steps(runs: Sequence[Path]) -> AsyncIterator[str]:
 
 
 def _last_steps(runs: Sequence[Path]) -> list[int]:
-    found = []
+    steps = []
     for folder in runs:
         try:
             with Store.read(folder) as store:
-                found.append(store.last_step())
+                steps.append(store.last_step())
         except UserError:  # for a moment nobody can read it, or it is gone: the page says so when it asks
-            found.append(-1)
-    return found
+            steps.append(-1)
+    return steps
 
 
 def _answer(ask: Callable[[Request], Any]) -> Callable[[Request], Response]:

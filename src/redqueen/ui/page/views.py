@@ -57,7 +57,7 @@ def run_view(folder: Path, since: int = 0) -> JSON:
             "members": _members(store, events),
             "matches": {"all": _matches(store, 1, last), "late": _matches(store, quarters.quarters(last)[1][0], last)},
             "late": quarters.quarters(last)[1][0],
-            "alarms": [{"step": each.step, "says": each.says} for each in store.alarms(newest=ALARMS)],
+            "alarms": [{"step": alarm.step, "says": alarm.says} for alarm in store.alarms(newest=ALARMS)],
             "reasons": store.reasons(),
             "counts": store.counts("tasks", "rejections", "events"),
         }
@@ -68,9 +68,9 @@ def about_view(folder: Path) -> JSON:
     with Store.read(folder) as store:
         settings = load(str(folder / "config.toml"))
         used = {metric.name: quarters.by_subject(store, metric) for metric in metrics.COMPUTE}
-        subjects = dict.fromkeys(subject for each in used.values() for subject in each)
+        subjects = dict.fromkeys(subject for usage in used.values() for subject in usage)
         compute = [
-            {"subject": subject} | {name: each[subject].total() for name, each in used.items() if subject in each}
+            {"subject": subject} | {name: usage[subject].total() for name, usage in used.items() if subject in usage}
             for subject in sorted(subjects, key=lambda subject: (subject == metrics.RACE, subject))
         ]
         return {
@@ -79,7 +79,8 @@ def about_view(folder: Path) -> JSON:
             "compute": compute,
             "seconds": quarters.seconds(store),
             "benchmarks": [
-                {"name": each.name, "value": each.value, "error": each.error} for each in benchmarks.read(folder)
+                {"name": result.name, "value": result.value, "error": result.error}
+                for result in benchmarks.read(folder)
             ],
         }
 
@@ -100,8 +101,8 @@ def arms_view(folders: Sequence[Path]) -> list[JSON]:
 def tasks_view(folder: Path, filters: Filters) -> JSON:
     """The newest that fit, and whether there are others."""
     with Store.read(folder) as store:
-        found = list(rows(store, filters, PAGE_ROWS + 1, newest_first=True))
-    return {"rows": [row_view(row) for row in found[:PAGE_ROWS]], "more": len(found) > PAGE_ROWS}
+        newest = list(rows(store, filters, PAGE_ROWS + 1, newest_first=True))
+    return {"rows": [row_view(row) for row in newest[:PAGE_ROWS]], "more": len(newest) > PAGE_ROWS}
 
 
 def row_view(row: TaskRow | RejectionRow) -> JSON:
@@ -139,7 +140,7 @@ def _arm(name: str, seeds: Mapping[Path, int]) -> JSON:
         "name": name,
         "runs": [name_of(folder) for folder in seeds],
         "seeds": list(seeds.values()),
-        "series": {key: _band(each) for key, each in curves.items()},
+        "series": {key: _band(seed_curves) for key, seed_curves in curves.items()},
     }
 
 
@@ -154,14 +155,14 @@ def _one_line(text: str) -> str:
 
 def _series(store: Store, since: int, last: int) -> dict[str, list[float | None]]:
     """By `name/subject/kind`, a value for each step after `since`, None where there is none."""
-    found: dict[str, list[float | None]] = {}
+    series: dict[str, list[float | None]] = {}
     for name, subject, kind, step, value in _wanted(store, since):
         key = f"{name}/{subject}/{kind}"
-        if key not in found:
-            found[key] = [None] * (last - since)
+        if key not in series:
+            series[key] = [None] * (last - since)
         if step <= last:
-            found[key][step - since - 1] = _short(value)
-    return found
+            series[key][step - since - 1] = _short(value)
+    return series
 
 
 def _wanted(store: Store, since: int) -> Iterator[tuple[str, str, str, int, float | None]]:
@@ -180,21 +181,21 @@ def _short(value: float | None) -> float | None:
 
 def _phases(store: Store, since: int, last: int) -> dict[str, list[float]]:
     """Seconds of each phase."""
-    found: dict[str, list[float]] = {}
+    seconds: dict[str, list[float]] = {}
     for timing in store.timings(since):
         if timing.step <= last:
-            found.setdefault(timing.phase, [0.0] * (last - since))[timing.step - since - 1] = round(timing.seconds, 4)
-    return found
+            seconds.setdefault(timing.phase, [0.0] * (last - since))[timing.step - since - 1] = round(timing.seconds, 4)
+    return seconds
 
 
 def _members(store: Store, events: Sequence[EventRow]) -> list[JSON]:
     """Founders as the matches know them, then everybody that was born."""
     born = {event.child for event in events}
-    found = {id: (role, id, Birth()) for id, role in store.players().items() if id not in born}
+    members = {id: (role, id, Birth()) for id, role in store.players().items() if id not in born}
     for event in events:
-        found[event.child] = Role(event.role), event.seat, Birth(event.step, event.operator, event.parents)
+        members[event.child] = Role(event.role), event.seat, Birth(event.step, event.operator, event.parents)
     deaths = {event.dead: event.step for event in events}
-    ages = generations({id: birth.parents for id, (_, _, birth) in found.items()})
+    ages = generations({id: birth.parents for id, (_, _, birth) in members.items()})
     return [
         {
             "id": id,
@@ -206,7 +207,7 @@ def _members(store: Store, events: Sequence[EventRow]) -> list[JSON]:
             "parents": list(birth.parents),
             "from": origin(birth, ages[id]),
         }
-        for id, (role, seat, birth) in found.items()
+        for id, (role, seat, birth) in members.items()
     ]
 
 
@@ -238,11 +239,11 @@ def _curves(folder: Path) -> dict[str, dict[int, float]]:
 
 def _band(curves: Sequence[Mapping[int, float]]) -> JSON:
     """As far as all seeds have come: a mean over fewer would leap there, and say nothing of it."""
-    last = min(max(each) for each in curves)
+    last = min(max(curve) for curve in curves)
     means: list[float | None] = [None] * last
     halves: list[float | None] = [None] * last
     for step in range(1, last + 1):
-        if values := [each[step] for each in curves if step in each]:
+        if values := [curve[step] for curve in curves if step in curve]:
             means[step - 1] = _short(statistics.fmean(values))
             halves[step - 1] = _short(band(values)) if len(values) > 1 else None
     return {"mean": means, "half": halves if any(half is not None for half in halves) else None}

@@ -32,7 +32,9 @@ def _metrics_script() -> str:
         name: asdict(metric) | {"role_titles": {role: metric.title_of(role) for role in Role}}
         for name, metric in METRICS.items()
     }
-    complexity, compute = (", ".join(f"RQ.METRICS.{each.name}" for each in group) for group in (COMPLEXITY, COMPUTE))
+    complexity, compute = (
+        ", ".join(f"RQ.METRICS.{metric.name}" for metric in group) for group in (COMPLEXITY, COMPUTE)
+    )
     columns = ", ".join(f"{head}: RQ.METRICS.{metric.name}" for head, metric in MEMBER_COLUMNS.items())
     return (
         f"RQ.METRICS = {json.dumps(known)};\nRQ.COMPLEXITY = [{complexity}];\nRQ.COMPUTE = [{compute}];\n"
