@@ -18,6 +18,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
+from traceback import walk_tb
 from types import FunctionType, ModuleType
 from typing import TYPE_CHECKING, Any
 
@@ -27,6 +28,8 @@ if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
 
 _VALUE = re.compile(r"(?P<name>[A-Za-z_]\w*)=(?P<value>.*)")
+_loaded: set[str] = set()
+"""The modules of files and packages that plug-ins were taken from."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -117,6 +120,7 @@ class Registry:
             plugin = entries[0].load()
         except Exception as error:
             raise ConfigError(f"{what} cannot be imported: {_one_line(error)}", "mend or remove the package") from error
+        _loaded.add(entries[0].module)
         if not self._fits(plugin):
             raise ConfigError(f"{what} is no {self._type_name}", "mend or remove the package")
         return plugin
@@ -165,6 +169,16 @@ def about(place: str) -> str:
     return next(filter(None, reversed(texts)), "").partition("\n")[0]
 
 
+def at_fault(error: BaseException) -> str | None:
+    """The plug-in in which an error was raised, or in what it called: its file and line; None where it was none."""
+    frames = [(frame.f_globals.get("__name__", ""), frame, line) for frame, line in walk_tb(error.__traceback__)]
+    own = [entry for entry in frames if entry[0] in _loaded or entry[0].partition(".")[0] == "redqueen"]
+    if not own or own[-1][0] not in _loaded:
+        return None
+    _, frame, line = own[-1]
+    return f"{frame.f_code.co_filename}, line {line}"
+
+
 def _attribute(place: str) -> Any:
     module, _, name = place.partition(":")
     return getattr(importlib.import_module(module), name)
@@ -182,6 +196,7 @@ def _imported(path: Path, noun: str) -> ModuleType:
     assert spec is not None and spec.loader is not None, "its name ends with .py"
     module = importlib.util.module_from_spec(spec)
     sys.modules[name] = module
+    _loaded.add(name)
     try:
         spec.loader.exec_module(module)
     except Exception as error:

@@ -276,6 +276,18 @@ def test_a_family_that_is_not_whole_or_takes_anothers_kinds_is_refused(tmp_path,
         check(load(None, {"tasks.families": f"code,{tmp_path}/empty.py:Empty"}))
 
 
+def test_what_fails_inside_a_plug_in_is_told_with_its_file_and_line(examples, tmp_path, redqueen):
+    (examples / "late.py").write_text((examples / "curious.py").read_text().replace("most = max(", "most = nothing("))
+    changes = SMALL | {"match.maker": f"{examples}/late.py:CURIOUS", "match.exclude": "t0:s0"}
+    status, _, err = redqueen(
+        "train", "--run", tmp_path / "run", *(f"--{name}={value}" for name, value in changes.items())
+    )
+    assert status == 2
+    last = err.splitlines()[-1]
+    assert re.fullmatch(rf"redqueen: a plug-in failed: {examples}/late.py, line \d+; mend it there", last), err
+    assert "NameError: name 'nothing' is not defined" in err, "with the way there"
+
+
 def test_what_a_package_provides_is_listed_and_checked_without_importing_it(package, tmp_path):
     package = shutil.copytree(package, tmp_path / "site")
     (package / "broken.py").write_text("raise RuntimeError('imported')")

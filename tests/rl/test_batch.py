@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from redqueen.errors import Fault
+from redqueen.errors import ConfigError, Fault
 from redqueen.plugins import ESTIMATORS
 from redqueen.rl.advantages import Estimator
 from redqueen.rl.batch import MIN_ROWS, weigh
@@ -107,6 +107,15 @@ def test_a_length_that_cannot_be_is_a_fault(length, limit):
     with pytest.raises(Fault, match="tokens where 1 to"):
         rollout = rewarded("student", "code_o", 0, 1.0, length=length, limit=limit)
         weigh([rollout], ESTIMATORS.get("grpo"), keep_zeros=False)
+
+
+@pytest.mark.parametrize(
+    ("advantages", "told"),
+    [([1.0], "gave 1 advantages for 2 rollouts"), ([1.0, math.nan], "gave nan for a student's text of reward -1.0")],
+)
+def test_an_estimator_that_gives_too_few_or_no_numbers_is_told(advantages, told):
+    with pytest.raises(ConfigError, match=told):
+        weigh(attempts(0, 1.0, -1.0), Estimator(lambda rollouts: advantages), keep_zeros=False)
 
 
 def test_what_is_weighed_stays_as_it_was():

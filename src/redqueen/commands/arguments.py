@@ -22,7 +22,6 @@ from redqueen.errors import InputError
 from redqueen.settings import Config, Section, keys, load
 from redqueen.settings.fields import Metavar
 from redqueen.settings.reading import section_of
-from redqueen.training.checks import check, with_kinds
 
 C = TypeVar("C")
 
@@ -49,6 +48,9 @@ def read(command: type[C], name: str, words: Sequence[str]) -> C:
         raise InputError(_one_line(errors.getvalue()), _see(name)) from None
     if not isinstance(parsed, Configured):
         return parsed
+    # It imports tasks and the verifier, which commands without settings do without.
+    from redqueen.training.checks import check, with_kinds
+
     settings = with_kinds(load(parsed.source, overrides))
     check(settings)
     return dataclasses.replace(parsed, settings=settings)

@@ -1,7 +1,7 @@
 """From the words on the command line to a command that runs, and its exit status.
 
-Exit status 0 is done, 2 the user's mistake (one line: what, and how to mend it), 1 our fault. Whatever is heavy
-(torch, the verifier) is imported by the command that needs it, so that help and mistakes come at once.
+Exit status 0 is done, 2 the user's mistake (one line: what, and how to mend it) or a plug-in's, 1 our fault. Whatever
+is heavy (torch, the verifier) is imported by the command that needs it, so that help and mistakes come at once.
 """
 
 import io
@@ -42,6 +42,11 @@ def exit_status(work: Callable[[], None]) -> int:
             print(f"redqueen: {printable(str(error))}", file=sys.stderr)
             return error.exit_status
         traceback.print_exc()
+        from redqueen import plugins
+
+        if (place := plugins.at_fault(raised)) is not None:
+            print(f"redqueen: a plug-in failed: {printable(place)}; mend it there", file=sys.stderr)
+            return 2
         print("redqueen: this is a fault of Red Queen's; please report it with the lines above", file=sys.stderr)
         return 1
 

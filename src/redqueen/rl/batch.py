@@ -8,7 +8,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import replace
 
-from redqueen.errors import Fault
+from redqueen.errors import ConfigError, Fault
 from redqueen.rl.advantages import Estimator
 from redqueen.rl.rollout import Rollout
 
@@ -33,8 +33,15 @@ def weigh(rollouts: Sequence[Rollout], estimator: Estimator, keep_zeros: bool) -
             raise Fault(f"a rollout has {length} tokens where 1 to {limit} can be")
         if not math.isfinite(rollout.reward):
             raise Fault(f"a {rollout.role}'s reward is {rollout.reward}")
+    advantages = estimator.estimate(rollouts)
+    if len(advantages) != len(rollouts):
+        what = f"rl.estimator gave {len(advantages)} advantages for {len(rollouts)} rollouts"
+        raise ConfigError(what, "mend it: it must give one for each")
     rows: list[Rollout] = []
-    for rollout, advantage in zip(rollouts, estimator.estimate(rollouts), strict=True):
+    for rollout, advantage in zip(rollouts, advantages, strict=True):
+        if not math.isfinite(advantage):
+            what = f"rl.estimator gave {advantage} for a {rollout.role}'s text of reward {rollout.reward}"
+            raise ConfigError(what, "mend it: advantages are finite numbers")
         tokens = len(rollout.sample.tokens) if estimator.by_length else rollout.request.max_tokens
         scale = 1 / (len(rollouts) * tokens)
         rows.append(replace(rollout, advantage=advantage * scale, scale=scale))
