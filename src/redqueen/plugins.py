@@ -85,8 +85,8 @@ class Registry:
             raise self._unknown(name, f"there is no {self.noun} {name!r}")
         try:
             return plugin() if isinstance(plugin, type) else plugin
-        except Exception as error:
-            what = f"the {self.noun} {name} cannot be made of its class: {_one_line(error)}"
+        except (Exception, SystemExit) as error:
+            what = f"the {self.noun} {name} cannot be made of its class: {one_line(error)}"
             raise ConfigError(what, "mend it where it is defined") from error
 
     def all(self) -> dict[str, Any]:
@@ -105,7 +105,7 @@ class Registry:
 
     def _from_file(self, path: Path, name: str) -> Any:
         module = _imported(path, self.noun)
-        plugin = getattr(module, name, None)
+        plugin = vars(module).get(name)
         if not self._fits(plugin):
             own = [key for key, value in vars(module).items() if self._fits(value) and _is_own(value, module)]
             raise ConfigError(f"{path} defines no {self._type_name} {name!r}", f"it has {', '.join(own) or 'none'}")
@@ -118,8 +118,8 @@ class Registry:
             raise ConfigError(f"{what}: two packages provide one name", "remove one of them")
         try:
             plugin = entries[0].load()
-        except Exception as error:
-            raise ConfigError(f"{what} cannot be imported: {_one_line(error)}", "mend or remove the package") from error
+        except (Exception, SystemExit) as error:
+            raise ConfigError(f"{what} cannot be imported: {one_line(error)}", "mend or remove the package") from error
         _loaded.add(entries[0].module)
         if not self._fits(plugin):
             raise ConfigError(f"{what} is no {self._type_name}", "mend or remove the package")
@@ -140,7 +140,7 @@ class Registry:
 def file_and_name(name: str) -> tuple[Path, str] | None:
     """The two parts of FILE.py:NAME; None for any other name."""
     path, colon, inside = name.rpartition(":")
-    return (Path(path), inside) if colon and path.endswith(".py") else None
+    return (Path(path).expanduser(), inside) if colon and path.endswith(".py") else None
 
 
 def name_and_values(text: str) -> tuple[str, dict[str, str]]:
@@ -169,6 +169,11 @@ def about(place: str) -> str:
     return next(filter(None, reversed(texts)), "").partition("\n")[0]
 
 
+def any_loaded() -> bool:
+    """Whether some plug-in came from a file or another package."""
+    return bool(_loaded)
+
+
 def at_fault(error: BaseException) -> str | None:
     """The plug-in in which an error was raised, or in what it called: its file and line; None where it was none."""
     frames = [(frame.f_globals.get("__name__", ""), frame, line) for frame, line in walk_tb(error.__traceback__)]
@@ -191,7 +196,10 @@ def _imported(path: Path, noun: str) -> ModuleType:
     if name in sys.modules:
         return sys.modules[name]
     if not path.is_file():
-        raise ConfigError(f"there is no file {path}", f"give the path of the file that defines the {noun}")
+        mend = f"give the path of the file that defines the {noun}, or go to the folder that its path starts from"
+        raise ConfigError(
+            f"there is no file {path} in {Path.cwd()}" if not path.is_absolute() else f"there is no file {path}", mend
+        )
     spec = importlib.util.spec_from_file_location(name, path)
     assert spec is not None and spec.loader is not None, "its name ends with .py"
     module = importlib.util.module_from_spec(spec)
@@ -199,9 +207,9 @@ def _imported(path: Path, noun: str) -> ModuleType:
     _loaded.add(name)
     try:
         spec.loader.exec_module(module)
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         del sys.modules[name]
-        raise ConfigError(f"{path} fails when it is imported: {_one_line(error)}", "mend it there") from error
+        raise ConfigError(f"{path} fails when it is imported: {one_line(error)}", "mend it there") from error
     return module
 
 
@@ -210,7 +218,8 @@ def _is_own(value: object, module: ModuleType) -> bool:
     return not isinstance(value, FunctionType | type) or value.__module__ == module.__name__
 
 
-def _one_line(error: Exception) -> str:
+def one_line(error: BaseException) -> str:
+    """Its type and what it says, for the line that a user is told."""
     return " ".join(f"{type(error).__name__}: {error}".split())
 
 

@@ -99,16 +99,16 @@ def test_a_slice_has_always_the_same_tasks_and_says_so(loaded):
 
 
 def test_suites_are_lists_of_benchmarks():
-    assert [each.name for each in chosen("code")] == ["humaneval_plus", "mbpp_plus", "livecodebench"]
-    assert len(chosen("math")) == 7
-    assert len(chosen("all, gsm8k")) == 11
-    assert [each.name for each in chosen("mmlu,mmlu")] == ["mmlu"]
+    assert [each.name for each in chosen(["code"])] == ["humaneval_plus", "mbpp_plus", "livecodebench"]
+    assert len(chosen(["math"])) == 7
+    assert len(chosen(["all", "gsm8k"])) == 11
+    assert [each.name for each in chosen(["mmlu", "mmlu"])] == ["mmlu"]
 
 
 @pytest.mark.parametrize(("name", "meant"), [("gsm8", "gsm8k"), ("humaneval", "humaneval_plus"), ("maths", "math")])
 def test_a_name_that_is_almost_right_is_put_right(name, meant):
     with pytest.raises(ConfigError, match=rf"did you mean {meant}\?"):
-        chosen(name)
+        chosen([name])
 
 
 # Files that are not as they should be

@@ -215,7 +215,8 @@ def test_a_fitness_and_a_selection_from_a_file(examples):
     assert (event.dead, event.parents) == ("s0", ("s3", "s2"))
 
 
-def test_a_benchmark_from_a_file(examples, tmp_path):
+def test_a_benchmark_from_a_file(examples, tmp_path, monkeypatch):
+    monkeypatch.delenv("REDQUEEN_BENCH", raising=False)
     (tmp_path / "puzzles").mkdir()
     (tmp_path / "puzzles" / "test.jsonl").write_text('{"id": "one", "question": "What is 2 + 2?", "answer": "4"}\n')
     suite = {"evals.every": "1", "evals.suite": f"{examples}/puzzles.py:Puzzles", "evals.data": str(tmp_path)}
@@ -248,6 +249,12 @@ def test_without_learning_there_must_be_operators_that_make_something_new_of_wei
         (REWARDS, "def other(solved, attempts): ...", "defines no reward shape 'X'; it has other"),
         (MATCHMAKERS, "import nowhere", "fails when it is imported: ModuleNotFoundError: No module named 'nowhere'"),
         (OPERATORS, "X = (", "fails when it is imported: SyntaxError"),
+        (REWARDS, "raise SystemExit(0)", "fails when it is imported: SystemExit: 0"),
+        (
+            FAMILIES,
+            "from plugins.arithmetic import Arithmetic\nclass X(Arithmetic):\n    __init__ = exit",
+            "of its class",
+        ),
         (BENCHMARKS, None, "there is no file"),
     ],
     ids=lambda value: value.noun if isinstance(value, Registry) else "",
@@ -267,13 +274,41 @@ def test_a_file_without_the_plug_in_is_told_in_one_line(tmp_path, registry, sour
         ("Empty = type('Empty', (Family,), {'kinds': lambda self, form: {}})()", "lacks kinds, or a seed"),
         ("Empty = type('Empty', (CodeFamily,), {'seeds': ()})()", "lacks kinds, or a seed"),
         ("Empty = CodeFamily()", "both have the kind code_o; leave one of them out"),
+        ("class Empty(CodeFamily):\n    def kinds(self): ...", "has no sound kinds and seeds: TypeError"),
+        (
+            "class Empty(CodeFamily):\n    def kinds(self, form): return {'a': CodeO(form)}",
+            "kind code_o under the name a",
+        ),
     ],
 )
 def test_a_family_that_is_not_whole_or_takes_anothers_kinds_is_refused(tmp_path, source, told):
-    head = "from redqueen.tasks.code import CodeFamily\nfrom redqueen.tasks.protocol import Family\n"
+    head = "from redqueen.tasks.code import CodeFamily, CodeO\nfrom redqueen.tasks.protocol import Family\n"
     (tmp_path / "empty.py").write_text(head + source)
     with pytest.raises(ConfigError, match=told):
         check(load(None, {"tasks.families": f"code,{tmp_path}/empty.py:Empty"}))
+
+
+@pytest.mark.parametrize("preset", ["demo", "small", "paper"])
+def test_what_a_preset_names_of_a_family_that_is_not_raced_is_told_and_left_out(preset):
+    rules = read_rules(with_kinds(load(preset, {"tasks.families": f"{HERE}/arithmetic.py:Arithmetic"})))
+    assert rules.seeds is None
+    held_out, *seeds = rules.notes
+    assert re.fullmatch("guard.held_out: none of tasks.families has the exam (pico|functions)", held_out)
+    assert len(seeds) == (preset == "demo")
+
+
+def test_a_family_that_is_named_twice_is_told():
+    with pytest.raises(ConfigError, match=r"tasks\.families names code twice"):
+        check(load(None, {"tasks.families": "code,code"}))
+
+
+def test_a_fork_without_the_family_of_its_sources_tasks_is_refused(raced, redqueen, tmp_path):
+    changes = SMALL | {"tasks.families": "code", "tasks.kinds": "code_o", "tasks.seeds": "chains"}
+    words = [f"--{name}={value}" for name, value in changes.items()]
+    status, _, err = redqueen("train", "--run", tmp_path / "fork", "--fork", f"{raced.folder}:2", *words)
+    assert (status, err.count("\n")) == (2, 1)
+    assert "has tasks of the kind sum, and none of tasks.families has it" in err
+    assert not (tmp_path / "fork").exists()
 
 
 def test_what_fails_inside_a_plug_in_is_told_with_its_file_and_line(examples, tmp_path, redqueen):

@@ -16,10 +16,13 @@ OTHER_MEANINGS = {
     "analysis/table_files.py": {"solve_rate"},
     "engine/protocol.py": {"length"},  # why a text ended
     "engine/trainer.py": {"lr"},  # an optimiser's
-    "evolution/fitness.py": {"reward"},  # a setting's values
     "evolution/variation/operator.py": {"sigma"},
     "phases/journal.py": {"behaviours"},  # of which program
+    "plugins.py": {"benchmark", "reward"},  # what plug-ins are called
     "settings/models.py": {"reward"},
+    "tasks/code/cells.py": {"cyclomatic", "depth", "lines"},  # of one task
+    "tasks/guards.py": {"depth", "lines"},
+    "training/rules.py": {"depth", "lines"},
     "training/study/sweep.py": {"lr"},
     "ui/page/views.py": {"lines", "solve_rate"},  # of one task, of one match
 }

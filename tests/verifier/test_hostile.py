@@ -131,7 +131,7 @@ def test_the_corpus_is_contained_with_the_usual_modules_too(tier: Tier) -> None:
     programs = load(OWN) + (load(Path(MORE)) if MORE else [])
     # All at once, and an honest one beside each; many workers, because some programs only wait.
     jobs = [job for program in programs for job in (program.job(), Job.calls(HONEST, ["2"]))]
-    with start(tier, preload=PRELOAD, workers=8) as pool:
+    with start(tier, preload=PRELOAD, workers=4) as pool:
         verdicts = [outcome.results[0].verdict for outcome in pool.run_sync(jobs)]
     assert set(verdicts[1::2]) == {HONEST_VERDICT}
     came = zip(programs, verdicts[::2], strict=True)

@@ -34,8 +34,8 @@ _MARKERS = (
 _COLOUR = re.compile(r"\x1b\[[0-9;]*m")
 
 
-def read(command: type[C], name: str, words: Sequence[str]) -> C:
-    """The command with its options and settings. `--help` prints and raises SystemExit(0)."""
+def read(command: type[C], name: str, words: Sequence[str]) -> C | None:
+    """The command with its options and settings; None if `--help` was asked for, which has been printed."""
     plain, overrides = _split(command, name, words)
     shown = _with_used_settings(command) if plain in (["-h"], ["--help"]) else command
     errors = io.StringIO()
@@ -44,7 +44,7 @@ def read(command: type[C], name: str, words: Sequence[str]) -> C:
             parsed = tyro.cli(shown, prog=f"redqueen {name}", args=plain, config=_MARKERS)
     except SystemExit as stop:
         if not stop.code:
-            raise
+            return None
         raise InputError(_one_line(errors.getvalue()), _see(name)) from None
     if not isinstance(parsed, Configured):
         return parsed

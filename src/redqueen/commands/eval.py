@@ -74,7 +74,7 @@ class EvalCommand(Reporting, Configured):
         from redqueen.evals.maths import check_gradable
 
         # Before anything heavy is loaded: a benchmark that is missing, or a wrong name, costs nothing.
-        benchmarks = chosen(self.suite)
+        benchmarks = chosen(name.strip() for name in self.suite.split(","))
         check_gradable(benchmarks)
         loaded = [find(benchmark, self.data) for benchmark in benchmarks]
         if self.items is not None:

@@ -36,7 +36,7 @@ def exit_status(work: Callable[[], None]) -> int:
         # Whoever read our output has gone. Python would try to flush once more at exit: let it reach nobody.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 141
-    except Exception as raised:
+    except (Exception, SystemExit) as raised:
         error = raised if isinstance(raised, UserError) else open_files.exhausted(raised) or raised
         if isinstance(error, RedQueenError):
             print(f"redqueen: {printable(str(error))}", file=sys.stderr)
@@ -47,7 +47,8 @@ def exit_status(work: Callable[[], None]) -> int:
         if (place := plugins.at_fault(raised)) is not None:
             print(f"redqueen: a plug-in failed: {printable(place)}; mend it there", file=sys.stderr)
             return 2
-        print("redqueen: this is a fault of Red Queen's; please report it with the lines above", file=sys.stderr)
+        whose = "Red Queen's or of a plug-in's; if it is ours," if plugins.any_loaded() else "Red Queen's;"
+        print(f"redqueen: this is a fault of {whose} please report it with the lines above", file=sys.stderr)
         return 1
 
 
@@ -65,11 +66,9 @@ def _run(argv: Sequence[str]) -> None:
             name, words = find_command(argv)
             from redqueen.commands import arguments
 
-            try:
-                command = arguments.read(COMMANDS[name].load(), name, words)
-            except SystemExit:  # --help has printed
-                return
-            command.run()
+            command = arguments.read(COMMANDS[name].load(), name, words)
+            if command is not None:
+                command.run()
 
 
 def _overview(commands: Mapping[str, CommandEntry]) -> str:

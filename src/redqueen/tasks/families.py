@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, Self
 
 from redqueen.errors import ConfigError, InputError
-from redqueen.plugins import FAMILIES
+from redqueen.plugins import FAMILIES, one_line
 from redqueen.tasks.protocol import Complexity, Family, Form, Kind, Task
 from redqueen.verifier import Verifier
 
@@ -28,12 +28,21 @@ class Families:
         families: list[Family] = []
         for name in names:
             family: Family = FAMILIES.get(name)
-            kinds = family.kinds(Form(form))
-            shown = {type(seed) for seed in getattr(family, "seeds", ())}
-            if not kinds or not shown >= {kind.task_type for kind in kinds.values()}:
+            try:
+                types = {kind: (made.name, made.task_type) for kind, made in family.kinds(Form(form)).items()}
+                shown = {type(seed) for seed in getattr(family, "seeds", ())}
+            except Exception as error:
+                what = f"the task family {name} has no sound kinds and seeds: {one_line(error)}"
+                raise ConfigError(what, "mend it where it is defined") from error
+            if not types or not shown >= {task_type for _, task_type in types.values()}:
                 what = f"the task family {name} lacks kinds, or a seed of the type of their tasks"
                 raise ConfigError(what, "give it one of each at least")
-            for kind in kinds:
+            for kind, (own_name, _) in types.items():
+                if kind != own_name:
+                    what = f"the task family {name} has the kind {own_name} under the name {kind}"
+                    raise ConfigError(what, "give it one name")
+                if taken.get(kind) == name:
+                    raise ConfigError(f"tasks.families names {name} twice", "leave one of them out")
                 if kind in taken:
                     raise ConfigError(f"{taken[kind]} and {name} both have the kind {kind}", "leave one of them out")
                 taken[kind] = name
@@ -59,6 +68,11 @@ class Families:
     def seeds(self) -> tuple[Task, ...]:
         """The families' own, each once."""
         return tuple({seed.id: seed for family in self.families for seed in family.seeds}.values())
+
+    @property
+    def seed_files(self) -> dict[str, Path]:
+        """The families' further seeds by name."""
+        return {name: path for family in self.families for name, path in family.seed_files().items()}
 
     @property
     def exams(self) -> dict[str, Path]:

@@ -85,7 +85,9 @@ def usual_exam(base: str, families: Families) -> Path:
     """What members of this base are examined with when nobody names an exam."""
     exams = families.exams
     if not exams:
-        raise InputError("the task families have no exam of their own", "name a .jsonl file of tasks")
+        raise InputError(
+            "the task families have no exam of their own", "name a .jsonl file of tasks (exam --tasks, study --exam)"
+        )
     return exams.get(base) or next(iter(exams.values()))
 
 

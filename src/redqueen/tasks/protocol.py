@@ -380,6 +380,10 @@ class Family(ABC):
             raise InputError(f"the proposal is refused: {draft.why}", f"a row is {form}")
         return [draft]
 
+    def seed_files(self) -> Mapping[str, Path]:
+        """Further seeds by name, as files of such rows."""
+        return {}
+
     def exams(self) -> Mapping[str, Path]:
         """Its exams by name, as files of such rows. The first is for all bases that no other one is named after."""
         return {}

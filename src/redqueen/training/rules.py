@@ -5,13 +5,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from redqueen.engine.known import EMBEDDED
 from redqueen.errors import ConfigError
 from redqueen.evals.benchmarks import chosen
 from redqueen.evals.data import LoadedBenchmark, find
 from redqueen.evals.maths import check_gradable
 from redqueen.evolution.variation import Operator, resolve
-from redqueen.plugins import BENCHMARKS, file_and_name
+from redqueen.plugins import BENCHMARKS, FAMILIES, file_and_name
 from redqueen.settings import Config
 from redqueen.tasks.families import Families
 from redqueen.tasks.files import FileDraft, exam_file, read_held_out, read_seeds
@@ -42,11 +41,12 @@ def read_rules(settings: Config) -> Rules:
     operators = resolve(settings.evolution.operators)
     _can_breed(settings, operators)
     guards, notes = read_guards(settings, families)
+    seeds = _read_seeds(settings, families, notes)
     return Rules(
         families=families,
         operators=operators,
         guards=guards,
-        seeds=_read_seeds(settings, families),
+        seeds=seeds,
         benchmarks=_read_benchmarks(settings),
         files=hash_files(settings, families),
         notes=tuple(notes),
@@ -55,20 +55,32 @@ def read_rules(settings: Config) -> Rules:
 
 def read_guards(settings: Config, families: Families) -> tuple[Guards, list[str]]:
     """What the settings refuse, and lines about what of it could not be read."""
-    guard = settings.guard
-    held_out = read_held_out([exam_file(name, families) for name in guard.held_out], families)
-    told = []
+    guard, foreign = settings.guard, _shipped().exams.keys() - families.exams.keys()
+    told = [f"guard.held_out: none of tasks.families has the exam {name}" for name in guard.held_out if name in foreign]
+    files = [exam_file(name, families) for name in guard.held_out if name not in foreign]
+    held_out = read_held_out(files, families)
     if held_out.unreadable:
         told.append(f"{held_out.unreadable} held-out programs cannot be compared with tasks and are not guarded")
     caps = {name: most for name, most in (("lines", guard.max_lines), ("depth", guard.max_depth)) if most is not None}
     return Guards(held_out.keys, read_patterns(guard.deny), caps, guard.duplicates), told
 
 
-def _read_seeds(settings: Config, families: Families) -> list[FileDraft] | None:
-    if settings.tasks.seeds is None:
+def _read_seeds(settings: Config, families: Families, notes: list[str]) -> list[FileDraft] | None:
+    name = settings.tasks.seeds
+    if name is None:
         return None
-    embedded = EMBEDDED.get(settings.tasks.seeds)
-    return read_seeds(Path(settings.tasks.seeds) if embedded is None else embedded.seeds, families)
+    if name in families.seed_files:
+        return read_seeds(families.seed_files[name], families)
+    if name in _shipped().seed_files:
+        notes.append(f"tasks.seeds: none of tasks.families has the seeds {name}; each begins with its own")
+        return None
+    return read_seeds(Path(name), families)
+
+
+def _shipped() -> Families:
+    """The families that come with the package. A preset may name their seeds and exams, which say nothing to a race
+    without them."""
+    return Families.of(tuple(FAMILIES.builtins))
 
 
 def _read_benchmarks(settings: Config) -> tuple[LoadedBenchmark, ...]:
@@ -77,7 +89,7 @@ def _read_benchmarks(settings: Config) -> tuple[LoadedBenchmark, ...]:
     if not evals.every:
         return ()
     folder = None if evals.data is None else Path(evals.data)
-    wanted = chosen(",".join(evals.suite))
+    wanted = chosen(evals.suite)
     check_gradable(wanted)
     return tuple(find(benchmark, folder, "--evals.data").first(evals.items) for benchmark in wanted)
 
@@ -85,9 +97,11 @@ def _read_benchmarks(settings: Config) -> tuple[LoadedBenchmark, ...]:
 def hash_files(settings: Config, families: Families) -> dict[str, str]:
     """Of all files that the settings name, the plug-ins' included; those that come with the package have names."""
     files: list[tuple[str, str | Path]] = []
-    if settings.tasks.seeds is not None and settings.tasks.seeds not in EMBEDDED:
+    known = _shipped()
+    if settings.tasks.seeds is not None and settings.tasks.seeds not in {*families.seed_files, *known.seed_files}:
         files.append(("tasks.seeds", settings.tasks.seeds))
-    files += [("guard.held_out", name) for name in settings.guard.held_out if name not in families.exams]
+    exams = {*families.exams, *known.exams}
+    files += [("guard.held_out", name) for name in settings.guard.held_out if name not in exams]
     for registry, text in named_plugins(settings):
         place = file_and_name(registry.name_in(text))
         if place is not None and (registry is not BENCHMARKS or settings.evals.every):

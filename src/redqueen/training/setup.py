@@ -253,7 +253,7 @@ def _entry(records: Store, row: TaskRow, families: Families) -> Entry:
     try:
         task, trivial = families.restore(row.record), None if row.trivial is None else Trivial(row.trivial)
     except (KeyError, TypeError, ValueError, InputError) as error:
-        how = f"the task of step {row.step}, place {row.place} is none ({error})"
+        how = f"the task of step {row.step}, place {row.place} is none of its family's ({error})"
         raise damaged(records.folder / RECORDS, how) from None
     return Entry(
         task=task, step=row.step, teacher=row.teacher, solved=row.solved, attempts=row.attempts, trivial=trivial

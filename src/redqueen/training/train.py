@@ -20,6 +20,7 @@ from redqueen.runs.run import FORKED_FROM, Run, fork, origin_of
 from redqueen.runs.store import Store
 from redqueen.settings import Affects, Config, affecting, dump, flat, load
 from redqueen.settings.toml import shown
+from redqueen.tasks.families import Families
 from redqueen.training.rules import read_rules
 from redqueen.training.setup import Stage, Start, open_races
 from redqueen.ui.trackers import tracking
@@ -147,6 +148,11 @@ def _begin_fork(forked: Fork, folder: Path, settings: Config) -> None:
                 f"{forked.source} has {key} = {shown(there[key])}, and {shown(here[key])} is asked for its fork",
                 "a fork keeps its source's members: give the same",
             )
+    families = Families.of(settings.tasks.families)
+    for kind in theirs.tasks.kinds:
+        if kind not in families.kinds:
+            what = f"{forked.source} has tasks of the kind {kind}, and none of tasks.families has it"
+            raise RunError(what, "add the source's families, which its config.toml names")
     fork(forked.source, forked.step, folder, dump(settings))
 
 

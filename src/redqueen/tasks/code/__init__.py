@@ -47,6 +47,10 @@ class CodeFamily(Family):
     def drafts(self, row: Mapping[str, Any], kind: Kind[Any, Any]) -> Sequence[CodeDraft]:
         return read_drafts(row, kind.name)
 
+    def seed_files(self) -> Mapping[str, Path]:
+        """What bases that come with the package were trained on."""
+        return {name: base.seeds for name, base in EMBEDDED.items()}
+
     def exams(self) -> Mapping[str, Path]:
         """`functions`, small ones in everyday Python, and those of bases that come with the package."""
         own = {name: base.exam for name, base in EMBEDDED.items() if base.exam.is_file()}
