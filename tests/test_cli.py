@@ -19,7 +19,7 @@ from synthetic import make
 from redqueen import __version__
 from redqueen.commands.command import Configured
 from redqueen.commands.index import COMMANDS
-from redqueen.commands.main import main
+from redqueen.commands.main import exit_status, main
 from redqueen.console import printable
 from redqueen.settings import keys
 
@@ -361,3 +361,8 @@ def test_a_file_that_is_no_program_is_a_mistake(redqueen, program, tmp_path):
     (tmp_path / "latin.py").write_bytes(b"# caf\xe9\n")
     assert "not UTF-8" in mistake(redqueen("verify", tmp_path / "latin.py"))
     assert "more than" in mistake(redqueen("verify", "/dev/zero"))
+
+
+def test_an_exit_inside_a_command_is_never_taken_for_success(capsys):
+    assert exit_status(lambda: sys.exit(0)) == 1
+    assert "SystemExit: 0" in capsys.readouterr().err
