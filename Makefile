@@ -15,8 +15,9 @@ READY := $(VENV)/.ready
 PYTHON ?= $(shell for p in python3 python3.11 python3.12 python3.13 python3.14; do \
 	$$p -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo $$p && break; done)
 
-# Another project's modules must not leak into ours; pyright must not ask the network for newer versions.
-unexport PYTHONPATH PYTHONHOME PYRIGHT_PYTHON_FORCE_VERSION PYRIGHT_PYTHON_PYLANCE_VERSION
+# Another project's modules must not leak into ours; pyright must not ask the network for newer versions; the tests
+# start Python so often that compiled modules must be kept.
+unexport PYTHONPATH PYTHONHOME PYTHONDONTWRITEBYTECODE PYRIGHT_PYTHON_FORCE_VERSION PYRIGHT_PYTHON_PYLANCE_VERSION
 export PYRIGHT_PYTHON_IGNORE_WARNINGS := 1
 export PYRIGHT_PYTHON_CACHE_DIR := $(CURDIR)/$(VENV)/pyright
 export PYRIGHT_PYTHON_ENV_DIR := $(CURDIR)/$(VENV)/pyright/node

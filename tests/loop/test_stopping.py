@@ -2,15 +2,13 @@
 
 import os
 import re
-import resource
 import signal
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 from kill import SETTINGS, Left
 
+from loop.processes import Child, held_after_the_first_step, signalled_twice, with_small_files
 from redqueen.commands.main import main
 from redqueen.phases.view import Quiet
 from redqueen.runs import CHECKPOINTS, checkpoints
@@ -40,27 +38,8 @@ def go_on(file: Path, folder: Path, *more: str) -> Left:
     return Left.of(folder)
 
 
-HELD = """
-import sys
-from redqueen.commands.main import main
-from redqueen.ui.live import Plain
-
-shown = Plain.step_done
-
-def step_done(self, summary):
-    shown(self, summary)
-    if summary.step == 1:
-        sys.stdin.readline()  # before the next step, whoever reads the line has done what it wants to
-
-Plain.step_done = step_done
-sys.exit(main(sys.argv[1:]))
-"""
-PIPES = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
-
-
-def start(python: list[str], file: Path, folder: Path, *more: str, **how) -> subprocess.Popen[str]:
-    command = [sys.executable, *python, "train", str(file), "--run", str(folder), *more]
-    return subprocess.Popen(command, **PIPES, **how)
+def words(file: Path, folder: Path, *more: str) -> list[str]:
+    return ["train", str(file), "--run", str(folder), *more]
 
 
 def saved(folder: Path) -> list[int]:
@@ -75,42 +54,23 @@ def test_a_signal_saves_the_last_whole_step_and_the_race_goes_on_from_there(
     number: signal.Signals, file: Path, alone: Path, place: Path
 ):
     folder = place / number.name
-    with start(["-c", HELD], file, folder) as process:
-        assert process.stdout is not None
-        for line in process.stdout:
-            if line.startswith("step 1/3"):
-                process.send_signal(number)
-                break
-        said, errors = process.communicate("\n")
-    assert (process.returncode, errors) == (0, "")
-    assert "stopping: first this phase is finished, then the run is saved" in said
-    assert "stopped after step 1 of 3; the same command goes on from there" in said
+    with held_after_the_first_step(folder, words(file, folder)) as child:
+        os.kill(child.process.pid or 0, number)
+    ended = child.wait()
+    assert (ended.status, ended.err) == (0, "")
+    assert "stopping: first this phase is finished, then the run is saved" in ended.out
+    assert "stopped after step 1 of 3; the same command goes on from there" in ended.out
     assert saved(folder) == [1], "which has no checkpoint in a race that nobody stops"
     with Store.read(folder) as records:
         assert records.last_step() == 1
     assert go_on(file, folder).differences(Left.of(alone)) == []
 
 
-TWICE = """
-import signal
-from rich.console import Console
-from redqueen.ui.live import Plain
-from redqueen.training.train import heeding_signals
-
-with heeding_signals(Plain(Console())) as stopping:
-    assert not stopping()
-    signal.raise_signal(signal.SIGTERM)
-    assert stopping()
-    signal.raise_signal(signal.SIGINT)
-    print("still there", flush=True)
-"""
-
-
-def test_a_second_signal_does_not_wait():
-    ended = subprocess.run([sys.executable, "-c", TWICE], capture_output=True, text=True)
-    assert ended.returncode == 128 + signal.SIGINT, ended.stderr
-    assert ended.stdout.startswith("stopping: ")
-    assert "still there" not in ended.stdout
+def test_a_second_signal_does_not_wait(place: Path):
+    ended = Child(place / "twice", signalled_twice).wait()
+    assert ended.status == 128 + signal.SIGINT, ended.err
+    assert ended.out.startswith("stopping: ")
+    assert "still there" not in ended.out
 
 
 def test_signals_are_handled_as_before_when_the_race_is_over():
@@ -141,13 +101,11 @@ def test_without_room_a_race_ends_in_one_line_and_goes_on_when_there_is_room(
     bytes: int, says: str, file: Path, place: Path, roomy: Left
 ):
     folder = place / f"no-room-{bytes}"
-    limit = lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (bytes, bytes))  # noqa: E731
-    with start(["-m", "redqueen"], file, folder, *LARGE, preexec_fn=limit) as process:
-        _, errors = process.communicate()
-    assert process.returncode == 2
-    [line] = errors.splitlines()
+    ended = Child(folder, with_small_files, bytes, words(file, folder, *LARGE)).wait()
+    assert ended.status == 2
+    [line] = ended.err.splitlines()
     assert re.fullmatch(f"redqueen: {says}", line), line
-    assert not [each for each in folder.rglob("*") if each.name.endswith(".partial")]
+    assert not [*folder.rglob("*.partial")]
     assert go_on(file, folder, *LARGE).differences(roomy) == []
 
 
