@@ -14,6 +14,7 @@ from redqueen.phases.clock import Clock, Stopped
 from redqueen.phases.drift import drift
 from redqueen.phases.evaluate import BASE, Accuracies, evaluate
 from redqueen.phases.evolve import evolve
+from redqueen.phases.happened import Happened
 from redqueen.phases.judge import judge, outcomes
 from redqueen.phases.learn import learn, soundness
 from redqueen.phases.measure import behave, measure
@@ -111,7 +112,7 @@ async def one_step(race: Race, state: State, clock: Clock) -> tuple[State, StepR
             health=state.health.see(soundness(race, rollouts)),
             base_on=state.base_on | {benchmark for subject, benchmark in evaluated if subject == BASE},
         )
-        happened = record.Happened(
+        happened = Happened(
             step=step,
             population=population,
             meetings=meetings,

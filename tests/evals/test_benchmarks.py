@@ -10,6 +10,7 @@ from tasks.proposing import Recorder
 
 from evals.slices import BESIDE, ROWS, SAID, SECRETS, script, write_rows
 from redqueen.errors import ConfigError, InputError
+from redqueen.evals import code
 from redqueen.evals.benchmarks import chosen
 from redqueen.evals.benchmarks.humaneval_plus import HumanEvalPlus
 from redqueen.evals.data import LoadedBenchmark, find
@@ -348,12 +349,19 @@ def test_a_program_without_an_end_runs_out_of_time(verifier):
 
 
 BUSY = (
-    "import os\ndef busy(seconds):\n    end = os.times().user + seconds\n"
+    "import os\ndef busy(seconds):\n    end = os.times().user + seconds / 4\n"
     "    while os.times().user < end:\n        sum(range(1000))\n"
 )  # fmt: skip
-"""In user mode, which is what counts."""
+"""In user mode, which is what counts; in the same quarter of the time as the limits."""
 
 
+@pytest.fixture
+def quarter_time(monkeypatch) -> None:
+    for name in ("LEAST_SECONDS", "TURN_SECONDS", "PROGRAM_SECONDS"):
+        monkeypatch.setattr(code, name, getattr(code, name) / 4)
+
+
+@pytest.mark.usefixtures("quarter_time")
 def test_slow_programs_have_their_time_for_every_test_and_the_same_vote(verifier):
     """Each call takes longer than a process begins new ones for: what they agree and disagree on spans processes."""
     item = item_of("def f(n):\n    return 2 * n\n", [[n] for n in range(12)], base=6)
@@ -376,6 +384,7 @@ def test_a_program_may_have_names_of_its_own_for_anything(name, verifier):
 
 
 @pytest.mark.parametrize("seconds", [0, 0.15])
+@pytest.mark.usefixtures("quarter_time")
 def test_a_program_that_is_wrong_from_its_second_call_on_is_wrong_however_slow(seconds, verifier):
     item = item_of("def f(n):\n    return [n]\n", [[n] for n in range(8)], base=4)
     program = f"{BUSY}def f(n, found=[]):\n    busy({seconds})\n    found.append(n)\n    return found\n"
@@ -395,6 +404,7 @@ def test_what_a_program_keeps_after_the_base_tests_counts_too(verifier):
 
 @pytest.mark.parametrize("returned", ["n", "n + 1e-9"], ids=["equal", "close"])
 @pytest.mark.parametrize("seconds", [0, 0.01])
+@pytest.mark.usefixtures("quarter_time")
 def test_what_a_program_keeps_between_calls_counts_however_slow_they_are(seconds, returned, verifier):
     item = item_of("def f(n):\n    return n + 0.0\n", [[float(n)] for n in range(60)], base=2)
     program = f"{BUSY}calls = []\ndef f(n):\n    busy({seconds})\n    calls.append(n)\n    return {returned}"
@@ -403,6 +413,7 @@ def test_what_a_program_keeps_between_calls_counts_however_slow_they_are(seconds
     assert (grade.correct, grade.parts, grade.why) == (False, {"base": True}, "wrong result")
 
 
+@pytest.mark.usefixtures("quarter_time")
 def test_what_every_process_prepares_is_not_paid_for_every_test(verifier):
     item = item_of("def f(n):\n    return n + n\n", [[n] for n in range(100)], base=3)
     program = f"{BUSY}table = []\ndef f(n):\n    if not table:\n        busy(0.3)\n        table.append(2)\n"
@@ -412,13 +423,15 @@ def test_what_every_process_prepares_is_not_paid_for_every_test(verifier):
         assert len(recorder.jobs) < 12
 
 
+@pytest.mark.usefixtures("quarter_time")
 def test_a_program_has_a_minute_for_all_tests(verifier, monkeypatch):
-    monkeypatch.setattr("redqueen.evals.code.PROGRAM_SECONDS", 2.0)
+    monkeypatch.setattr(code, "PROGRAM_SECONDS", 0.5)
     item = item_of("def f(n):\n    return n\n", [[n] for n in range(40)], base=3)
     grade = judged(item, f"{BUSY}def f(n):\n    busy(0.2)\n    return n\n", verifier)
     assert (grade.correct, grade.parts, grade.why) == (False, {"base": True}, "timeout")
 
 
+@pytest.mark.usefixtures("quarter_time")
 def test_a_test_has_the_same_time_in_whichever_process_it_is_begun(verifier):
     item = item_of("def f(n):\n    return n\n", [[n] for n in range(10)], base=2)
     program = f"{BUSY}def f(n):\n    busy(1.3 if n == 9 else 0.1)\n    return n\n"
@@ -427,6 +440,7 @@ def test_a_test_has_the_same_time_in_whichever_process_it_is_begun(verifier):
 
 
 @pytest.mark.parametrize("end", ["raise KeyError", "import os\n        os._exit(0)", "while True:\n            pass"])
+@pytest.mark.usefixtures("quarter_time")
 def test_the_vote_has_all_results_until_a_program_fails_however_slow_it_is(end, verifier):
     item = item_of("def f(n):\n    return 2 * n\n", [[n] for n in range(9)], base=6)
 
@@ -443,6 +457,7 @@ def test_the_vote_has_all_results_until_a_program_fails_however_slow_it_is(end, 
     assert vote(0, "n", 0) is None
 
 
+@pytest.mark.usefixtures("quarter_time")
 def test_slow_base_tests_have_a_second_each_and_not_together(verifier):
     item = item_of("def f(n):\n    return 2 * n\n", [[n] for n in range(4)], base=3)
     slow = f"{BUSY}def f(n):\n    busy(0.6)\n    return RETURNED\n"

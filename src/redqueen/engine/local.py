@@ -60,15 +60,9 @@ class LocalEngine:
         """Defaults: `alpha` twice the rank, `target_modules` all linear layers of the base's blocks, `memory_bytes` the
         device's free memory. `rows` completions are sampled at once; `seed` draws the A factors that new members
         share."""
-        if rank < 1 or (alpha is not None and not 0 < alpha < float("inf")):
-            raise InputError(f"an adapter cannot have rank {rank} and alpha {alpha}", "use numbers above 0")
+        _check_adapters(rank, alpha, members, target_modules)
         if rows is not None and rows < 1:
             raise InputError(f"an engine cannot have {rows} rows", "use 1 or more")
-        for name, names in (("members", members), ("target_modules", target_modules)):
-            if isinstance(names, str) or not all(isinstance(item, str) and item for item in names or ()):
-                raise InputError(f"{name} cannot be {names!r}", "give a list of names")
-        if len(set(members)) < len(members):
-            raise InputError("two members have the same name", "give each its own")
         model = base.model
         self.base = base
         parameter = next(model.parameters())
@@ -165,3 +159,15 @@ def usual_rows(device: str, parameters: int) -> int:
     """The default number of completions that are sampled at once."""
     least, most = CPU_ROWS
     return ROWS if device == "cuda" else min(most, max(least, CPU_WORK // parameters))
+
+
+def _check_adapters(
+    rank: int, alpha: float | None, members: Sequence[MemberId], target_modules: Sequence[str] | None
+) -> None:
+    if rank < 1 or (alpha is not None and not 0 < alpha < float("inf")):
+        raise InputError(f"an adapter cannot have rank {rank} and alpha {alpha}", "use numbers above 0")
+    for name, names in (("members", members), ("target_modules", target_modules)):
+        if isinstance(names, str) or not all(isinstance(item, str) and item for item in names or ()):
+            raise InputError(f"{name} cannot be {names!r}", "give a list of names")
+    if len(set(members)) < len(members):
+        raise InputError("two members have the same name", "give each its own")

@@ -48,11 +48,7 @@ def evaluate(
 ) -> EvaluationReport:
     """Evaluate the subjects and their base on these benchmarks. Answers that are in the folder are not sampled again.
     `max_tokens` is each benchmark's own when None."""
-    if against is not None:
-        if against not in {group.what for group in subjects.groups}:
-            raise InputError(f"--against {against} is not among the arguments", "add it there, spelt the same")
-        for group in subjects.groups:
-            rival(subjects, group, against)
+    _check_rivals(subjects, against)
     with open_verifier(verifier_settings) as verifier, open_subjects(subjects, engine_settings) as engine:
         encode = encoder(engine.base, prompts)
         computed = computed_on(engine)
@@ -95,6 +91,15 @@ def evaluate(
     write_text(folder / RESULTS, json.dumps(report.as_json(), indent=1) + "\n")
     _keep_with_runs(report, subjects)
     return report
+
+
+def _check_rivals(subjects: Subjects, against: str | None) -> None:
+    if against is None:
+        return
+    if against not in {group.what for group in subjects.groups}:
+        raise InputError(f"--against {against} is not among the arguments", "add it there, spelt the same")
+    for group in subjects.groups:
+        rival(subjects, group, against)
 
 
 def _questions(loaded: LoadedBenchmark, subjects: Subjects, attempts: int) -> list[Question]:

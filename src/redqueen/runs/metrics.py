@@ -1,7 +1,7 @@
 """Every metric of a race: its name in the records, its title in tables and charts, its unit, and what it says.
 
 Whoever records or reads a metric names a constant of this module: a name is spelled here and nowhere else. To add one,
-write its constant, record it in `phases/record.py`, and add its row to the table in `docs/usage.md`.
+write its constant, record it in `phases/figures.py`, and add its row to the table in `docs/usage.md`.
 """
 
 import math

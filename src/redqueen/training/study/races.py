@@ -16,6 +16,8 @@ from redqueen.phases.state import State
 from redqueen.phases.view import Quiet, StepSummary
 from redqueen.population.members import SOLO, Population
 from redqueen.population.members import restore as restore_population
+from redqueen.runs.checkpoints import Loaded
+from redqueen.runs.run import Run
 from redqueen.training.rules import read_rules
 from redqueen.training.setup import Start, open_races
 from redqueen.training.study.design import StudyRace
@@ -75,12 +77,7 @@ def run_and_examine(
     rules = {race.name: read_rules(race.settings) for race in races}
     with ExitStack() as stack:
         runs = {race.name: stack.enter_context(open_run(race.settings, race.folder)) for race in races}
-        ends = {race.name: finished(runs[race.name], race.settings) for race in races}
-        for race in races:
-            end = ends[race.name]
-            if end is not None and end.step > race.settings.run.steps:
-                what = f"{race.folder} is at step {end.step}, and --steps is {race.settings.run.steps}"
-                raise InputError(what, "use as many steps as it has, or name another folder")
+        ends = {race.name: _end(race, runs[race.name]) for race in races}
         unfinished = [race for race in races if ends[race.name] is None]
         answers = exam.answers()
         unexamined = {
@@ -127,6 +124,15 @@ def run_and_examine(
         progress.say(f"the exam: {len(examinees)} examinees at {len(exam.places)} tasks")
         exam.examine(engine, stage.verifier, examinees)
         return True
+
+
+def _end(race: StudyRace, run: Run) -> Loaded | None:
+    """Where the race ended, if it did."""
+    end = finished(run, race.settings)
+    if end is not None and end.step > race.settings.run.steps:
+        what = f"{race.folder} is at step {end.step}, and --steps is {race.settings.run.steps}"
+        raise InputError(what, "use as many steps as it has, or name another folder")
+    return end
 
 
 def students(race: StudyRace, population: Population) -> list[Examinee]:

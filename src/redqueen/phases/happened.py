@@ -1,0 +1,32 @@
+"""One step, as its phases leave it to the records."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from redqueen.phases.drift import Drift
+from redqueen.phases.evaluate import Accuracies
+from redqueen.phases.evolve import Evolved
+from redqueen.phases.learn import Learned
+from redqueen.phases.measure import Measured
+from redqueen.population.board import Meeting
+from redqueen.population.members import Population
+from redqueen.rl.rollout import Rollout
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Happened:
+    """One step, as its phases leave it."""
+
+    step: int
+    population: Population
+    """With the ratings after the step, before evolution."""
+    meetings: Sequence[Meeting]
+    rollouts: Sequence[Rollout]
+    learned: Learned
+    evolved: Evolved
+    verifier_runs: Mapping[str, int]
+    """By member; those of the race are nobody's: measures."""
+    measured: Measured
+    drift: Drift | None
+    """Measured every so many steps."""
+    evaluated: Accuracies
