@@ -28,7 +28,8 @@ TOOL = Path(__file__).parents[1] / "tools" / "stress" / "stress.py"
 ENVIRONMENT = os.environ | {"PYTHONPATH": str(Path(redqueen.__file__).parents[1])}
 FEW = ("--honest", "8", "--loop", "2", "--hog", "1", "--hostile", "2", "--starts", "1")
 SMALL = (
-    *("--tasks.prompts", "1", "--tasks.attempts", "2", "--tasks.proposal-tokens", "32", "--tasks.attempt-tokens", "8"),
+    *("--engine.base", "chains", "--tasks.seeds", "chains", "--tasks.kinds", "code_o", "--guard.held-out", ""),
+    *("--tasks.prompts", "1", "--tasks.attempts", "2", "--tasks.proposal-tokens", "48", "--tasks.attempt-tokens", "48"),
     *("--population.teachers", "2", "--population.students", "2"),
 )
 PATIENCE_S = 60

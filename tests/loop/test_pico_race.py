@@ -15,7 +15,7 @@ PICO: CHANGES = {
     "tasks": {
         "kinds": ["code_o", "code_i", "code_f"],
         "seeds": "pico",
-        "prompts": 3,
+        "prompts": 2,
         "proposal_tokens": 128,
         "attempt_tokens": 96,
     },
@@ -58,17 +58,17 @@ def test_a_race_that_was_stopped_between_its_events_goes_on_to_the_same_end(pico
 # What pays is what is learnt
 
 LEARNING: dict[str, Any] = {
-    "run": {"steps": 8, "checkpoint_every": 8, "measure_every": 8},
+    "run": {"steps": 5, "checkpoint_every": 5, "measure_every": 5},
     "population": {"teachers": 1, "students": 1},
     "engine": {"rank": 8},
     "tasks": {"prompts": 4, "proposals": 8, "attempts": 8},
-    "rl": {"lr": 2e-3, "warmup": 2},
+    "rl": {"lr": 4e-3, "warmup": 1},
 }
 
 
-def share_of_traces(ran: Ran, *steps: int) -> float:
+def share_of_traces(ran: Ran, step: int) -> float:
     """How often students work it out, which is what makes an answer right (tools/chains)."""
-    texts = [attempt["text"] for attempt in ran.rows("attempts") if attempt["step"] in steps]
+    texts = [attempt["text"] for attempt in ran.rows("attempts") if attempt["step"] == step]
     return sum(map(traced, texts)) / len(texts)
 
 
@@ -77,5 +77,5 @@ def test_students_learn_what_pays_and_unlearn_it_when_the_rewards_sign_is_flippe
     paid = {grade: sign * reward for grade, reward in rewards.STUDENT.items()}
     monkeypatch.setattr(rewards, "STUDENT", paid)
     ran = race_to_the_end(place / f"learning{sign}", settings(changes=LEARNING))
-    before, after = share_of_traces(ran, 1, 2), share_of_traces(ran, 7, 8)
-    assert after > before + 0.2 if sign > 0 else after < before - 0.05
+    before, after = share_of_traces(ran, 1), share_of_traces(ran, 5)
+    assert after > before + 0.3 if sign > 0 else after < before - 0.2
