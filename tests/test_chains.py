@@ -23,7 +23,8 @@ from redqueen.engine.local import LocalEngine
 from redqueen.settings import load as load_settings
 from redqueen.tasks.code import CodeTask
 from redqueen.tasks.files import read_seeds
-from redqueen.tasks.protocol import Attempt, Rejection
+from redqueen.tasks.protocol import Attempt
+from redqueen.tasks.verdicts import Rejection
 from redqueen.verifier import LocalVerifier
 
 CHAINS = st.integers(1, LEVELS).flatmap(lambda at: st.integers().map(lambda seed: draw(at, Random(seed))))

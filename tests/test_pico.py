@@ -24,7 +24,8 @@ from redqueen.engine.local import LocalEngine
 from redqueen.engine.protocol import SampleRequest, Stop
 from redqueen.tasks.code import CodeTask
 from redqueen.tasks.files import read_seeds
-from redqueen.tasks.protocol import Attempt, Rejection
+from redqueen.tasks.protocol import Attempt
+from redqueen.tasks.verdicts import Rejection
 from redqueen.verifier import LocalVerifier
 
 FOLDER = EMBEDDED["pico"].folder

@@ -66,6 +66,13 @@ class Registry:
             entries.setdefault(entry.name, []).append(entry)
         return entries
 
+    def package(self, name: str) -> str | None:
+        """The package that provides it, with its version; None for the package's own, suites and files."""
+        if name in (*self.suites, *self.builtins) or file_and_name(name) is not None:
+            return None
+        dists = [entry.dist for entry in self.installed().get(name, ())]
+        return ", ".join(f"{dist.name} {dist.version}" for dist in dists if dist) or None
+
     def check(self, text: str) -> None:
         """Refuse, as the value of the setting, what no plug-in can be known by. Nothing is imported: what is wrong with
         a file or a package is said by `get`."""

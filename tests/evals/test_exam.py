@@ -37,7 +37,7 @@ from redqueen.settings import Config, dump, load
 from redqueen.tasks.code import FAMILY, CodeTask
 from redqueen.tasks.files import ExamTask, exam_file, read_exam, read_held_out, usual_exam, validated_exam
 from redqueen.tasks.protocol import Form
-from redqueen.training.rules import hash_files, read_guards
+from redqueen.training.rules import read_guards, versions
 from redqueen.verifier import LocalVerifier
 
 ADD = "def f(n):\n    return n + 1"
@@ -554,7 +554,7 @@ def test_no_race_of_the_small_preset_may_have_a_program_of_the_exam():
     task = CodeTask("code_o", program=draft.draft.program.replace("totals", "sums"), inputs=("[]",), outputs=("[]",))
     guards, told = read_guards(settings, CODE)
     assert not told and not guards.held_out.isdisjoint(task.part_keys)
-    assert hash_files(settings, CODE) == {}  # nothing of the user's own
+    assert versions(settings, CODE) == {}  # nothing of the user's own
 
 
 def test_a_bases_own_exam_is_the_default(redqueen, monkeypatch, exam):
@@ -569,4 +569,4 @@ def test_a_base_among_what_is_held_out_stands_for_its_exam(monkeypatch, exam):
     guards, told = read_guards(asked, CODE)
     assert guards.held_out == read_held_out([exam], CODE).keys
     assert told == []
-    assert hash_files(asked, CODE) == {}
+    assert versions(asked, CODE) == {}

@@ -31,7 +31,8 @@ from redqueen.rl.rollout import Proposal, Rollout
 from redqueen.settings import Config
 from redqueen.tasks.archive import Archive
 from redqueen.tasks.guards import Guards
-from redqueen.tasks.protocol import Grade, Rejection, Task, Verdict
+from redqueen.tasks.protocol import Task
+from redqueen.tasks.verdicts import Grade, Rejection, Verdict
 from redqueen.verifier import Job, Outcome
 
 

@@ -12,7 +12,8 @@ from loop.scripted import Riddle
 from redqueen.errors import RunError
 from redqueen.phases.journal import Forgetful, Journal
 from redqueen.tasks.code import CodeDraft, CodeO, CodeTask
-from redqueen.tasks.protocol import Attempt, Grade, Reason, Rejection, Verdict
+from redqueen.tasks.protocol import Attempt
+from redqueen.tasks.verdicts import Grade, Reason, Rejection, Verdict
 from redqueen.verifier import Status
 
 

@@ -19,7 +19,8 @@ from redqueen.population.play import play
 from redqueen.population.ratings import MatchResult
 from redqueen.tasks.archive import Trivial
 from redqueen.tasks.code import FAMILY, CodeTask
-from redqueen.tasks.protocol import VOID_ATTEMPT, Grade, Reason, Rejection, Task
+from redqueen.tasks.protocol import Task
+from redqueen.tasks.verdicts import VOID_ATTEMPT, Grade, Reason, Rejection
 
 INVALID = Rejection(Reason.SYNTAX)
 ALONE = [Match("t0", ("s0",))]

@@ -41,7 +41,7 @@ from redqueen.runs.records_file import RECORDS
 from redqueen.runs.store import Store
 from redqueen.tasks.code import CodeDraft
 from redqueen.tasks.guards import Guards, read_patterns, set_aside
-from redqueen.tasks.protocol import VOID_ATTEMPT
+from redqueen.tasks.verdicts import VOID_ATTEMPT
 from redqueen.training import arms
 
 PHASES = {"match", "propose", "verify", "solve", "grade", "update", "evolve", "measure", "record", "checkpoint"}

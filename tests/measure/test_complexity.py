@@ -24,7 +24,8 @@ from redqueen.tasks.code.examples import PROPOSALS
 from redqueen.tasks.code.pairs import parse_pair
 from redqueen.tasks.code.program import MAX_PROGRAM_CHARS, parse_source
 from redqueen.tasks.code.seeds import SEEDS
-from redqueen.tasks.protocol import Complexity, Rejection, Task
+from redqueen.tasks.protocol import Complexity, Task
+from redqueen.tasks.verdicts import Rejection
 
 BENCH = os.environ.get("REDQUEEN_BENCH")
 HOSTILE = Path(__file__).parents[1] / "hostile"

@@ -9,17 +9,18 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from random import Random
 
-from redqueen.tasks import protocol as tasks
+from redqueen.tasks.protocol import Attempt, Draft, Family, Form, Prompt, Task
+from redqueen.tasks.verdicts import CUT_ATTEMPT, Grade, Reason, Rejection, Verdict, malformed
 from redqueen.verifier import Verifier
 
 
 @dataclass(frozen=True)
-class Numbers(tasks.Draft):
+class Numbers(Draft):
     numbers: tuple[int, ...]
 
 
 @dataclass(frozen=True)
-class Sum(tasks.Task):
+class Sum(Task):
     numbers: tuple[int, ...]
 
     @property
@@ -35,45 +36,45 @@ class Sums:
     title = "work out a sum"
     task_type = Sum
 
-    def propose_prompt(self, references: Sequence[Sum], rng: Random) -> tasks.Prompt:
+    def propose_prompt(self, references: Sequence[Sum], rng: Random) -> Prompt:
         shown = "\n".join(" ".join(map(str, task.numbers)) for task in rng.sample([*references, *SEEDS], 2))
         return _ask(f"{shown}\nWrite three other numbers.")
 
-    def parse_proposal(self, text: str, context: Mapping[str, str]) -> Numbers | tasks.Rejection:
+    def parse_proposal(self, text: str, context: Mapping[str, str]) -> Numbers | Rejection:
         numbers = tuple(int(number) for number in re.findall("[0-9]{1,3}", text)[:3])
         if len(numbers) < 3:
-            return tasks.Rejection(tasks.Reason.TOO_FEW_INPUTS, f"{len(numbers)} numbers of three")
+            return Rejection(Reason.TOO_FEW_INPUTS, f"{len(numbers)} numbers of three")
         return Numbers(self.name, numbers)
 
-    async def validate(self, drafts: Sequence[Numbers], verifier: Verifier) -> list[Sum | tasks.Rejection]:
+    async def validate(self, drafts: Sequence[Numbers], verifier: Verifier) -> list[Sum | Rejection]:
         return [Sum(draft.kind, draft.numbers) for draft in drafts]
 
-    def solve_prompt(self, task: Sum) -> tasks.Prompt:
+    def solve_prompt(self, task: Sum) -> Prompt:
         a, b, c = task.numbers
         return _ask(f"{a} * {b} + {c} =")
 
-    async def grade(self, attempts: Sequence[tasks.Attempt[Sum]], verifier: Verifier) -> list[tasks.Verdict]:
-        return [tasks.CUT_ATTEMPT if attempt.cut else _judge(attempt) for attempt in attempts]
+    async def grade(self, attempts: Sequence[Attempt[Sum]], verifier: Verifier) -> list[Verdict]:
+        return [CUT_ATTEMPT if attempt.cut else _judge(attempt) for attempt in attempts]
 
 
-def _judge(attempt: tasks.Attempt[Sum]) -> tasks.Verdict:
+def _judge(attempt: Attempt[Sum]) -> Verdict:
     numbers = re.findall("[0-9]+", attempt.text)
     if not numbers:
-        return tasks.malformed(tasks.Rejection(tasks.Reason.NO_ANSWER, "no number"))
-    return tasks.Verdict(grade=tasks.Grade.CORRECT if numbers[-1] == str(attempt.task.answer) else tasks.Grade.WRONG)
+        return malformed(Rejection(Reason.NO_ANSWER, "no number"))
+    return Verdict(grade=Grade.CORRECT if numbers[-1] == str(attempt.task.answer) else Grade.WRONG)
 
 
-def _ask(text: str) -> tasks.Prompt:
-    return tasks.Prompt(({"role": "user", "content": text},))
+def _ask(text: str) -> Prompt:
+    return Prompt(({"role": "user", "content": text},))
 
 
 SEEDS = (Sum("sum", (17, 3, 4)), Sum("sum", (2, 9, 5)), Sum("sum", (8, 8, 8)))
 
 
-class Arithmetic(tasks.Family):
+class Arithmetic(Family):
     """Sums of small numbers."""
 
     seeds = SEEDS
 
-    def kinds(self, form: tasks.Form = tasks.Form.LONG) -> Mapping[str, Sums]:
+    def kinds(self, form: Form = Form.LONG) -> Mapping[str, Sums]:
         return {"sum": Sums()}

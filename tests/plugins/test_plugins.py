@@ -19,6 +19,7 @@ from rl.making import rewarded
 
 from redqueen.commands.main import main
 from redqueen.errors import ConfigError, InputError
+from redqueen.evals.benchmarks import chosen
 from redqueen.evals.data import find as find_rows
 from redqueen.evolution.replacement import plan
 from redqueen.evolution.variation import find
@@ -28,7 +29,7 @@ from redqueen.population.matchmaking import schedule
 from redqueen.population.members import founders
 from redqueen.population.ratings import Rating
 from redqueen.runs.records_file import RECORDS
-from redqueen.settings import load
+from redqueen.settings import Config, dump, load
 from redqueen.settings.models import EvolutionConfig
 from redqueen.training.checks import check, with_kinds
 from redqueen.training.rules import read_rules
@@ -127,6 +128,10 @@ def test_a_family_of_ones_own_is_raced_and_recorded(raced):
         f"SELECT COUNT(*) {sums}"
     )
     assert raced.count("SELECT COUNT(*) FROM metrics WHERE name = 'coverage' AND value > 0") == 2
+    noted = raced.count(
+        "SELECT COUNT(*) FROM facts WHERE name = 'tasks.families arithmetic' AND value = 'counting 1.0'"
+    )
+    assert noted == (raced.families == "code,arithmetic")
 
 
 def test_its_tasks_can_be_browsed(raced, redqueen):
@@ -226,9 +231,18 @@ def test_a_benchmark_from_a_file(examples, tmp_path, monkeypatch):
         find_rows(loaded.benchmark)
 
 
+def test_the_path_of_a_benchmark_in_a_file_of_settings_may_have_a_comma(examples, tmp_path):
+    (folder := tmp_path / "puzzles, mine").mkdir()
+    shutil.copy(examples / "puzzles.py", folder)
+    settings = Config.model_validate({"evals": {"suite": [f"{folder}/puzzles.py:Puzzles"]}})
+    (tmp_path / "settings.toml").write_text(dump(settings))
+    [benchmark] = chosen(load(str(tmp_path / "settings.toml")).evals.suite)
+    assert benchmark.title == "Puzzles"
+
+
 def test_a_run_notes_the_files_of_its_plug_ins(examples):
     own = {"rl.reward": f"{examples}/halfway.py:halfway", "evolution.operators": f"{examples}/sharpen.py:sharpen"}
-    files = read_rules(load(None, own)).files
+    files = read_rules(load(None, own)).versions
     assert {name.partition(" ")[0] for name in files} == set(own)
 
 
@@ -328,7 +342,7 @@ def test_what_a_package_provides_is_listed_and_checked_without_importing_it(pack
     (package / "broken.py").write_text("raise RuntimeError('imported')")
     (package / "broken-1.0.dist-info").mkdir()
     (package / "broken-1.0.dist-info" / "METADATA").write_text("Metadata-Version: 2.1\nName: broken\nVersion: 1.0\n")
-    provided = "[redqueen.estimators]\nbroken = broken:X\n[redqueen.families]\narithmetic = broken:X\n"
+    provided = "[redqueen.estimators]\nbroken = broken:X\ngrpo = broken:X\n[redqueen.families]\narithmetic = broken:X\n"
     (package / "broken-1.0.dist-info" / "entry_points.txt").write_text(provided)
     script = (
         "import sys\n"
@@ -347,6 +361,7 @@ def test_what_a_package_provides_is_listed_and_checked_without_importing_it(pack
     )
     assert done.returncode == 0, done.stderr
     assert "arithmetic        of the package broken, counting" in done.stdout
+    assert "(another one, of the package broken, cannot be reached by this name)" in done.stdout
     broken, twice = done.stderr.splitlines()
     assert "the estimator broken of broken cannot be imported: RuntimeError: imported; mend or remove" in broken
     assert "the task family arithmetic of broken and counting: two packages provide one name" in twice

@@ -5,7 +5,7 @@ from typing import Any
 from redqueen.engine.protocol import Sample, SampleRequest, Stop
 from redqueen.population.members import Role
 from redqueen.rl.rollout import Rollout
-from redqueen.tasks.protocol import Grade, Verdict
+from redqueen.tasks.verdicts import Grade, Verdict
 
 
 def rewarded(

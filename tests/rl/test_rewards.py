@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from redqueen.errors import Fault
 from redqueen.plugins import REWARDS
 from redqueen.rl.rewards import INVALID, STUDENT, shuffled, student_reward, teacher_reward
-from redqueen.tasks.protocol import CUT_ATTEMPT, Grade
+from redqueen.tasks.verdicts import CUT_ATTEMPT, Grade
 
 
 @st.composite

@@ -15,7 +15,8 @@ from redqueen.tasks.code.prompts import ask, draw, fenced, program_and_input, pr
 from redqueen.tasks.code.running import read_inputs
 from redqueen.tasks.code.seeds import SEEDS
 from redqueen.tasks.code.task import DEFAULT_LIMITS, CodeDraft, CodeTask
-from redqueen.tasks.protocol import CUT_ATTEMPT, Attempt, Form, Grade, Prompt, Reason, Rejection, Verdict, malformed
+from redqueen.tasks.protocol import Attempt, Form, Prompt
+from redqueen.tasks.verdicts import CUT_ATTEMPT, Grade, Reason, Rejection, Verdict, malformed
 from redqueen.verifier import Job, Limits, Outcome, Status, Verifier
 
 

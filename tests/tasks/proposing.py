@@ -4,7 +4,8 @@ import asyncio
 from collections.abc import Sequence
 
 from redqueen.tasks.families import Families
-from redqueen.tasks.protocol import Attempt, Rejection, Task, Verdict
+from redqueen.tasks.protocol import Attempt, Task
+from redqueen.tasks.verdicts import Rejection, Verdict
 from redqueen.verifier import Job, Outcome, Verifier
 
 CODE = Families.of(("code",))

@@ -8,7 +8,7 @@ from redqueen.tasks.code import FAMILY, CodeDraft
 from redqueen.tasks.code.blocks import Answer, read_answer
 from redqueen.tasks.code.code_i import _read as read_input
 from redqueen.tasks.code.code_o import _read as read_output
-from redqueen.tasks.protocol import Reason, Rejection
+from redqueen.tasks.verdicts import Reason, Rejection
 
 PROGRAM = "def f(n):\n    if n:\n        return n + 1\n    return 0"
 PLAIN = f"```python\n{PROGRAM}\n```\n```input\n5\n```"

@@ -13,7 +13,8 @@ from redqueen.bench.verifier import PROGRAMS
 from redqueen.tasks.code import SEEDS, CodeTask
 from redqueen.tasks.code.descriptor import descriptor
 from redqueen.tasks.code.program import parse_source
-from redqueen.tasks.protocol import Rejection, Task
+from redqueen.tasks.protocol import Task
+from redqueen.tasks.verdicts import Rejection
 from tasks.test_near_duplicates import BASE, SAME
 
 HOSTILE = Path(__file__).parent.parent / "hostile"

@@ -9,7 +9,7 @@ from redqueen.tasks.archive import Archive
 from redqueen.tasks.code import FAMILY, CodeTask
 from redqueen.tasks.code.evidence import LONGEST
 from redqueen.tasks.guards import Guards
-from redqueen.tasks.protocol import Reason, Rejection
+from redqueen.tasks.verdicts import Reason, Rejection
 from redqueen.verifier import Outcome, Result, Status
 from tasks.proposing import fence, grade, pair, propose
 

@@ -9,7 +9,7 @@ from rich.console import Console
 from redqueen.tasks.code import FAMILY
 from redqueen.tasks.code import run_examples as examples
 from redqueen.tasks.code.examples import ATTEMPTS, PROPOSALS
-from redqueen.tasks.protocol import Grade, Reason
+from redqueen.tasks.verdicts import Grade, Reason
 
 
 def shown(report) -> str:

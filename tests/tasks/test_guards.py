@@ -27,7 +27,8 @@ from redqueen.tasks.guards import (
     read_patterns,
     set_aside,
 )
-from redqueen.tasks.protocol import Reason, Rejection, Task
+from redqueen.tasks.protocol import Task
+from redqueen.tasks.verdicts import Reason, Rejection
 from redqueen.verifier import LocalVerifier
 from tasks.proposing import CODE, Recorder, pair, propose
 

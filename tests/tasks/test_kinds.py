@@ -13,16 +13,8 @@ from redqueen.errors import Fault, InputError
 from redqueen.tasks.code import FAMILY, SEEDS, CodeDraft, CodeTask
 from redqueen.tasks.code.prompts import EXAMPLES
 from redqueen.tasks.code.running import read_literals
-from redqueen.tasks.protocol import (
-    Attempt,
-    Form,
-    Grade,
-    Kind,
-    Prompt,
-    Reason,
-    Rejection,
-    Task,
-)
+from redqueen.tasks.protocol import Attempt, Form, Kind, Prompt, Task
+from redqueen.tasks.verdicts import Grade, Reason, Rejection
 from redqueen.verifier import Job, Outcome, Result, Status
 from tasks.code_e import CodeE
 from tasks.proposing import CODE, Recorder, fence, grade, pair, propose

@@ -10,7 +10,7 @@ import pytest
 from redqueen.tasks.code.order import seeds_for
 from redqueen.tasks.code.pairs import validate_pairs
 from redqueen.tasks.code.task import DEFAULT_LIMITS, CodeDraft
-from redqueen.tasks.protocol import Reason, Rejection
+from redqueen.tasks.verdicts import Reason, Rejection
 from redqueen.verifier import MOST_SEEDS, USUAL_SEEDS
 from redqueen.verifier.jobs import HASH_SEEDS
 

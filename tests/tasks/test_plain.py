@@ -11,7 +11,8 @@ from redqueen.engine.known import EMBEDDED
 from redqueen.tasks.code import FAMILY, SEEDS, CodeTask
 from redqueen.tasks.code.plain import read_plain
 from redqueen.tasks.files import read_exam, read_held_out, read_seeds
-from redqueen.tasks.protocol import Form, Reason, Rejection
+from redqueen.tasks.protocol import Form
+from redqueen.tasks.verdicts import Reason, Rejection
 from tasks.proposing import CODE, fence, pair, propose
 
 PROGRAMS = [seed.program for seed in SEEDS]

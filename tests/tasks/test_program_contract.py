@@ -9,7 +9,7 @@ import pytest
 from redqueen.tasks.code import program
 from redqueen.tasks.code.names import ALLOWED_IMPORTS
 from redqueen.tasks.code.program import parse_source, read_program
-from redqueen.tasks.protocol import Reason, Rejection
+from redqueen.tasks.verdicts import Reason, Rejection
 from redqueen.verifier import Job, Status
 
 WELCOME = {

@@ -6,7 +6,7 @@ import pytest
 
 from redqueen.tasks.code import FAMILY, CodeTask
 from redqueen.tasks.code.program import read_program
-from redqueen.tasks.protocol import Grade, Reason, Rejection
+from redqueen.tasks.verdicts import Grade, Reason, Rejection
 from redqueen.verifier import Job, Result, Status
 from tasks.proposing import fence, grade, pair, propose
 

@@ -6,7 +6,8 @@ from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 
 from redqueen.tasks.code import FAMILY, CodeDraft, CodeTask
-from redqueen.tasks.protocol import Attempt, Grade, Reason, Rejection
+from redqueen.tasks.protocol import Attempt
+from redqueen.tasks.verdicts import Grade, Reason, Rejection
 from redqueen.verifier.guest.literals import encode
 from tasks.proposing import fence, grade, pair
 

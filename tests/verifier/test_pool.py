@@ -481,5 +481,7 @@ def test_programs_get_all_the_modules_that_they_name(any_verifier) -> None:
 
 
 def test_two_runs_see_different_addresses_down_to_the_last_bits(any_verifier) -> None:
-    source = "def f():\n    return [id(object()) % 4096 // 16, id(f) % 4096 // 16, id([]) % 4096 // 16]"
-    assert verdicts(any_verifier, Job.calls(source, [""])) == ["nondet"]
+    made = ("object()", "f", "[]", "{}", "str(1) + 'a'", "1.5 * len('ab')")
+    jobs = [Job.calls(f"def f():\n    return id({one}) % 4096 // 16", [""]) for one in made]
+    # One in 256 has the same by chance.
+    assert verdicts(any_verifier, *jobs).count("nondet") >= len(made) - 1

@@ -25,7 +25,8 @@ from redqueen.engine.local import LocalEngine
 from redqueen.engine.protocol import SampleRequest, Stop
 from redqueen.keys import key
 from redqueen.tasks.code import CodeTask
-from redqueen.tasks.protocol import Attempt, Rejection, Verdict
+from redqueen.tasks.protocol import Attempt
+from redqueen.tasks.verdicts import Rejection, Verdict
 from redqueen.verifier import LocalVerifier, Verifier
 
 TOKENS = 64

@@ -47,5 +47,8 @@ def _lines(registry: Registry) -> dict[str, str]:
         name: ", ".join(sorted(entry.dist.name for entry in entries if entry.dist))
         for name, entries in registry.installed().items()
     }
-    builtins = {name: about(place) for name, place in registry.builtins.items()}
-    return builtins | {name: f"of the package {packages[name]}" for name in sorted(packages) if name not in builtins}
+    lines = {name: about(place) for name, place in registry.builtins.items()}
+    for name in sorted(packages):
+        hidden = f"{lines.get(name)} (another one, of the package {packages[name]}, cannot be reached by this name)"
+        lines[name] = hidden if name in registry.builtins else f"of the package {packages[name]}"
+    return lines

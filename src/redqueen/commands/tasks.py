@@ -72,7 +72,7 @@ class TasksCommand(Reporting):
 
     def _filters(self) -> "Filters":
         from redqueen.analysis.browse import Filters
-        from redqueen.tasks.protocol import Reason
+        from redqueen.tasks.verdicts import Reason
 
         for option, rate in (("--solved-min", self.solved_min), ("--solved-max", self.solved_max)):
             if rate is None:

@@ -17,7 +17,8 @@ from redqueen.rl.rollout import Rollout
 from redqueen.runs import metrics
 from redqueen.runs.metrics import RACE, Metric
 from redqueen.runs.rows import MetricRow
-from redqueen.tasks.protocol import NO_COMPLEXITY, Complexity, Reason, Rejection
+from redqueen.tasks.protocol import NO_COMPLEXITY, Complexity
+from redqueen.tasks.verdicts import Reason, Rejection
 
 
 class Figure(NamedTuple):

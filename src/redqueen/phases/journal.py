@@ -11,7 +11,8 @@ from dataclasses import asdict, dataclass, fields
 from typing import Any, Generic, Protocol, TypeVar
 
 from redqueen.errors import InputError, RunError
-from redqueen.tasks.protocol import Attempt, Draft, Grade, Reason, Rejection, Task, Verdict
+from redqueen.tasks.protocol import Attempt, Draft, Task
+from redqueen.tasks.verdicts import Grade, Reason, Rejection, Verdict
 from redqueen.verifier import Status
 
 I = TypeVar("I")  # noqa: E741

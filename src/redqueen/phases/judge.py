@@ -16,7 +16,8 @@ from redqueen.rl.rewards import INVALID, student_reward, teacher_reward
 from redqueen.rl.rollout import Proposal, Rollout
 from redqueen.tasks.archive import Entry
 from redqueen.tasks.guards import mark_trivial
-from redqueen.tasks.protocol import VOID_ATTEMPT, Reason, Task, Verdict
+from redqueen.tasks.protocol import Task
+from redqueen.tasks.verdicts import VOID_ATTEMPT, Reason, Verdict
 
 
 def judge(

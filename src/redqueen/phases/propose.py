@@ -21,7 +21,8 @@ from redqueen.population.matchmaking import Match
 from redqueen.population.members import Role
 from redqueen.rl.rollout import Proposal, Rollout
 from redqueen.tasks.archive import Archive
-from redqueen.tasks.protocol import Draft, Kind, Prompt, Reason, Rejection, Task
+from redqueen.tasks.protocol import Draft, Kind, Prompt, Task
+from redqueen.tasks.verdicts import Reason, Rejection
 
 REFERENCES = 16
 """Earlier tasks that a prompt may draw from."""

@@ -15,7 +15,7 @@ from redqueen.rl.rollout import Rollout
 from redqueen.runs import metrics
 from redqueen.runs.rows import AlarmRow, AttemptRow, EventRow, RejectionRow, StepRecord, TaskRow
 from redqueen.tasks.guards import set_aside
-from redqueen.tasks.protocol import Rejection, Verdict
+from redqueen.tasks.verdicts import Rejection, Verdict
 
 
 def rows(race: Race, happened: Happened, seconds: Mapping[str, float]) -> StepRecord:

@@ -10,7 +10,8 @@ from redqueen.phases.sampling import Pending, sample_groups
 from redqueen.population.matchmaking import Match
 from redqueen.population.members import Role
 from redqueen.rl.rollout import Proposal, Rollout
-from redqueen.tasks.protocol import Attempt, Task, Verdict
+from redqueen.tasks.protocol import Attempt, Task
+from redqueen.tasks.verdicts import Verdict
 
 
 async def solve(race: Race, step: int, matches: Sequence[Match], proposals: Sequence[Proposal]) -> Pending[Verdict]:

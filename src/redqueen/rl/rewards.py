@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from random import Random
 
 from redqueen.errors import Fault
-from redqueen.tasks.protocol import Grade
+from redqueen.tasks.verdicts import Grade
 
 Shape = Callable[[int, int], float]
 """(solved, attempts) of a valid task -> its teacher's reward."""

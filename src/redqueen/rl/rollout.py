@@ -11,7 +11,8 @@ from typing import Generic, TypeVar
 from redqueen.engine.protocol import MemberId, Sample, SampleRequest, Trajectory
 from redqueen.population.members import Role
 from redqueen.tasks.archive import Entry
-from redqueen.tasks.protocol import Rejection, Task, Verdict
+from redqueen.tasks.protocol import Task
+from redqueen.tasks.verdicts import Rejection, Verdict
 
 ResultT = TypeVar("ResultT", bound=Task | Rejection | Verdict, covariant=True)
 

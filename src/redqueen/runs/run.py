@@ -298,7 +298,6 @@ def _resume(folder: Path, store: Store) -> tuple[Loaded | None, list[str]]:
     start = 0 if loaded is None else loaded.step
     if loaded is not None:
         store.mark_saved(start)
-        notes.append(f"goes on after step {start}")
     if last > start:
         notes.append(f"steps {start + 1} to {last} were not saved and are run again")
         store.drop_after(start)

@@ -15,7 +15,8 @@ from typing import Any
 
 from redqueen.errors import InputError
 from redqueen.tasks.families import Families
-from redqueen.tasks.protocol import Draft, HeldOut, Rejection, Task
+from redqueen.tasks.protocol import Draft, HeldOut, Task
+from redqueen.tasks.verdicts import Rejection
 from redqueen.verifier import Verifier
 
 

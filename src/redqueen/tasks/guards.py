@@ -15,7 +15,8 @@ from typing import Literal
 from redqueen.errors import ConfigError
 from redqueen.keys import Part, key
 from redqueen.tasks.archive import Archive, Entry, Trivial
-from redqueen.tasks.protocol import Reason, Rejection, Task
+from redqueen.tasks.protocol import Task
+from redqueen.tasks.verdicts import Reason, Rejection
 from redqueen.verifier import Job, Limits, Result, Status, Verifier
 
 WINDOW = 20

@@ -4,7 +4,7 @@
     Task -> solve_prompt -> text -> Attempt -> grade -> Verdict
 
 Nothing here knows of models: prompts are chat messages, answers are text. A family may derive its own `Draft`
-and `Task`; whatever can go wrong with a text has a `Reason`, so that a run can count it.
+and `Task`. `verdicts` has what becomes of texts.
 """
 
 import dataclasses
@@ -20,72 +20,8 @@ from random import Random
 from typing import Any, Generic, Protocol, Self, TypedDict, TypeVar
 
 from redqueen.errors import InputError
-from redqueen.verifier import Status, Verifier
-
-
-class Reason(StrEnum):
-    """Why a proposal was rejected, or why an attempt is malformed."""
-
-    # The text is off its contract.
-    CUT = "cut"
-    """It ends inside a fenced block or a thought, as a completion does that ran into the length limit."""
-    TEXT_TOO_LONG = "text_too_long"
-    NOT_TEXT = "not_text"
-    """It has a lone surrogate or a NUL."""
-    NO_PROGRAM = "no_program"
-    NO_INPUT = "no_input"
-    NO_ANSWER = "no_answer"
-    TOO_FEW_INPUTS = "too_few_inputs"
-    TOO_MANY_INPUTS = "too_many_inputs"
-    PROGRAM_TOO_LONG = "program_too_long"
-    INPUT_TOO_LONG = "input_too_long"
-    MESSAGE_TOO_LONG = "message_too_long"
-    ANSWER_TOO_LONG = "answer_too_long"
-    TOO_DEEP = "too_deep"
-    """Nested deeper than anything that a person would write."""
-    FENCE = "fence"
-    """It has three backticks in a row, which would end the block that shows it."""
-    NOT_LITERAL = "not_literal"
-    """An input or an answer is something else than plain values."""
-
-    # The program is off its contract.
-    SYNTAX = "syntax"
-    NO_ENTRY = "no_entry"
-    """No function `f` at the top level."""
-    NOT_PLAIN_FUNCTION = "not_plain_function"
-    """`f` is a coroutine or a generator."""
-    NO_PARAMETERS = "no_parameters"
-    FORBIDDEN_IMPORT = "forbidden_import"
-    FORBIDDEN_NAME = "forbidden_name"
-
-    # The program ran and came to nothing that can be asked.
-    RAISES = "raises"
-    TIMEOUT = "timeout"
-    MEMORY = "memory"
-    CRASH = "crash"
-    VIOLATION = "violation"
-    NO_RESULT = "no_result"
-    NONDETERMINISTIC = "nondeterministic"
-    NOT_PLAIN = "not_plain"
-    """The result is not made of plain values alone."""
-    NOT_FINITE = "not_finite"
-    """A number is infinite or not a number."""
-    NONE_RESULT = "none_result"
-    OUTPUT_TOO_LONG = "output_too_long"
-    CONSTANT = "constant"
-    """Every input gives the same output."""
-    UNANSWERABLE = "unanswerable"
-    """The right answer, written as students are asked to, would not be read as right."""
-
-    # The program is sound, but not wanted.
-    HELD_OUT = "held_out"
-    """It is, or has in it, a program that is kept for evaluation."""
-    DENIED = "denied"
-    """One of the user's patterns matches."""
-    TOO_COMPLEX = "too_complex"
-    """It is over one of the user's caps."""
-    DUPLICATE = "duplicate"
-    """An earlier task has the same program, up to names and layout."""
+from redqueen.tasks.verdicts import Reason, Rejection, Verdict
+from redqueen.verifier import Verifier
 
 
 class Form(StrEnum):
@@ -121,7 +57,7 @@ class Draft:
 
     kind: str
 
-    def rejected(self, reason: Reason, detail: str = "", runs: tuple[str, ...] = ()) -> "Rejection":
+    def rejected(self, reason: Reason, detail: str = "", runs: tuple[str, ...] = ()) -> Rejection:
         """Why it is no task. Families whose drafts have a program give it too."""
         return Rejection(reason, detail, runs=runs)
 
@@ -214,7 +150,7 @@ class Task:
         parts = [part for value in values for part in (value if isinstance(value, list | tuple) else [value])]
         return tuple(part for part in parts if isinstance(part, str))
 
-    def rejected(self, reason: Reason, detail: str = "", runs: tuple[str, ...] = ()) -> "Rejection":
+    def rejected(self, reason: Reason, detail: str = "", runs: tuple[str, ...] = ()) -> Rejection:
         """Why it is no task after all. Families whose tasks have a program give it too, and what it gave before these
         runs."""
         return Rejection(reason, detail, runs=runs)
@@ -230,29 +166,6 @@ class Task:
         return cls(**fields)
 
 
-@dataclass(frozen=True, slots=True)
-class Rejection:
-    """Why a proposal is no task."""
-
-    reason: Reason
-    detail: str = ""
-    """In our words and ASCII, whatever the model wrote."""
-    program: str = ""
-    """As far as one was read."""
-    runs: tuple[str, ...] = ()
-    """What each call of the program gave, in each run that the rejection rests on; none where it was not run. Two runs
-    of a nondeterministic program need not give the same, so nothing may depend on it."""
-
-    @property
-    def why(self) -> str:
-        """In a few words."""
-        return f"{self.reason} ({self.detail})" if self.detail else str(self.reason)
-
-    def rejected(self, reason: Reason, detail: str = "", runs: tuple[str, ...] = ()) -> "Rejection":
-        """The same proposal, rejected for what comes before this."""
-        return Rejection(reason, detail, self.program, (*self.runs, *runs))
-
-
 DraftT = TypeVar("DraftT", bound=Draft)
 TaskT = TypeVar("TaskT", bound=Task)
 
@@ -265,43 +178,6 @@ class Attempt(Generic[TaskT]):
     text: str
     cut: bool = False
     """The sampler stopped at the length limit; such an attempt is malformed whatever it says."""
-
-
-class Grade(StrEnum):
-    """What an attempt is worth."""
-
-    CORRECT = "correct"
-    WRONG = "wrong"
-    MALFORMED = "malformed"
-    """Off the answer's contract: nothing was there to be judged."""
-    VOID = "void"
-    """The task's own truth failed beside the attempt: the task is no task, and the attempt counts for nobody."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Verdict:
-    """What became of an attempt."""
-
-    grade: Grade
-    reason: Reason | None = None
-    """Why it is malformed, or its task void."""
-    status: Status | None = None
-    """How the run ended that the grade rests on; None when nothing was run."""
-    detail: str = ""
-    runs: tuple[str, ...] = ()
-    """Of a void attempt: what the task's own truth gave, as in `Rejection.runs`."""
-
-    @property
-    def correct(self) -> bool:
-        return self.grade is Grade.CORRECT
-
-    @property
-    def well_formed(self) -> bool:
-        return self.grade is not Grade.MALFORMED
-
-    @property
-    def void(self) -> bool:
-        return self.grade is Grade.VOID
 
 
 class Kind(Protocol[DraftT, TaskT]):
@@ -399,12 +275,3 @@ class Family(ABC):
     async def behaviours(self, tasks: Sequence[Task], verifier: Verifier) -> list[str | None]:
         """What each task does, as a hash that tasks share that do the same; None where there is no telling."""
         return [None] * len(tasks)
-
-
-def malformed(rejection: Rejection, status: Status | None = None) -> Verdict:
-    """The verdict on an answer that is off its contract."""
-    return Verdict(grade=Grade.MALFORMED, reason=rejection.reason, status=status, detail=rejection.detail)
-
-
-VOID_ATTEMPT = Verdict(grade=Grade.VOID, reason=Reason.NONDETERMINISTIC, detail="the task's own truth fails now")
-CUT_ATTEMPT = malformed(Rejection(Reason.CUT, "stopped at the length limit"))

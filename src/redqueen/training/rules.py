@@ -29,8 +29,8 @@ class Rules:
     """The user's own, not run yet; None for the families'."""
     benchmarks: tuple[LoadedBenchmark, ...]
     """The slices that members are evaluated on during the race."""
-    files: Mapping[str, str]
-    """What the settings' own files hold, by hash: a run that is resumed with other ones says so."""
+    versions: Mapping[str, str]
+    """Of the user's files and of packages with plug-ins: a run that is resumed with other ones says so."""
     notes: tuple[str, ...]
     """Lines about what could not be read."""
 
@@ -48,7 +48,7 @@ def read_rules(settings: Config) -> Rules:
         guards=guards,
         seeds=seeds,
         benchmarks=_read_benchmarks(settings),
-        files=hash_files(settings, families),
+        versions=versions(settings, families),
         notes=tuple(notes),
     )
 
@@ -94,19 +94,26 @@ def _read_benchmarks(settings: Config) -> tuple[LoadedBenchmark, ...]:
     return tuple(find(benchmark, folder, "--evals.data").first(evals.items) for benchmark in wanted)
 
 
-def hash_files(settings: Config, families: Families) -> dict[str, str]:
-    """Of all files that the settings name, the plug-ins' included; those that come with the package have names."""
+def versions(settings: Config, families: Families) -> dict[str, str]:
+    """Of all that the settings name and that does not come with the package: hashes of files, the plug-ins' included,
+    and versions of the packages that provide plug-ins."""
     files: list[tuple[str, str | Path]] = []
+    packages: dict[str, str] = {}
     known = _shipped()
     if settings.tasks.seeds is not None and settings.tasks.seeds not in {*families.seed_files, *known.seed_files}:
         files.append(("tasks.seeds", settings.tasks.seeds))
     exams = {*families.exams, *known.exams}
     files += [("guard.held_out", name) for name in settings.guard.held_out if name not in exams]
     for registry, text in named_plugins(settings):
-        place = file_and_name(registry.name_in(text))
-        if place is not None and (registry is not BENCHMARKS or settings.evals.every):
+        if registry is BENCHMARKS and not settings.evals.every:
+            continue
+        name = registry.name_in(text)
+        if (place := file_and_name(name)) is not None:
             files.append((registry.setting, place[0]))
-    return {f"{name} {path}": hashlib.sha256(Path(path).read_bytes()).hexdigest()[:16] for name, path in files}
+        elif (package := registry.package(name)) is not None:
+            packages[f"{registry.setting} {name}"] = package
+    hashes = {f"{name} {path}": hashlib.sha256(Path(path).read_bytes()).hexdigest()[:16] for name, path in files}
+    return hashes | packages
 
 
 def _can_breed(settings: Config, operators: dict[str, Operator]) -> None:

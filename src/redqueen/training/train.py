@@ -84,7 +84,7 @@ def finished(run: Run, settings: Config) -> Loaded | None:
 
 def started(start: Start, run: Run, stage: Stage, view: View) -> None:
     """Note what the run goes on with, and say so; also what is otherwise than it was."""
-    facts = {**stage.facts, **start.rules.files}
+    facts = {**stage.facts, **start.rules.versions}
     notes = [*start.rules.notes, *run.notes, *_changed(run.store.facts(), facts)]
     run.store.set_facts(facts)
     view.started(facts, stage.races[start.name].state.step, start.settings.run.steps, notes)

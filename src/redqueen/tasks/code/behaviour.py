@@ -11,7 +11,8 @@ from itertools import product
 
 from redqueen.tasks.code.program import parse_source
 from redqueen.tasks.code.task import CodeTask
-from redqueen.tasks.protocol import Rejection, Task
+from redqueen.tasks.protocol import Task
+from redqueen.tasks.verdicts import Rejection
 from redqueen.verifier import Job, Limits, Outcome, Result, Status, Verifier
 
 # The values are small: a program whose time grows with them should come to an end all the same. Any change of a probe

@@ -11,7 +11,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from redqueen.tasks.protocol import Reason, Rejection
+from redqueen.tasks.verdicts import Reason, Rejection
 
 MAX_TEXT_CHARS = 100_000
 

@@ -37,18 +37,8 @@ from redqueen.tasks.code.running import (
 )
 from redqueen.tasks.code.seeds import SEEDS
 from redqueen.tasks.code.task import DEFAULT_LIMITS, MAX_MESSAGE_CHARS, CodeDraft, CodeTask
-from redqueen.tasks.protocol import (
-    CUT_ATTEMPT,
-    VOID_ATTEMPT,
-    Attempt,
-    Form,
-    Grade,
-    Prompt,
-    Reason,
-    Rejection,
-    Verdict,
-    malformed,
-)
+from redqueen.tasks.protocol import Attempt, Form, Prompt
+from redqueen.tasks.verdicts import CUT_ATTEMPT, VOID_ATTEMPT, Grade, Reason, Rejection, Verdict, malformed
 from redqueen.verifier import Job, Limits, Outcome, Status, Verifier
 
 MIN_INPUTS = 4

@@ -25,18 +25,8 @@ from redqueen.tasks.code.prompts import (
 from redqueen.tasks.code.running import call_job, gives, read_inputs, refuse_unanswerable
 from redqueen.tasks.code.seeds import SEEDS
 from redqueen.tasks.code.task import DEFAULT_LIMITS, CodeDraft, CodeTask
-from redqueen.tasks.protocol import (
-    CUT_ATTEMPT,
-    VOID_ATTEMPT,
-    Attempt,
-    Form,
-    Grade,
-    Prompt,
-    Reason,
-    Rejection,
-    Verdict,
-    malformed,
-)
+from redqueen.tasks.protocol import Attempt, Form, Prompt
+from redqueen.tasks.verdicts import CUT_ATTEMPT, VOID_ATTEMPT, Grade, Reason, Rejection, Verdict, malformed
 from redqueen.verifier import Job, Limits, Outcome, Verifier
 
 

@@ -11,7 +11,8 @@ from dataclasses import dataclass, field
 
 from redqueen.errors import Fault
 from redqueen.tasks.code.program import parse_source
-from redqueen.tasks.protocol import Complexity, Rejection
+from redqueen.tasks.protocol import Complexity
+from redqueen.tasks.verdicts import Rejection
 
 _UNCOUNTED = (ast.expr_context, ast.boolop, ast.operator, ast.unaryop, ast.cmpop)
 """Nodes that only say how their parent is meant: they never have children of their own."""

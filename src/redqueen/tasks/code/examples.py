@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from redqueen.tasks.code.prompts import fenced
-from redqueen.tasks.protocol import Grade, Reason
+from redqueen.tasks.verdicts import Grade, Reason
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

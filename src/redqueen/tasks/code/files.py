@@ -21,7 +21,8 @@ from redqueen.tasks.code.plain import plain_message, read_plain
 from redqueen.tasks.code.program import MAX_DEPTH, tree_depth
 from redqueen.tasks.code.task import CodeDraft
 from redqueen.tasks.files import read_rows, read_text
-from redqueen.tasks.protocol import HeldOut, Rejection
+from redqueen.tasks.protocol import HeldOut
+from redqueen.tasks.verdicts import Rejection
 
 _FORM = (
     'a seed is {"program": "def f(n): ...", "input": "3"}, the input as between the parentheses of a call; a task of '

@@ -14,7 +14,7 @@ from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from types import ModuleType
 
-from redqueen.tasks.protocol import Reason, Rejection
+from redqueen.tasks.verdicts import Reason, Rejection
 
 ALLOWED_IMPORTS = frozenset(
     {

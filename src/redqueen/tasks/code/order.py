@@ -8,7 +8,7 @@ import ast
 from collections.abc import Iterable
 
 from redqueen.tasks.code.program import parse_source
-from redqueen.tasks.protocol import Rejection
+from redqueen.tasks.verdicts import Rejection
 from redqueen.verifier import MOST_SEEDS, USUAL_SEEDS
 
 _MAKERS = frozenset(

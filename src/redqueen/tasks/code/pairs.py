@@ -7,7 +7,7 @@ from redqueen.tasks.code.blocks import call_arguments, read_answer
 from redqueen.tasks.code.plain import read_plain, refuse_fence
 from redqueen.tasks.code.running import run_drafts
 from redqueen.tasks.code.task import CodeDraft, CodeTask
-from redqueen.tasks.protocol import Reason, Rejection
+from redqueen.tasks.verdicts import Reason, Rejection
 from redqueen.verifier import Limits, Verifier
 
 

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 
 from redqueen.tasks.code.key import is_remark
 from redqueen.tasks.code.program import parse_source, read_program
-from redqueen.tasks.protocol import Reason, Rejection
+from redqueen.tasks.verdicts import Reason, Rejection
 
 _STRINGS = frozenset(
     getattr(tokenize, name) for name in ("STRING", "FSTRING_MIDDLE", "TSTRING_MIDDLE") if hasattr(tokenize, name)

@@ -14,7 +14,7 @@ from functools import lru_cache
 
 from redqueen.tasks.code.blocks import is_text
 from redqueen.tasks.code.names import check_names, own_nodes
-from redqueen.tasks.protocol import Reason, Rejection
+from redqueen.tasks.verdicts import Reason, Rejection
 
 MAX_PROGRAM_CHARS = 4_000
 MAX_BRACKETS = 30

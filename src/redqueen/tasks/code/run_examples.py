@@ -9,7 +9,8 @@ from rich.text import Text
 
 from redqueen.tasks.code import FAMILY
 from redqueen.tasks.code.examples import ATTEMPTS, PROPOSALS, ExampleAttempt, ExampleProposal
-from redqueen.tasks.protocol import Attempt, Rejection, Task, Verdict
+from redqueen.tasks.protocol import Attempt, Task
+from redqueen.tasks.verdicts import Rejection, Verdict
 from redqueen.verifier import Verifier
 
 

@@ -15,7 +15,7 @@ from redqueen.tasks.code.evidence import AS_GRADED, VALIDATED, agreed, shown
 from redqueen.tasks.code.order import seeds_for
 from redqueen.tasks.code.program import bracket_depth, parameters, parse_source
 from redqueen.tasks.code.task import MAX_ANSWER_CHARS, MAX_INPUT_CHARS, MAX_OUTPUT_CHARS, CodeDraft, CodeTask
-from redqueen.tasks.protocol import Reason, Rejection
+from redqueen.tasks.verdicts import Reason, Rejection
 from redqueen.verifier import USUAL_SEEDS, Job, Limits, Outcome, Result, Status, Verifier
 from redqueen.verifier.guest import literals
 

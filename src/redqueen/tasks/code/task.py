@@ -11,7 +11,8 @@ from redqueen.tasks.code.descriptor import descriptor
 from redqueen.tasks.code.evidence import agreed
 from redqueen.tasks.code.key import part_keys, program_key, shape_key
 from redqueen.tasks.code.program import parse_source
-from redqueen.tasks.protocol import Complexity, Draft, Reason, Rejection, Task
+from redqueen.tasks.protocol import Complexity, Draft, Task
+from redqueen.tasks.verdicts import Reason, Rejection
 from redqueen.verifier import Limits
 
 DEFAULT_LIMITS = Limits()

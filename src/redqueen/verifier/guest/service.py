@@ -152,14 +152,15 @@ def _die_unstarted():
 
 def _warm_up(guest_modules, padding):
     """Touch what every child will use, then hide our own modules from it. Zygotes of different hash seeds have
-    different padding, so that the low bits of addresses differ too."""
+    different padding, so that the low bits of addresses differ too: it takes the places that were freed last, which
+    the child's first objects would have."""
     runner.prepare()
-    _padding.extend(bytes(size) for size in range(0, 512, 16) for _ in range(padding))
     for name in set(sys.modules) - guest_modules - _KEPT_MODULES:
         del sys.modules[name]
     sys.path.clear()
     sys.path_importer_cache.clear()
     gc.collect()
+    _padding.extend(made for _ in range(padding) for made in (object(), padding / 2, *map(bytes, range(0, 512, 16))))
     gc.disable()
     gc.freeze()
 

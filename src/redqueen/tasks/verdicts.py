@@ -1,0 +1,141 @@
+"""What becomes of a text: why a proposal is no task, what an attempt is worth. Whatever can go wrong with a text has a
+`Reason`, so that a run can count it."""
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from redqueen.verifier import Status
+
+
+class Reason(StrEnum):
+    """Why a proposal was rejected, or why an attempt is malformed."""
+
+    # The text is off its contract.
+    CUT = "cut"
+    """It ends inside a fenced block or a thought, as a completion does that ran into the length limit."""
+    TEXT_TOO_LONG = "text_too_long"
+    NOT_TEXT = "not_text"
+    """It has a lone surrogate or a NUL."""
+    NO_PROGRAM = "no_program"
+    NO_INPUT = "no_input"
+    NO_ANSWER = "no_answer"
+    TOO_FEW_INPUTS = "too_few_inputs"
+    TOO_MANY_INPUTS = "too_many_inputs"
+    PROGRAM_TOO_LONG = "program_too_long"
+    INPUT_TOO_LONG = "input_too_long"
+    MESSAGE_TOO_LONG = "message_too_long"
+    ANSWER_TOO_LONG = "answer_too_long"
+    TOO_DEEP = "too_deep"
+    """Nested deeper than anything that a person would write."""
+    FENCE = "fence"
+    """It has three backticks in a row, which would end the block that shows it."""
+    NOT_LITERAL = "not_literal"
+    """An input or an answer is something else than plain values."""
+
+    # The program is off its contract.
+    SYNTAX = "syntax"
+    NO_ENTRY = "no_entry"
+    """No function `f` at the top level."""
+    NOT_PLAIN_FUNCTION = "not_plain_function"
+    """`f` is a coroutine or a generator."""
+    NO_PARAMETERS = "no_parameters"
+    FORBIDDEN_IMPORT = "forbidden_import"
+    FORBIDDEN_NAME = "forbidden_name"
+
+    # The program ran and came to nothing that can be asked.
+    RAISES = "raises"
+    TIMEOUT = "timeout"
+    MEMORY = "memory"
+    CRASH = "crash"
+    VIOLATION = "violation"
+    NO_RESULT = "no_result"
+    NONDETERMINISTIC = "nondeterministic"
+    NOT_PLAIN = "not_plain"
+    """The result is not made of plain values alone."""
+    NOT_FINITE = "not_finite"
+    """A number is infinite or not a number."""
+    NONE_RESULT = "none_result"
+    OUTPUT_TOO_LONG = "output_too_long"
+    CONSTANT = "constant"
+    """Every input gives the same output."""
+    UNANSWERABLE = "unanswerable"
+    """The right answer, written as students are asked to, would not be read as right."""
+
+    # The program is sound, but not wanted.
+    HELD_OUT = "held_out"
+    """It is, or has in it, a program that is kept for evaluation."""
+    DENIED = "denied"
+    """One of the user's patterns matches."""
+    TOO_COMPLEX = "too_complex"
+    """It is over one of the user's caps."""
+    DUPLICATE = "duplicate"
+    """An earlier task has the same program, up to names and layout."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rejection:
+    """Why a proposal is no task."""
+
+    reason: Reason
+    detail: str = ""
+    """In our words and ASCII, whatever the model wrote."""
+    program: str = ""
+    """As far as one was read."""
+    runs: tuple[str, ...] = ()
+    """What each call of the program gave, in each run that the rejection rests on; none where it was not run. Two runs
+    of a nondeterministic program need not give the same, so nothing may depend on it."""
+
+    @property
+    def why(self) -> str:
+        """In a few words."""
+        return f"{self.reason} ({self.detail})" if self.detail else str(self.reason)
+
+    def rejected(self, reason: Reason, detail: str = "", runs: tuple[str, ...] = ()) -> "Rejection":
+        """The same proposal, rejected for what comes before this."""
+        return Rejection(reason, detail, self.program, (*self.runs, *runs))
+
+
+class Grade(StrEnum):
+    """What an attempt is worth."""
+
+    CORRECT = "correct"
+    WRONG = "wrong"
+    MALFORMED = "malformed"
+    """Off the answer's contract: nothing was there to be judged."""
+    VOID = "void"
+    """The task's own truth failed beside the attempt: the task is no task, and the attempt counts for nobody."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Verdict:
+    """What became of an attempt."""
+
+    grade: Grade
+    reason: Reason | None = None
+    """Why it is malformed, or its task void."""
+    status: Status | None = None
+    """How the run ended that the grade rests on; None when nothing was run."""
+    detail: str = ""
+    runs: tuple[str, ...] = ()
+    """Of a void attempt: what the task's own truth gave, as in `Rejection.runs`."""
+
+    @property
+    def correct(self) -> bool:
+        return self.grade is Grade.CORRECT
+
+    @property
+    def well_formed(self) -> bool:
+        return self.grade is not Grade.MALFORMED
+
+    @property
+    def void(self) -> bool:
+        return self.grade is Grade.VOID
+
+
+def malformed(rejection: Rejection, status: Status | None = None) -> Verdict:
+    """The verdict on an answer that is off its contract."""
+    return Verdict(grade=Grade.MALFORMED, reason=rejection.reason, status=status, detail=rejection.detail)
+
+
+VOID_ATTEMPT = Verdict(grade=Grade.VOID, reason=Reason.NONDETERMINISTIC, detail="the task's own truth fails now")
+CUT_ATTEMPT = malformed(Rejection(Reason.CUT, "stopped at the length limit"))
