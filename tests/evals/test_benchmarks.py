@@ -352,7 +352,7 @@ BUSY = (
     "import os\ndef busy(seconds):\n    end = os.times().user + seconds / 4\n"
     "    while os.times().user < end:\n        sum(range(1000))\n"
 )  # fmt: skip
-"""In user mode, which is what counts; in the same quarter of the time as the limits."""
+"""In user mode, which is what counts, by a clock that ticks every 10 ms; a quarter of the time, as the limits are."""
 
 
 @pytest.fixture

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from multiprocessing.context import ForkServerProcess
 from pathlib import Path
 
+import torch
 from rich.console import Console
 
 from redqueen.commands.main import main
@@ -33,8 +34,11 @@ class Child:
     """A process of `target`, whose streams go to files beside `at`."""
 
     def __init__(self, at: Path, target, *arguments: object) -> None:
-        self.files = at.with_suffix(".out"), at.with_suffix(".err")
-        self.process: ForkServerProcess = CONTEXT.Process(target=_within, args=(self.files, target, *arguments))
+        self.files = at.with_name(f"{at.name}.out"), at.with_name(f"{at.name}.err")
+        for file in self.files:
+            file.touch()
+        how = self.files, dict(os.environ), target, *arguments
+        self.process: ForkServerProcess = CONTEXT.Process(target=_within, args=how, daemon=True)
         self.process.start()
 
     def wait(self) -> Ended:
@@ -42,7 +46,11 @@ class Child:
         return Ended(self.process.exitcode, *(file.read_text() for file in self.files))
 
 
-def _within(files: tuple[Path, Path], target, *arguments: object) -> None:
+def _within(files: tuple[Path, Path], environment: dict[str, str], target, *arguments: object) -> None:
+    # The fork server has the environment of its own start, which may have been another test's.
+    os.environ.clear()
+    os.environ.update(environment)
+    torch.set_num_threads(1)
     for stream, file in zip((sys.stdout, sys.stderr), files, strict=True):
         stream.flush()
         os.dup2(os.open(file, os.O_WRONLY | os.O_CREAT | os.O_TRUNC), stream.fileno())
@@ -54,10 +62,15 @@ def held_after_the_first_step(at: Path, words: list[str]) -> Iterator[Child]:
     """The command once it is done with its first step; it goes on at the end of the block."""
     reached, go_on = CONTEXT.Event(), CONTEXT.Event()
     child = Child(at, _held, words, reached, go_on)
-    while not reached.wait(1):
-        assert child.process.is_alive(), child.wait()
-    yield child
-    go_on.set()
+    try:
+        while not reached.wait(1):
+            assert child.process.is_alive(), child.wait()
+        yield child
+    except BaseException:
+        child.process.kill()
+        raise
+    finally:
+        go_on.set()
 
 
 def _held(words: list[str], reached, go_on) -> int:
@@ -67,7 +80,9 @@ def _held(words: list[str], reached, go_on) -> int:
         step_done(self, summary)
         if summary.step == 1:
             reached.set()
-            go_on.wait()
+            while not go_on.wait(1):
+                if not multiprocessing.parent_process().is_alive():  # pyright: ignore[reportOptionalMemberAccess]
+                    os._exit(1)
 
     Plain.step_done = hold
     return main(words)

@@ -55,7 +55,8 @@ def test_a_signal_saves_the_last_whole_step_and_the_race_goes_on_from_there(
 ):
     folder = place / number.name
     with held_after_the_first_step(folder, words(file, folder)) as child:
-        os.kill(child.process.pid or 0, number)
+        assert child.process.pid is not None
+        os.kill(child.process.pid, number)
     ended = child.wait()
     assert (ended.status, ended.err) == (0, "")
     assert "stopping: first this phase is finished, then the run is saved" in ended.out

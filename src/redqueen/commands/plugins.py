@@ -49,6 +49,9 @@ def _lines(registry: Registry) -> dict[str, str]:
     }
     lines = {name: about(place) for name, place in registry.builtins.items()}
     for name in sorted(packages):
-        hidden = f"{lines.get(name)} (another one, of the package {packages[name]}, cannot be reached by this name)"
-        lines[name] = hidden if name in registry.builtins else f"of the package {packages[name]}"
+        if name in (*registry.suites, *registry.builtins):
+            line = lines.get(name, "a suite")
+            lines[name] = f"{line} (another one, of the package {packages[name]}, cannot be reached by this name)"
+        else:
+            lines[name] = f"of the package {packages[name]}"
     return lines

@@ -21,7 +21,8 @@ from redqueen.engine.messages import one_line, say
 from redqueen.engine.pretrained import LOADING_ERRORS, quiet, read_model
 from redqueen.errors import InputError
 
-_TOKENIZER_FACTS = ("tokenizer.ggml.model", "tokenizer.ggml.pre", "tokenizer.ggml.add_bos_token")
+_ENDS = "tokenizer.ggml.eos_token_id"
+_TOKENIZER_FACTS = ("tokenizer.ggml.model", "tokenizer.ggml.pre", "tokenizer.ggml.add_bos_token", _ENDS)
 _DIGIT_SPLITTERS = frozenset({"smollm", "starcoder", "refact", "command-r", "codeshell", "exaone", "minerva-7b"})
 """GGUF's names for pre-tokenizers that first split off every digit, which transformers does not do."""
 _PLAIN_SPLITTERS = frozenset({"gpt-2", "phi-2", "mpt", "olmo", "jais"})
@@ -116,7 +117,7 @@ def _tie(model: PreTrainedModel) -> None:
 
 
 def _fix_tokenizer(tokenizer: PreTrainedTokenizerBase, facts: Mapping[str, Any], name: str) -> None:
-    """Add what transformers leaves out of a GGUF file's tokenizer."""
+    """Add what transformers leaves out of a GGUF file's tokenizer, or reads otherwise than it is written."""
     splitter = facts.get("tokenizer.ggml.pre")
     backend = getattr(tokenizer, "backend_tokenizer", None)
     if backend is not None and isinstance(backend.pre_tokenizer, pre_tokenizers.ByteLevel):
@@ -128,3 +129,6 @@ def _fix_tokenizer(tokenizer: PreTrainedTokenizerBase, facts: Mapping[str, Any],
     add_bos = facts.get("tokenizer.ggml.add_bos_token")
     if add_bos is not None and tokenizer.bos_token is not None:
         tokenizer.add_bos_token = add_bos
+    # transformers 5.17 takes the first token of a text for the last one.
+    if (end := facts.get(_ENDS)) is not None and tokenizer.eos_token_id != end:
+        tokenizer.eos_token = tokenizer.convert_ids_to_tokens(end)

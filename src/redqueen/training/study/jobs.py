@@ -6,7 +6,7 @@ import signal
 import threading
 from collections.abc import Sequence
 from multiprocessing.connection import Connection, wait
-from multiprocessing.context import ForkServerProcess
+from multiprocessing.context import SpawnProcess
 
 import torch
 
@@ -28,10 +28,8 @@ def run_all(races: Sequence[StudyRace], exam: HalfExam, jobs: int = 1) -> dict[E
 
 def _run_jobs(races: Sequence[StudyRace], exam: HalfExam, jobs: int) -> bool:
     """The same in several processes. The first error stops the others, which save what they have."""
-    # Each is forked from one process that has imported torch and has no threads yet, nor a device.
-    context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload([__name__])
-    children: dict[Connection, ForkServerProcess] = {}
+    context = multiprocessing.get_context("spawn")
+    children: dict[Connection, SpawnProcess] = {}
     for at in range(jobs):
         ours, theirs = context.Pipe(duplex=False)
         # Every `jobs`-th race, since arms differ in their cost and an arm's races are side by side.

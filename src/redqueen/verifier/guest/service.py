@@ -160,7 +160,7 @@ def _warm_up(guest_modules, padding):
     sys.path.clear()
     sys.path_importer_cache.clear()
     gc.collect()
-    _padding.extend(made for _ in range(padding) for made in (object(), padding / 2, *map(bytes, range(0, 512, 16))))
+    _padding.extend(made for _ in range(padding) for made in (object(), padding / 2, *map(bytes, range(8, 520, 16))))
     gc.disable()
     gc.freeze()
 
