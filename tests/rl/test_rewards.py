@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from redqueen.errors import Fault
+from redqueen.errors import ConfigError, Fault
 from redqueen.plugins import REWARDS
 from redqueen.rl.rewards import INVALID, STUDENT, shuffled, student_reward, teacher_reward
 from redqueen.tasks.verdicts import CUT_ATTEMPT, Grade
@@ -110,3 +110,9 @@ def test_a_shuffle_deals_every_place_every_reward_equally_often():
     # 1000 each, with a standard deviation of sqrt(4000 * 1/4 * 3/4) = 27
     assert all(abs(counts[place] - 1000) < 5 * 27 for place in range(4))
     assert shuffled([1.0, 2.0, 3.0, 4.0], Random(1)) == shuffled([1.0, 2.0, 3.0, 4.0], Random(1))
+
+
+@pytest.mark.parametrize("given", [math.nan, -math.inf, None, "much"])
+def test_a_shape_that_gives_no_number_is_named(given):
+    with pytest.raises(ConfigError, match=r"rl\.reward gave .* for a task solved 1 times in 4 attempts"):
+        teacher_reward(lambda solved, attempts: given, 1, 4, True)

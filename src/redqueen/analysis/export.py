@@ -28,8 +28,9 @@ def find(run: Path, step: int | None) -> tuple[Path, list[str]]:
     if step is not None:
         path = folder / checkpoints.name(step)
         if not path.is_dir():
-            there = ", ".join(map(str, checkpoints.steps(folder))) or "none yet"
-            raise InputError(f"{run} has no checkpoint of step {step}", f"its checkpoints are of steps {there}")
+            there = ", ".join(map(str, checkpoints.steps(folder)))
+            mend = f"its checkpoints are of steps {there}" if there else "it has none yet"
+            raise InputError(f"{run} has no checkpoint of step {step}", mend)
         if why := checkpoints.damage(path):
             raise RunError(f"the checkpoint of step {step} is damaged: {why}", "use another step")
         return path, []

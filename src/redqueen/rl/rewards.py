@@ -4,10 +4,12 @@ A teacher's reward rests on rho = solved / attempts over its whole panel. A shap
 (solved, attempts).
 """
 
+import math
 from collections.abc import Callable, Sequence
+from numbers import Real
 from random import Random
 
-from redqueen.errors import Fault
+from redqueen.errors import ConfigError, Fault
 from redqueen.tasks.verdicts import Grade
 
 Shape = Callable[[int, int], float]
@@ -41,6 +43,9 @@ STUDENT: dict[Grade, float] = {Grade.CORRECT: 1.0, Grade.WRONG: -0.5, Grade.MALF
 def teacher_reward(shape: Shape, solved: int, attempts: int, counts: bool) -> float:
     """For a valid task; where its difficulty does not count, being hard pays nothing."""
     reward = shape(solved, attempts)
+    if not isinstance(reward, Real) or not math.isfinite(reward):
+        what = f"rl.reward gave {reward!r} for a task solved {solved} times in {attempts} attempts"
+        raise ConfigError(what, "mend it: a reward is a finite number")
     return reward if counts else min(reward, 0.0)
 
 
