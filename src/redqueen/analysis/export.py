@@ -29,7 +29,7 @@ def find(run: Path, step: int | None) -> tuple[Path, list[str]]:
         path = folder / checkpoints.name(step)
         if not path.is_dir():
             there = ", ".join(map(str, checkpoints.steps(folder)))
-            mend = f"its checkpoints are of steps {there}" if there else "it has none yet"
+            mend = f"its checkpoints are of steps {there}" if there else "it has none yet: let it run on"
             raise InputError(f"{run} has no checkpoint of step {step}", mend)
         if why := checkpoints.damage(path):
             raise RunError(f"the checkpoint of step {step} is damaged: {why}", "use another step")

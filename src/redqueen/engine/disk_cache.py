@@ -10,7 +10,7 @@ from pathlib import Path
 from redqueen.engine.messages import one_line, say
 from redqueen.errors import InputError
 
-CONVERSION = 1
+CONVERSION = 2
 """Part of the name of every converted base: increase it when the conversion changes."""
 
 
