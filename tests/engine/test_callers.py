@@ -99,6 +99,16 @@ def test_a_closed_engine_says_so():
         opened.read("m0")
 
 
+def test_a_member_has_one_factor_of_the_learning_rate():
+    with tiny.engine("llama") as opened:
+        for batch, says in (
+            ([TRAJECTORY, replace(TRAJECTORY, lr_factor=0.5)], "different factors"),
+            ([replace(TRAJECTORY, lr_factor=float("nan"))], "cannot be multiplied by nan"),
+        ):
+            with pytest.raises(InputError, match=says):
+                tiny.update(opened, batch, RECIPE)
+
+
 @pytest.mark.parametrize(
     "recipe",
     [

@@ -110,13 +110,17 @@ def test_members_that_train_together_train_as_alone_in_peft(architecture, dtype,
     with tiny.engine(architecture, dtype, members=members) as opened:
         opened.trainer.micro_tokens = 96
         start = {member: opened.read(member) for member in opened.members}
+        factors = {member: (1.0, 0.5, 0.1)[place % 3] for place, member in enumerate(opened.members)}
         alone = {
-            member: Alone(tiny.with_adapter(architecture, state, tmp_path / member, dtype, train=True), RECIPE)
+            member: Alone(
+                tiny.with_adapter(architecture, state, tmp_path / member, dtype, train=True),
+                replace(RECIPE, lr=RECIPE.lr * factors[member]),
+            )
             for member, state in start.items()
         }
         clipped = set()
         for step in range(steps):
-            batch = trajectories(opened.members, seed=step)
+            batch = [replace(one, lr_factor=factors[one.member]) for one in trajectories(opened.members, seed=step)]
             stats = tiny.update(opened, batch, RECIPE)
             for member in opened.members:
                 mine = [one for one in batch if one.member == member]

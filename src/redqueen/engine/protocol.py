@@ -92,6 +92,8 @@ class Trajectory:
     """One per token of the completion, or one for all."""
     temperature: float = 1.0
     """Of the sampler; above 0."""
+    lr_factor: float = 1.0
+    """What the recipe's learning rate is multiplied by: one number for all trajectories of a member."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

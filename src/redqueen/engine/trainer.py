@@ -40,9 +40,12 @@ class Trainer:
 
     def update(self, batch: Sequence[Trajectory], recipe: Recipe) -> dict[MemberId, UpdateStats]:
         _check_recipe(recipe)
+        factors: dict[MemberId, float] = {}
         for trajectory in batch:
             self._check(trajectory)
-        members = list(dict.fromkeys(trajectory.member for trajectory in batch))
+            if factors.setdefault(trajectory.member, trajectory.lr_factor) != trajectory.lr_factor:
+                raise InputError(f"{trajectory.member} has trajectories with different factors", "give it one")
+        members = list(factors)
         if not members:
             return {}
         rows = [self.bank.row(member) for member in members]
@@ -59,8 +62,11 @@ class Trainer:
             norm_T = gradients.sum_T_D.norm(dim=1)
         stats = _stats(members, batch, tally, norm_T.tolist())
         sound = [at for at, member in enumerate(members) if not stats[member].skipped]
-        if sound:
-            self._step(sound, [rows[at] for at in sound], gradients, norm_T, recipe)
+        if recipe.max_grad_norm is not None:
+            gradients.sum_T_D.mul_((recipe.max_grad_norm / (norm_T + 1e-6)).clamp(max=1.0).unsqueeze(1))
+        for factor in dict.fromkeys(factors[members[at]] for at in sound):
+            alike = [at for at in sound if factors[members[at]] == factor]
+            self._step([rows[at] for at in alike], [gradients.sum_T_D[at] for at in alike], recipe, factor)
         return stats
 
     def score(self, requests: Sequence[ScoreRequest]) -> list[Score]:
@@ -118,14 +124,11 @@ class Trainer:
             torch.autograd.backward(hidden_M_H, grad_M_H)
         return tally_5_T
 
-    def _step(self, sound: list[int], rows: list[int], gradients: Gradients, norm_T: Tensor, recipe: Recipe) -> None:
-        """AdamW on these rows of the bank, with the gradients at `sound`, and on nothing else."""
-        grads = [gradients.sum_T_D[at] for at in sound]
-        if recipe.max_grad_norm is not None:
-            gradients.sum_T_D.mul_((recipe.max_grad_norm / (norm_T + 1e-6)).clamp(max=1.0).unsqueeze(1))
+    def _step(self, rows: list[int], grads: list[Tensor], recipe: Recipe, lr_factor: float) -> None:
+        """AdamW on these rows of the bank, and on nothing else."""
         moments = [self.bank.adam(row) for row in rows]
         # torch adds this step itself.
-        before = torch.tensor([float(self.bank.advance(row) - 1) for row in rows], device=gradients.sum_T_D.device)
+        before = torch.tensor([float(self.bank.advance(row) - 1) for row in rows], device=grads[0].device)
         adamw(
             [self.bank.masters_A_D[row] for row in rows],
             grads,
@@ -137,7 +140,7 @@ class Trainer:
             amsgrad=False,
             beta1=recipe.betas[0],
             beta2=recipe.betas[1],
-            lr=recipe.lr,
+            lr=recipe.lr * lr_factor,
             weight_decay=recipe.weight_decay,
             eps=recipe.eps,
             maximize=False,
@@ -198,6 +201,8 @@ class Trainer:
                     "a trajectory's log-probabilities or advantages are not as many as its tokens",
                     "give one for each token of the completion",
                 )
+            if not 0 <= item.lr_factor < float("inf"):
+                raise InputError(f"a learning rate cannot be multiplied by {item.lr_factor}", "use 0 or more")
 
 
 def _stats(
