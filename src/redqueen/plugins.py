@@ -27,7 +27,7 @@ from redqueen.errors import ConfigError
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
 
-_VALUE = re.compile(r"(?P<name>[A-Za-z_]\w*)=(?P<value>.*)")
+_VALUE = re.compile(r"(?P<name>[a-z_]+(?:\.[a-z_]+)?)=(?P<value>[^=]*)", re.ASCII)
 _loaded: set[str] = set()
 """The modules of files and packages that plug-ins were taken from."""
 
@@ -294,7 +294,7 @@ OPERATORS = Registry(
         for name in (
             "spectral", "slot_noise", "component_mask", "full_noise", "input_noise", "rank_perturbation", "dare",
             "layer_wise", "svd_subspace", "extrapolation", "linear", "ties", "della", "slerp", "fisher", "copy_parent",
-            "linear_0_5",
+            "linear_0_5", "mean",
         )
     },
     takes_values=True,

@@ -27,7 +27,7 @@ from redqueen.evolution.variation.slerp import _weights
 from redqueen.plugins import OPERATORS
 
 CPU = torch.device("cpu")
-SURE = {"copy_parent", "linear_0_5", "slerp", "fisher", "ties"}
+SURE = {"copy_parent", "linear_0_5", "mean", "slerp", "fisher", "ties"}
 """Operators that draw nothing on slots as small as these."""
 CROSSOVERS = [name for name, operator in OPERATORS.all().items() if operator.kind is Kind.CROSSOVER]
 ROUNDING = 1e-5
@@ -48,7 +48,7 @@ def breed(
     name: str, parents: Sequence[MemberState], *, seed: int = 0, device: str = "cpu", **values: float
 ) -> MemberState:
     operator = OPERATORS.get(name).given(values) if values else OPERATORS.get(name)
-    return child(operator, parents[: operator.parents], seed=seed, device=torch.device(device))
+    return child(operator, parents[: operator.parents or 2], seed=seed, device=torch.device(device))
 
 
 def tensors(state: MemberState) -> list[Tensor]:
@@ -93,7 +93,7 @@ def test_parents_are_untouched_and_share_nothing_with_the_child(name, device):
 @every_device
 def test_an_operator_changes_no_tensor_that_it_is_given(name, device):
     on = torch.device(device)
-    parents = couple()[: OPERATORS.get(name).parents]
+    parents = couple()[: OPERATORS.get(name).parents or 2]
     given, before = stacked(parents, on), stacked(parents, on)
     OPERATORS.get(name)(given, Draws(0, on))
     for mine, theirs in zip(given, before, strict=True):
@@ -195,7 +195,7 @@ def test_norm_and_cosines_lie_in_the_range_that_is_documented(name, device):
             if cosine is None
             else sibling(one, cosine, seed=2000 + seed)
         )
-        parents = [one, other][: operator.parents]
+        parents = [one, other][: operator.parents or 2]
         norm, cosines = portrait(breed(name, parents, seed=seed, device=device), parents)
         for value, (least, most) in ((norm, operator.norm), *((each, operator.cosine) for each in cosines)):
             assert least - ROUNDING <= value <= most + ROUNDING, (rank, cosine, flat, norm, cosines)
@@ -580,7 +580,7 @@ def test_parents_that_do_not_match_are_refused(change, says):
 @pytest.mark.parametrize("half", [0, 1])
 def test_parents_that_are_not_finite_are_refused(name, value, half):
     parents = couple()
-    parents[OPERATORS.get(name).parents - 1].factors["layer2"][half][0, 0] = value
+    parents[(OPERATORS.get(name).parents or 2) - 1].factors["layer2"][half][0, 0] = value
     with pytest.raises(InputError, match="finite"):
         breed(name, parents)
 
@@ -588,9 +588,19 @@ def test_parents_that_are_not_finite_are_refused(name, value, half):
 @every_operator
 def test_a_wrong_number_of_parents_is_refused(name):
     operator = OPERATORS.get(name)
-    for count in {0, 1, 2, 3} - {operator.parents}:
-        with pytest.raises(InputError, match=f"makes a child of {operator.parents}, not of {count}"):
+    for count in {0, 1, 2, 3} - {operator.parents} if operator.parents else {0}:
+        with pytest.raises(InputError, match=f"makes a child of {operator.parents or 1}, not of {count}"):
             child(operator, [member()] * count, seed=0)
+
+
+def test_the_mean_of_a_role_is_that_of_all_its_updates():
+    one = member(SMALL, 4, seed=1)
+    others = [sibling(one, 0.9, seed=seed) for seed in (2, 3)]
+    made = child(OPERATORS.get("mean"), [one, *others], seed=0)
+    for name, delta_O_I in deltas(made).items():
+        mean_O_I = torch.stack([deltas(each)[name] for each in (one, *others)]).mean(0)
+        u, s, v = torch.linalg.svd(mean_O_I)
+        assert torch.allclose(delta_O_I, u[:, :4] * s[:4] @ v[:4], atol=1e-5)
 
 
 def test_an_operator_that_makes_something_infinite_is_reported():

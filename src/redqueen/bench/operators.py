@@ -155,7 +155,7 @@ def measure(
 def _cost(
     operator: Operator, parents: Sequence[MemberState], repeats: int, device: torch.device, peer: OperatorPeer | None
 ) -> OperatorCost:
-    states = list(parents[: operator.parents])
+    states = list(parents[: operator.parents or 2])
     if operator.moments:
         states = [_trained(state) for state in states]
     peer_name, same = (None, None) if peer is None else peer.operators.get(operator.name, (None, None))
@@ -173,7 +173,7 @@ def _cost(
         seconds.append(before + middle + after)
         if peer is not None and peer_name is not None:
             peers.append(peer.seconds(peer_name))
-    norm, cosines = variation.portrait(made, parents[: operator.parents])
+    norm, cosines = variation.portrait(made, parents[: operator.parents or 2])
     return OperatorCost(
         name=operator.name,
         kind=str(operator.kind),
@@ -191,7 +191,7 @@ def _cost(
 def _warm(operator: Operator, device: torch.device) -> None:
     """Keep what is loaded at the first product or decomposition out of the figures."""
     names = [str(index) for index in range(len(WARMUP_SLOTS))]
-    states = [_member(names, WARMUP_SLOTS, 4, 8.0, seed) for seed in range(operator.parents)]
+    states = [_member(names, WARMUP_SLOTS, 4, 8.0, seed) for seed in range(operator.parents or 2)]
     variation.child(operator, states, seed=0, device=device)
 
 

@@ -108,7 +108,7 @@ async def measure(
     try:
         for seed in range(seeds):
             for name, operator in tested.items():
-                if operator.parents == 2 and mate is None:
+                if operator.parents != 1 and mate is None:
                     continue
                 parents = [parent] if operator.parents == 1 or mate is None else [parent, mate]
                 states = [engine.read(member, optimiser=operator.moments) for member in parents]

@@ -15,7 +15,7 @@ from redqueen.errors import ConfigError, InputError
 from redqueen.evolution.variation.adapter import Adapter, Stack, stacked, unstacked
 from redqueen.evolution.variation.draws import Draws
 from redqueen.evolution.variation.lowrank import inner
-from redqueen.evolution.variation.operator import Kind, Operator, Use, crossover, mutation
+from redqueen.evolution.variation.operator import Kind, Operator, Use, crossover, merge, mutation
 from redqueen.plugins import OPERATORS, name_and_values
 
 
@@ -51,10 +51,11 @@ def child(
     operator: Operator, parents: Sequence[MemberState], *, seed: int, device: torch.device | None = None
 ) -> MemberState:
     """What `operator` makes of `parents`, the better one first; they stay as they are. Its optimiser is fresh."""
-    if len(parents) != operator.parents:
+    if len(parents) != (operator.parents or max(1, len(parents))):
+        wanted = operator.parents or 1
         raise InputError(
-            f"{operator.name} makes a child of {operator.parents}, not of {len(parents)}",
-            f"name {operator.parents} {'parent' if operator.parents == 1 else 'parents'}",
+            f"{operator.name} makes a child of {wanted}, not of {len(parents)}",
+            f"name {wanted} {'parent' if wanted == 1 else 'parents'}{'' if operator.parents else ' or more'}",
         )
     device = device or torch.device("cpu")
     made = unstacked(operator(stacked(parents, device), Draws(seed, device)))
@@ -87,6 +88,6 @@ def _shapes(state: MemberState) -> dict[str, tuple[torch.Size, torch.Size]]:
 
 
 __all__ = [
-    "Adapter", "Draws", "Kind", "Operator", "Stack", "Use", "child", "crossover", "find", "mutation", "portrait",
-    "resolve",
+    "Adapter", "Draws", "Kind", "Operator", "Stack", "Use", "child", "crossover", "find", "merge", "mutation",
+    "portrait", "resolve",
 ]  # fmt: skip

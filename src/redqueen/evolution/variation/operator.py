@@ -26,6 +26,8 @@ class Kind(StrEnum):
     """Makes a child of one parent."""
     CROSSOVER = "crossover"
     """Makes a child of two parents of the same role."""
+    MERGE = "merge"
+    """Makes a child of all members of a role that survive."""
 
 
 class Use(StrEnum):
@@ -35,6 +37,8 @@ class Use(StrEnum):
     """The paper's authors tried it."""
     CONTROL = "control"
     """What every operator must beat."""
+    OURS = "ours"
+    """This project's, not the paper's."""
     OWN = "own"
     """A user's."""
 
@@ -96,7 +100,8 @@ class Operator:
 
     @property
     def parents(self) -> int:
-        return 1 if self.kind is Kind.MUTATION else 2
+        """How many it takes; 0 means any number."""
+        return {Kind.MUTATION: 1, Kind.CROSSOVER: 2, Kind.MERGE: 0}[self.kind]
 
     @property
     def about(self) -> str:
@@ -121,3 +126,8 @@ def mutation(reference: str, use: Use = Use.OWN, **fields: Any) -> "Callable[[Ma
 def crossover(reference: str, use: Use = Use.OWN, **fields: Any) -> "Callable[[Make], Operator]":
     """As `mutation`, for a function of two parents."""
     return lambda make: replace(mutation(reference, use, **fields)(make), kind=Kind.CROSSOVER)
+
+
+def merge(reference: str, use: Use = Use.OWN, **fields: Any) -> "Callable[[Make], Operator]":
+    """As `mutation`, for a function of any number of parents."""
+    return lambda make: replace(mutation(reference, use, **fields)(make), kind=Kind.MERGE)
