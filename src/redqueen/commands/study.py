@@ -22,7 +22,8 @@ class StudyCommand(Reporting, OfRace):
     to: Annotated[Path | None, tyro.conf.arg(metavar="FOLDER")] = None
     """Where runs, answers and outcomes.json are kept; runs/study-SETTINGS when left out."""
     arms: Annotated[str, tyro.conf.arg(metavar="ARM,ARM")] = ",".join(STUDIED)
-    """`population`, and baselines as in `redqueen train --arm`."""
+    """`population`, and baselines as in `redqueen train --arm`; each may have settings of its own, such as
+    "population rl.share=students"."""
     seeds: int = 5
     """Races of each arm."""
     first_seed: int | None = None

@@ -8,9 +8,9 @@ from collections.abc import Callable
 from typing import Any
 
 from redqueen.errors import InputError
-from redqueen.plugins import MATCHMAKERS
+from redqueen.plugins import MATCHMAKERS, name_and_values
 from redqueen.population.matchmaking import Maker, count_matches
-from redqueen.settings import Config
+from redqueen.settings import Config, override
 
 Settings = dict[str, dict[str, Any]]
 
@@ -46,6 +46,17 @@ def _pair(settings: Settings) -> None:
     settings["evolution"] |= {"every": 0}
 
 
+def _full_panel(settings: Settings) -> None:
+    settings["match"] |= {"maker": "all", "panel": None}
+
+
+def _pair_wide(settings: Settings) -> None:
+    matches, panel = _matches_and_panel(settings)
+    _pair(settings)
+    settings["tasks"]["prompts"] *= matches
+    settings["tasks"]["attempts"] *= panel
+
+
 def _set(section: str, **values: Any) -> Callable[[Settings], None]:
     def change(settings: Settings) -> None:
         settings[section] |= values
@@ -58,6 +69,8 @@ ARMS: dict[str, Callable[[Settings], None]] = {
     "single-wide": _single_wide,
     "single-long": _single_long,
     "1t1s": _pair,
+    "1t1s-wide": _pair_wide,
+    "full-panel": _full_panel,
     "frozen-teachers": _set("rl", frozen="teachers"),
     "frozen-students": _set("rl", frozen="students"),
     "no-evolution": _set("evolution", every=0),
@@ -67,14 +80,18 @@ ARMS: dict[str, Callable[[Settings], None]] = {
 
 
 def apply(settings: Config, arm: str | None) -> Config:
-    """The settings of an arm; without one, or for the population, as they are."""
-    if arm is None or arm == POPULATION:
+    """The settings of an arm; without one, or for the population, as they are. An arm may be given further settings:
+    `population rl.share=students`."""
+    if arm is None:
         return settings
-    if arm not in ARMS:
-        raise InputError(f"there is no arm {arm}", f"the arms are {', '.join([POPULATION, *ARMS])}")
-    changed = settings.model_dump()
-    ARMS[arm](changed)
-    return Config.model_validate(changed)
+    name, values = name_and_values(arm)
+    if name != POPULATION:
+        if name not in ARMS:
+            raise InputError(f"there is no arm {name}", f"the arms are {', '.join([POPULATION, *ARMS])}")
+        changed = settings.model_dump()
+        ARMS[name](changed)
+        settings = Config.model_validate(changed)
+    return override(settings, values) if values else settings
 
 
 def _matches_and_panel(settings: Settings) -> tuple[int, int]:

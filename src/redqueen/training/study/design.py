@@ -10,7 +10,7 @@ from redqueen.settings import Config, override
 from redqueen.tasks.families import Families
 from redqueen.tasks.files import usual_exam
 from redqueen.training import arms
-from redqueen.training.study.exam import Examinee, Half, HalfExam
+from redqueen.training.study.exam import SOUP, Examinee, Half, HalfExam
 
 SWEEP_SEED = 1000
 """The first seed of the sweep; those of a study are below it."""
@@ -29,8 +29,15 @@ class StudyRace:
 
     def own(self, answers: Mapping[Examinee, Tally]) -> list[Tally]:
         """The answers of this race's students at its end."""
+        return [tally for member, tally in self._at_end(answers).items() if member != SOUP]
+
+    def soup(self, answers: Mapping[Examinee, Tally]) -> Tally | None:
+        """Those of the mean of its students, where there are several."""
+        return self._at_end(answers).get(SOUP)
+
+    def _at_end(self, answers: Mapping[Examinee, Tally]) -> dict[str, Tally]:
         end = self.name, self.settings.run.steps
-        return [tally for examinee, tally in answers.items() if (examinee.race, examinee.step) == end]
+        return {examinee.member: tally for examinee, tally in answers.items() if (examinee.race, examinee.step) == end}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -98,4 +105,4 @@ class Design:
         changes = {"run.seed": seed, "rl.lr": lr, "run.steps": steps}
         given = {name: repr(value) for name, value in changes.items() if value is not None}
         settings = arms.apply(override(self.settings, given), arm)
-        return StudyRace(arm=arm, seed=seed, settings=settings, folder=self.folder / folder)
+        return StudyRace(arm=arm, seed=seed, settings=settings, folder=self.folder / folder.replace(" ", "+"))

@@ -14,7 +14,7 @@ from redqueen.runs.metrics import BEHAVIOURS, COMPLEXITY, COVERAGE, ENTROPY, SOL
 from redqueen.runs.store import Store
 from redqueen.settings import Config
 from redqueen.training.study.design import StudyRace
-from redqueen.training.study.exam import exam_figures
+from redqueen.training.study.exam import MAIN_NAME, Examinee, exam_figures
 
 PER = 10
 """Steps in the unit of slopes."""
@@ -42,11 +42,18 @@ class ArmGain:
 
 
 def outcome(
-    race: StudyRace, answers: Sequence[Tally], parts: Mapping[str, Sequence[int]], attempts: int
+    race: StudyRace, answers: Mapping[Examinee, Tally], parts: Mapping[str, Sequence[int]], attempts: int
 ) -> RaceOutcome:
     settings = race.settings
     with Store.read(race.folder) as store:
-        by_name = exam_figures(answers, parts, attempts) | race_figures(store, settings)
+        by_name = exam_figures(race.own(answers), parts, attempts) | race_figures(store, settings)
+    if (soup := race.soup(answers)) is not None:
+        of_soup = figures(scores(soup)[list(parts[MAIN_NAME])])
+        by_name |= {
+            f"exam {MAIN_NAME}, soup": of_soup.sampled,
+            f"exam {MAIN_NAME}, soup greedy": of_soup.greedy,
+            f"exam {MAIN_NAME}, soup pass@{attempts}": of_soup.pass_at_k,
+        }
     adapters = 1 if settings.population.single else settings.population.teachers + settings.population.students
     return RaceOutcome(
         arm=race.arm, seed=race.seed, lr=settings.rl.lr, steps=settings.run.steps, adapters=adapters, figures=by_name

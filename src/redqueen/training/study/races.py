@@ -10,7 +10,9 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 
 from redqueen.console import say, span_text
+from redqueen.engine.protocol import MemberId, MemberState
 from redqueen.errors import InputError
+from redqueen.evolution.consensus import soup
 from redqueen.loop import run_race
 from redqueen.phases.state import State
 from redqueen.phases.view import Quiet, StepSummary
@@ -21,7 +23,7 @@ from redqueen.runs.run import Run
 from redqueen.training.rules import read_rules
 from redqueen.training.setup import Start, open_races
 from redqueen.training.study.design import StudyRace
-from redqueen.training.study.exam import BARE, Examinee, HalfExam
+from redqueen.training.study.exam import BARE, SOUP, Examinee, HalfExam
 from redqueen.training.train import finished, heeding_signals, open_run, reached, started
 
 TICKS = 20
@@ -81,10 +83,10 @@ def run_and_examine(
         unfinished = [race for race in races if ends[race.name] is None]
         answers = exam.answers()
         unexamined = {
-            student: end.members[student.member]
+            student: weights
             for race in races
             if (end := ends[race.name]) is not None
-            for student in students(race, restore_population(end.state["population"]))
+            for student, weights in _examinees(race, restore_population(end.state["population"]), end.members).items()
             if student not in answers
         }
         bare = bare and BARE not in answers
@@ -120,7 +122,11 @@ def run_and_examine(
         for race, state in zip(unfinished, states, strict=True):
             if state.step < race.settings.run.steps:
                 return False
-            examinees += students(race, state.population)
+            weights = {student: engine.read(f"{race.name}/{student}") for student in _students(race, state.population)}
+            for examinee, own in _examinees(race, state.population, weights).items():
+                if examinee.member == SOUP:
+                    engine.write(examinee.name, own)
+                examinees.append(examinee)
         progress.say(f"the exam: {len(examinees)} examinees at {len(exam.places)} tasks")
         exam.examine(engine, stage.verifier, examinees)
         return True
@@ -135,7 +141,15 @@ def _end(race: StudyRace, run: Run) -> Loaded | None:
     return end
 
 
-def students(race: StudyRace, population: Population) -> list[Examinee]:
-    single = race.settings.population.single
-    ids = [SOLO] if single else [member.id for member in population.students]
-    return [Examinee(race.name, race.settings.run.steps, id) for id in ids]
+def _students(race: StudyRace, population: Population) -> list[MemberId]:
+    return [SOLO] if race.settings.population.single else [member.id for member in population.students]
+
+
+def _examinees(
+    race: StudyRace, population: Population, weights: Mapping[MemberId, MemberState]
+) -> dict[Examinee, MemberState]:
+    """Who sits the exam at a race's end: its students, and their mean where there are several."""
+    members = {id: weights[id] for id in _students(race, population)}
+    if len(members) > 1:
+        members[SOUP] = soup(list(members.values()))
+    return {Examinee(race.name, race.settings.run.steps, id): state for id, state in members.items()}

@@ -78,7 +78,7 @@ def run_study(design: Design) -> StudyReport | None:
         exam=exam,
         rates=rates,
         races=races,
-        outcomes=tuple(outcome(race, race.own(answers), parts, exam.attempts) for race in races),
+        outcomes=tuple(outcome(race, answers, parts, exam.attempts) for race in races),
         base=exam_figures([answers[BARE]], parts, exam.attempts),
         less_base=gains(of_arm, answers[BARE], {**parts, **exam.by_band()}),
         took=took,

@@ -65,7 +65,7 @@ def gains_table(gains: Mapping[str, Mapping[str, ArmGain]], attempts: int) -> st
 
 
 def _main_figures(attempts: int) -> list[str]:
-    exam = [f"exam {MAIN_NAME}, {name}" for name in ("sampled", "greedy", f"pass@{attempts}", "weakest")]
+    exam = [f"exam {MAIN_NAME}, {name}" for name in ("sampled", "greedy", f"pass@{attempts}", "weakest", "soup")]
     late = [f"{title}, last quarter" for title in (VALID.title_of(Role.TEACHER), SOLVE_RATE.title)]
     slopes = [f"{metric.title}, a slope" for metric in COMPLEXITY]
     ends = [f"{COVERAGE.title} at the end", f"{COVERAGE.title}, growth in the last quarter"]
