@@ -1,4 +1,4 @@
-"""The race, step by step: match, propose, verify, solve, update, and every so many steps evolve. Read this first.
+"""The race, step by step: match, propose, verify, solve, update; before every so many steps evolve. Read this first.
 
 A race is a coroutine over an engine and a verifier that it does not own, so several can share them. What a step draws
 is keyed by the run's seed and the step, so a run that was killed and resumed is the run that never stopped. Each phase
@@ -6,14 +6,16 @@ is a file in `phases/`.
 """
 
 import asyncio
+from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 
 from redqueen.phases import record
 from redqueen.phases.clock import Clock, Stopped
+from redqueen.phases.diversity import snapshot
 from redqueen.phases.drift import drift
 from redqueen.phases.evaluate import BASE, Accuracies, evaluate
-from redqueen.phases.evolve import evolve
+from redqueen.phases.evolve import Evolved, evolve, pull, take_back
 from redqueen.phases.happened import Happened
 from redqueen.phases.judge import judge, outcomes
 from redqueen.phases.learn import learn, soundness
@@ -67,7 +69,18 @@ async def run_race(
 
 async def one_step(race: Race, state: State, clock: Clock) -> tuple[State, StepRecord]:
     """The state after one more step, and what to write down of it."""
-    settings, step = race.settings, state.step + 1
+    step = state.step + 1
+    with clock("evolve", may_stop=True):
+        evolved = await evolve(race, state)
+    try:
+        return await _step(race, replace(state, population=evolved.population), step, evolved, clock)
+    except Stopped:
+        take_back(race, evolved)
+        raise
+
+
+async def _step(race: Race, state: State, step: int, evolved: Evolved, clock: Clock) -> tuple[State, StepRecord]:
+    settings = race.settings
     with clock("match"):
         match = settings.match
         rng = race.numbers(step, "match")
@@ -77,7 +90,7 @@ async def one_step(race: Race, state: State, clock: Clock) -> tuple[State, StepR
     with clock("verify"):
         proposals, teacher_runs = await verify(race, state, step, proposing)
     with clock("solve", may_stop=True):
-        solving = await solve(race, step, matches, proposals)
+        solving = await solve(race, state, step, matches, proposals)
     with clock("grade"):
         attempts, student_runs = await settle(race, step, solving)
         rollouts = judge(race, state, step, proposals, attempts)
@@ -88,28 +101,28 @@ async def one_step(race: Race, state: State, clock: Clock) -> tuple[State, StepR
         # The verifier has nothing to do while members learn.
         behaving = asyncio.create_task(behave(race, rollouts))
         learned = await learn(race, state, step, rollouts)
-    drifted = None
+        pull(race, population)
+    drifted, seen = None, None
     if step % settings.run.measure_every == 0:
         with clock("measure"):
             drifted = await drift(race, state, population)
-    with clock("evolve"):
-        evolved = evolve(race, state, step, population, board)
+            seen = None if settings.population.single else snapshot(race, state, step, population)
     evaluated: Accuracies = {}
     if race.slices is not None:
         with clock("evaluate"):
-            evaluated = await evaluate(race, step, evolved.population, state.base_on)
+            evaluated = await evaluate(race, step, population, state.base_on)
     with clock("measure"):
         measured = await measure(race, state, step, rollouts, behaving)
         after = replace(
             state,
             step=step,
-            population=evolved.population,
-            watch=evolved.watch,
+            population=population,
+            watch=state.watch if seen is None else seen.watch,
             board=board,
             archive=state.archive.add(rollout.entry for rollout in rollouts if rollout.entry is not None),
             cells=measured.cells,
             behaviours=measured.seen,
-            health=state.health.see(soundness(race, rollouts)),
+            health=state.health.see(soundness(race, rollouts), learned.unfit_steps),
             base_on=state.base_on | {benchmark for subject, benchmark in evaluated if subject == BASE},
         )
         happened = Happened(
@@ -119,9 +132,11 @@ async def one_step(race: Race, state: State, clock: Clock) -> tuple[State, StepR
             rollouts=rollouts,
             learned=learned,
             evolved=evolved,
-            verifier_runs={**teacher_runs, **student_runs, RACE: measured.verifier_runs},
+            verifier_runs=Counter(evolved.trials.verifier_runs)
+            + Counter({**teacher_runs, **student_runs, RACE: measured.verifier_runs}),
             measured=measured,
             drift=drifted,
+            seen=seen,
             evaluated=evaluated,
         )
     return after, record.rows(race, happened, clock.seconds)

@@ -39,15 +39,16 @@ def born(population: Population, id: str, step: int) -> Population:
     return replace(population, members=members)
 
 
-def planned(population: Population, step: int = 10, operators=(MUTATION, CROSSOVER), seed=0, **settings) -> list[Event]:
+def planned(population: Population, step: int = 11, operators=(MUTATION, CROSSOVER), seed=0, **settings) -> list[Event]:
     collapsed = settings.pop("collapsed", frozenset())
     distances = settings.pop("distances", None)
+    trials = settings.pop("trials", None)
     config = EvolutionConfig(**settings)
-    return plan(population, step, config, Board(), operators, seed, distances, collapsed)
+    return plan(population, step, config, Board(), operators, seed, distances, collapsed, trials)
 
 
-@pytest.mark.parametrize(("step", "every", "is_due"), [(10, 10, True), (9, 10, False), (0, 10, False), (10, 0, False)])
-def test_events_come_every_so_many_steps(step, every, is_due):
+@pytest.mark.parametrize(("step", "every", "is_due"), [(11, 10, True), (10, 10, False), (1, 10, False), (11, 0, False)])
+def test_events_come_before_the_step_after_every_so_many(step, every, is_due):
     assert due(step, EvolutionConfig(every=every)) is is_due
     assert bool(planned(founders(4, 4), step, every=every)) is is_due
 
@@ -76,15 +77,15 @@ def test_a_child_starts_at_its_roles_mean_by_our_rule_and_at_the_prior_by_the_pa
 
 
 def test_the_young_are_spared_until_they_are_one_and_a_half_intervals_old():
-    population = born(students((30, 1), (28, 1), (20, 8), (25, 1)), "s2", 10)
-    assert [event.dead for event in planned(population, 20)] == ["s3"]
-    assert [event.dead for event in planned(population, 30)] == ["s2"]
-    assert [event.dead for event in planned(population, 20, rule="paper")] == ["s2"], "the paper spares nobody"
+    population = born(students((30, 1), (28, 1), (20, 8), (25, 1)), "s2", 11)
+    assert [event.dead for event in planned(population, 21)] == ["s3"]
+    assert [event.dead for event in planned(population, 31)] == ["s2"]
+    assert [event.dead for event in planned(population, 21, rule="paper")] == ["s2"], "the paper spares nobody"
 
 
 def test_where_all_but_the_best_are_young_nobody_dies():
-    population = born(students((30, 1), (28, 1)), "s1", 10)
-    assert planned(population, 20) == []
+    population = born(students((30, 1), (28, 1)), "s1", 11)
+    assert planned(population, 21) == []
 
 
 @pytest.mark.parametrize("rule", ["ours", "paper"])
@@ -117,13 +118,28 @@ def test_parents_survive_and_children_take_the_seats_of_the_dead(ratings, share,
         assert not dead & set(event.parents)
         assert len(set(event.parents)) == len(event.parents) == {"noise": 1, "dare": 2}[event.operator]
         assert all(breeding[one] >= breeding[other] for one, other in pairwise(event.parents)), "the better one first"
-        assert (event.child.birth.step, event.child.birth.operator) == (10, event.operator)
+        assert (event.child.birth.step, event.child.birth.operator) == (11, event.operator)
         assert event.child.birth.parents == event.parents
     after = apply(population, events)
     assert [each.seat for each in after.members] == [each.seat for each in population.members]
     assert {grave.member.id for grave in after.graves} == dead
     assert len({each.id for each in after.members}) == len(after.members)
     assert planned(population, share=share, elites=elites, rule=rule, selection=selection, seed=seed) == events
+
+
+def test_where_there_were_trials_they_decide_and_not_the_ratings():
+    population = students((30, 1), (28, 1), (20, 1), (25, 1))
+    trials = {"s0": 0.2, "s1": 0.5, "s2": 0.9, "s3": 0.4}
+    [event] = planned(population, operators=[MUTATION], trials=trials)
+    assert event.dead == "s0"
+    assert event.parents[0] in ("s2", "s1")
+    [event] = planned(population, trials={"t0": 0.1})
+    assert event.dead == "s2", "students had no trial"
+
+
+def test_a_merge_has_all_survivors_for_parents():
+    [event] = planned(students((30, 1), (28, 1), (20, 1), (25, 1)), operators=[Operator("mean", 0)])
+    assert (event.dead, event.parents) == ("s2", ("s0", "s1", "s3"))
 
 
 def test_every_event_has_a_seed_of_its_own_that_the_runs_seed_changes():
@@ -148,7 +164,7 @@ def test_a_fresh_member_comes_into_a_collapsed_role_where_the_settings_allow_it(
     population = founders(4, 8)
     collapsed = frozenset({Role.STUDENT})
     teacher, first, second = planned(population, inject=True, collapsed=collapsed)
-    assert (first.operator, first.parents, first.child.birth) == (FRESH, (), Birth(10))
+    assert (first.operator, first.parents, first.child.birth) == (FRESH, (), Birth(11))
     assert first.child.rating == Rating(25, SIGMA)
     assert FRESH not in (teacher.operator, second.operator)
     assert all(event.operator != FRESH for event in planned(population, collapsed=collapsed))
@@ -158,8 +174,8 @@ def test_a_fresh_member_is_spared_while_it_is_young():
     population = founders(1, 4)
     [event] = planned(population, inject=True, collapsed=frozenset({Role.STUDENT}))
     after = apply(population, [event]).rated({event.child.id: Rating(0, 1)})
-    assert [each.dead for each in planned(after, 20)] != [event.child.id]
-    assert [each.dead for each in planned(after, 30)] == [event.child.id]
+    assert [each.dead for each in planned(after, 21)] != [event.child.id]
+    assert [each.dead for each in planned(after, 31)] == [event.child.id]
 
 
 def test_sharing_decides_who_dies_too():
@@ -189,16 +205,16 @@ def test_only_what_was_played_since_the_last_event_counts():
         )
     )
     settings = EvolutionConfig(fitness="rate")
-    [event] = plan(population, 20, settings, old.add(new.meetings), [MUTATION], 0)
+    [event] = plan(population, 21, settings, old.add(new.meetings), [MUTATION], 0)
     assert event.dead == "s0"
-    [event] = plan(population, 10, settings, old, [MUTATION], 0)
+    [event] = plan(population, 11, settings, old, [MUTATION], 0)
     assert event.dead == "s1"
 
 
 def test_the_dead_keep_their_names_and_the_next_on_the_seat_gets_a_new_one():
     population = founders(1, 2)
     names = []
-    for step in (10, 20, 30):
+    for step in (11, 21, 31):
         worst = population.students[-1]
         population = population.rated({worst.id: Rating(0, 1)})
         events = planned(population, step, rule="paper")

@@ -242,7 +242,7 @@ def test_of_a_students_answers_the_honest_one_alone_is_paid(kind: str, verifier)
     proposals = [proposal(0, task, kind=kind)]
 
     async def lead():
-        return await settle(of, 1, await solve(of, 1, ALONE, proposals))
+        return await settle(of, 1, await solve(of, state(), 1, ALONE, proposals))
 
     attempts, runs = asyncio.run(lead())
     assert attempts[0].became.grade is Grade.CORRECT

@@ -57,8 +57,8 @@ def test_texts_are_trained_on_as_they_were_sampled():
 
 def test_the_rate_warms_up():
     lr = {"rl": {"lr": 0.5, "warmup": 5}}
-    assert [learned(lr, step=step)[0].lr for step in (1, 2, 5, 9)] == [0.1, 0.2, 0.5, 0.5]
-    assert learned({"rl": {"lr": 0.5, "warmup": 0}}, step=1)[0].lr == 0.5
+    assert [learned(lr, step=step)[0].lrs["s0"] for step in (1, 2, 5, 9)] == [0.1, 0.2, 0.5, 0.5]
+    assert learned({"rl": {"lr": 0.5, "warmup": 0}}, step=1)[0].lrs["s0"] == 0.5
 
 
 @pytest.mark.parametrize(("frozen", "trained"), [("teachers", {"s0"}), ("students", {"t0"}), ("nobody", {"t0", "s0"})])
@@ -146,6 +146,6 @@ def test_entropy_is_the_mean_over_tokens_and_not_over_texts():
 
 
 def test_health_remembers_the_best_that_was_seen():
-    health = Health().see({"t0": 0.5, "s0": 0.2}).see({"t0": 0.1, "s0": 0.4})
+    health = Health().see({"t0": 0.5, "s0": 0.2}, {}).see({"t0": 0.1, "s0": 0.4}, {})
     assert health.best_valid == {"t0": 0.5, "s0": 0.4}
-    assert health.see({"t1": 0.3}).best_valid == {"t0": 0.5, "s0": 0.4, "t1": 0.3}
+    assert health.see({"t1": 0.3}, {}).best_valid == {"t0": 0.5, "s0": 0.4, "t1": 0.3}

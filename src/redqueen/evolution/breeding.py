@@ -14,11 +14,16 @@ FOUNDER_SCALE = 0.1
 
 
 def breed(
-    engine: Engine, events: Sequence[Event], operators: Mapping[str, Operator], device: torch.device | None = None
+    engine: Engine,
+    events: Sequence[Event],
+    operators: Mapping[str, Operator],
+    device: torch.device | None = None,
+    *,
+    gradients: bool = True,
 ) -> None:
     """Replace the dead by children, on `device`. All children are made before anybody is removed; their optimisers are
-    fresh."""
-    children = {event.child.id: _child(engine, event, operators, device) for event in events}
+    fresh. Without gradients fresh members are scattered, as founders are."""
+    children = {event.child.id: _child(engine, event, operators, device, gradients) for event in events}
     for event in events:
         # Fails for a member that is not there, before anybody is removed.
         engine.read(event.dead)
@@ -29,22 +34,25 @@ def breed(
 
 
 def scatter(engine: Engine, members: Sequence[MemberId], run_seed: int) -> None:
-    """Give founders of a race without gradients small random B factors, each its own.
-
-    Fresh members have B = 0, from which no operator makes anything else.
-    """
-    fresh = engine.fresh()
+    """Give founders of a race without gradients small random B factors, each its own."""
     for member in members:
-        draws = Draws(key(run_seed, "scatter", member), torch.device("cpu"))
-        factors = {}
-        for name, (a_R_I, b_O_R) in sorted(fresh.factors.items()):
-            factors[name] = a_R_I, FOUNDER_SCALE * draws.normal(*b_O_R.shape)
-        engine.write(member, MemberState(fresh.rank, fresh.alpha, factors))
+        engine.write(member, _scattered(engine.fresh(), key(run_seed, "scatter", member)))
 
 
-def _child(engine: Engine, event: Event, operators: Mapping[str, Operator], device: torch.device | None) -> MemberState:
+def _scattered(fresh: MemberState, seed: int) -> MemberState:
+    """A fresh member has B = 0, from which no operator makes anything else."""
+    draws = Draws(seed, torch.device("cpu"))
+    factors = {}
+    for name, (a_R_I, b_O_R) in sorted(fresh.factors.items()):
+        factors[name] = a_R_I, FOUNDER_SCALE * draws.normal(*b_O_R.shape)
+    return MemberState(fresh.rank, fresh.alpha, factors)
+
+
+def _child(
+    engine: Engine, event: Event, operators: Mapping[str, Operator], device: torch.device | None, gradients: bool
+) -> MemberState:
     if not event.parents:
-        return engine.fresh()
+        return engine.fresh() if gradients else _scattered(engine.fresh(), event.seed)
     operator = operators[event.operator]
     states = [engine.read(parent, optimiser=operator.moments) for parent in event.parents]
     return child(operator, states, seed=event.seed, device=device)

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from redqueen.errors import ConfigError
-from redqueen.evolution.fitness import Measure
+from redqueen.evolution.fitness import Fitness, Measure
 from redqueen.evolution.selection import Distances, Selection, ranked
 from redqueen.keys import key, numbers
 from redqueen.plugins import FITNESS, SELECTIONS
@@ -28,7 +28,7 @@ MIN_AGE = 1.5
 
 
 class Breeder(Protocol):
-    """What a plan must know of an operator: its name, and whether it takes one parent or two."""
+    """What a plan must know of an operator: its name, and how many parents it takes; 0 is all survivors."""
 
     @property
     def name(self) -> str: ...
@@ -51,8 +51,9 @@ class Event:
 
 
 def due(step: int, settings: EvolutionConfig) -> bool:
-    """Whether there is an event after this step; steps count from 1."""
-    return settings.every > 0 and step > 0 and step % settings.every == 0
+    """Whether there are events before this step; steps count from 1. Nobody is replaced after a run's last step, so
+    no run ends with a child that has learnt nothing."""
+    return settings.every > 0 and step > 1 and (step - 1) % settings.every == 0
 
 
 def plan(
@@ -64,16 +65,17 @@ def plan(
     run_seed: int,
     distances: Distances | None = None,
     collapsed: Collection[Role] = frozenset(),
+    trials: Mapping[MemberId, float] | None = None,
 ) -> list[Event]:
-    """The replacements after this step, if any are due. Parents are survivors, so the events may be carried out in any
-    order."""
+    """The replacements before this step, if any are due. Parents are survivors, so the events may be carried out in any
+    order. `trials` has what members were worth on common tasks; without it the settings' fitness counts."""
     if not due(step, settings):
         return []
-    recent = board.since(step - settings.every + 1)
+    recent = board.since(step - settings.every)
     events: list[Event] = []
     for role in Role:
         events += _plan_role(
-            population, role, step, settings, recent, operators, run_seed, distances, role in collapsed
+            population, role, step, settings, recent, operators, run_seed, distances, role in collapsed, trials or {}
         )
     return events
 
@@ -94,6 +96,7 @@ def _plan_role(
     run_seed: int,
     distances: Distances | None,
     collapsed: bool,
+    trials: Mapping[MemberId, float],
 ) -> list[Event]:
     members = {member.id: member for member in population.of(role)}
     if len(members) < 2:
@@ -101,6 +104,8 @@ def _plan_role(
     measure: Measure = FITNESS.get(settings.fitness)
     selection: Selection = SELECTIONS.get(settings.selection)
     fitness = measure(population, role, recent)
+    if trials.keys() >= members.keys():
+        fitness = {id: Fitness(trials[id], trials[id]) for id in members}
     breeding = {id: own.breeding for id, own in fitness.items()}
     survival = breeding if settings.rule == "paper" else {id: own.survival for id, own in fitness.items()}
     doomed = _doomed(members, breeding, selection.adjust(survival, distances), step, settings)
@@ -123,7 +128,9 @@ def _plan_role(
                     "add one that needs a single parent: `redqueen operators` lists them",
                 )
             breeder = rng.choice(usable)
-            picked = selection.pick(survivors, breeder.parents, settings.share, rng)
+            picked = list(survivors)
+            if breeder.parents:
+                picked = selection.pick(survivors, breeder.parents, settings.share, rng)
             operator, parents = breeder.name, tuple(sorted(picked, key=lambda id: -breeding[id]))
         seat = members[dead].seat
         birth = Birth(step, None if operator == FRESH else operator, parents)

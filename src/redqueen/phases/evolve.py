@@ -1,84 +1,81 @@
-"""Evolve: every so many steps the weakest of each role are replaced by children of the best.
+"""Evolve: before every so many steps the weakest of each role are replaced by children of the best."""
 
-Also how far apart the members are, which the choice of parents may need and the watch against collapse does.
-"""
-
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from itertools import combinations
 
 from torch import Tensor
 
-from redqueen.analysis.distance import weight_cosines, weight_distances
-from redqueen.analysis.diversity import Diversity, entropy, take
-from redqueen.analysis.watch import DESCRIPTORS_FLOOR, Alarm, Watch, collapsed
-from redqueen.engine.protocol import MemberId
+from redqueen.analysis.distance import weight_distances
+from redqueen.analysis.watch import collapsed
+from redqueen.engine.protocol import MemberId, MemberState
 from redqueen.evolution.breeding import breed
+from redqueen.evolution.consensus import pulled
 from redqueen.evolution.replacement import Event, apply, due, plan
+from redqueen.phases.diversity import snapshot
 from redqueen.phases.race import Race
 from redqueen.phases.state import State
-from redqueen.population.board import Board
-from redqueen.population.members import Population
-from redqueen.runs.metrics import DESCRIPTORS_BITS
-from redqueen.tasks.protocol import Task
-
-RECENT = 64
-"""Tasks of a teacher by which its variety is judged."""
+from redqueen.phases.trial import NO_TRIALS, Trials, hold_trials
+from redqueen.population.members import Population, Role
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Evolved:
-    """The population after a step's events, if there were any."""
+    """The population before a step, after its events if there were any."""
 
     population: Population
-    watch: Watch
-    events: tuple[Event, ...]
-    alarms: tuple[Alarm, ...]
-    diversity: Diversity | None
-    """Measured every so many steps."""
+    events: tuple[Event, ...] = ()
+    trials: Trials = NO_TRIALS
+    dead: Mapping[MemberId, MemberState] = field(default_factory=dict)
+    """As they were, with their optimisers: a step that is given up takes its events back."""
 
 
-def evolve(race: Race, state: State, step: int, population: Population, board: Board) -> Evolved:
-    """`population` and `board` are those after the step's matches; the archive is the one before it."""
-    settings = race.settings
-    happens = due(step, settings.evolution)
-    if settings.population.single or not (happens or step % settings.run.measure_every == 0):
-        return Evolved(population=population, watch=state.watch, events=(), alarms=(), diversity=None)
-    cosine_N_N = weight_cosines([race.engine.read(member.id) for member in population.members], race.device)
-    recent = {teacher.id: _recent(state, teacher.id) for teacher in population.teachers}
-    diversity = take(step, population, cosine_N_N, recent)
-    watch, alarms = state.watch.see(diversity)
-    if entropy(seed.descriptor for seed in state.archive.seeds) < DESCRIPTORS_FLOOR:
-        # Seeds of one type ask for tasks of one type.
-        alarms = [alarm for alarm in alarms if alarm.measure != DESCRIPTORS_BITS.name]
-    if not happens:
-        return Evolved(population=population, watch=watch, events=(), alarms=tuple(alarms), diversity=diversity)
+async def evolve(race: Race, state: State) -> Evolved:
+    """What happens between the state's last step and the next one."""
+    settings, step, population = race.settings, state.step + 1, state.population
+    if settings.population.single or not due(step, settings.evolution):
+        return Evolved(population=population)
+    seen = snapshot(race, state, step, population)
+    trials = await hold_trials(race, state, step)
     events = [
         event
         for event in plan(
             population,
             step,
             settings.evolution,
-            board,
+            state.board,
             list(race.operators.values()),
             settings.run.seed,
-            _between(population, weight_distances(cosine_N_N)),
-            collapsed(alarms),
+            _between(population, weight_distances(seen.cosine_N_N)),
+            collapsed(seen.alarms),
+            trials.values,
         )
         if settings.rl.frozen != f"{event.role}s"
     ]
-    breed(race.engine, events, race.operators, race.device)
-    return Evolved(
-        population=apply(population, events),
-        watch=watch,
-        events=tuple(events),
-        alarms=tuple(alarms),
-        diversity=diversity,
-    )
+    dead = {event.dead: race.engine.read(event.dead, optimiser=True) for event in events}
+    breed(race.engine, events, race.operators, race.device, gradients=settings.rl.update != "none")
+    return Evolved(population=apply(population, events), events=tuple(events), trials=trials, dead=dead)
 
 
-def _recent(state: State, teacher: MemberId) -> Sequence[Task]:
-    return [entry.task for entry in state.archive if entry.teacher == teacher][-RECENT:]
+def take_back(race: Race, evolved: Evolved) -> None:
+    """Undo the events on the engine."""
+    for event in evolved.events:
+        race.engine.remove(event.child.id)
+    for id, state in evolved.dead.items():
+        race.engine.write(id, state)
+
+
+def pull(race: Race, population: Population) -> None:
+    """Move each member towards the mean of its role, if the settings want it."""
+    way = race.settings.evolution.pull
+    if way == 0 or race.settings.population.single:
+        return
+    for role in Role:
+        ids = [member.id for member in population.of(role)]
+        if len(ids) > 1 and not race.frozen(role):
+            states = [race.engine.read(id, optimiser=True) for id in ids]
+            for id, state in zip(ids, pulled(states, way, race.device), strict=True):
+                race.engine.write(id, state)
 
 
 def _between(population: Population, distance_N_N: Tensor) -> Mapping[tuple[MemberId, MemberId], float]:

@@ -39,6 +39,7 @@ def step_metrics(race: Race, happened: Happened) -> list[MetricRow]:
         _of_proposals(happened, proposals),
         _of_measures(happened),
         _of_diversity(happened),
+        (Figure(metrics.TRIAL, member, value) for member, value in happened.evolved.trials.values.items()),
     )
     # Where two are of the same name, the later one counts.
     rows = {
@@ -90,7 +91,8 @@ def _of_updates(happened: Happened) -> Iterator[Figure]:
         yield Figure(metrics.UPDATED, adapter, not stats.skipped)
     for skip in learned.skips:
         yield Figure(metrics.UPDATED, skip.member, 0)
-    yield Figure(metrics.LR, RACE, learned.lr)
+    for adapter, lr in learned.lrs.items():
+        yield Figure(metrics.LR, adapter, lr)
 
 
 def _of_proposals(happened: Happened, proposals: Sequence[Rollout]) -> Iterator[Figure]:
@@ -118,17 +120,17 @@ def _of_measures(happened: Happened) -> Iterator[Figure]:
 
 
 def _of_diversity(happened: Happened) -> Iterator[Figure]:
-    drift, diversity = happened.drift, happened.evolved.diversity
+    drift, seen = happened.drift, happened.seen
     if drift is not None:
         for adapter, distance in drift.from_base.items():
             yield Figure(metrics.DRIFT, adapter, distance)
         for role, distance in drift.within_role.items():
             yield Figure(metrics.FUNCTION_DISTANCE, str(role), distance)
-    if diversity is not None:
-        for role, spread in diversity.roles.items():
+    if seen is not None:
+        for role, spread in seen.diversity.roles.items():
             yield Figure(metrics.EFFECTIVE_SIZE, str(role), spread.effective_size)
             yield Figure(metrics.WEIGHT_DISTANCE, str(role), spread.weight_distance)
-        for teacher, variety in diversity.teachers.items():
+        for teacher, variety in seen.diversity.teachers.items():
             yield Figure(metrics.KINDS_BITS, teacher, variety.kinds_bits)
             yield Figure(metrics.DESCRIPTORS_BITS, teacher, variety.descriptors_bits)
 
@@ -137,7 +139,7 @@ def _usage(happened: Happened, race: Race) -> dict[MemberId, Usage]:
     """By adapter: what it sampled, void attempts included, was trained on, and had the verifier do."""
     sampled: dict[MemberId, int] = defaultdict(int)
     verified: dict[MemberId, int] = defaultdict(int)
-    for rollout in happened.rollouts:
+    for rollout in (*happened.rollouts, *happened.evolved.trials.rollouts):
         sampled[race.adapter(rollout.member)] += len(rollout.sample.tokens)
     for member, count in happened.verifier_runs.items():
         if member != RACE:

@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from redqueen.phases.diversity import Snapshot
 from redqueen.phases.drift import Drift
 from redqueen.phases.evaluate import Accuracies
 from redqueen.phases.evolve import Evolved
@@ -19,14 +20,16 @@ class Happened:
 
     step: int
     population: Population
-    """With the ratings after the step, before evolution."""
+    """With the ratings after the step."""
     meetings: Sequence[Meeting]
     rollouts: Sequence[Rollout]
     learned: Learned
     evolved: Evolved
+    """Before the step."""
     verifier_runs: Mapping[str, int]
     """By member; those of the race are nobody's: measures."""
     measured: Measured
     drift: Drift | None
-    """Measured every so many steps."""
+    """Measured every so many steps, as what was seen of diversity is."""
+    seen: Snapshot | None
     evaluated: Accuracies

@@ -17,7 +17,7 @@ from redqueen.rl.rollout import Proposal, Rollout
 from redqueen.tasks.archive import Entry
 from redqueen.tasks.guards import mark_trivial
 from redqueen.tasks.protocol import Task
-from redqueen.tasks.verdicts import VOID_ATTEMPT, Reason, Verdict
+from redqueen.tasks.verdicts import VOID_ATTEMPT, Reason, Rejection, Verdict
 
 
 def judge(
@@ -68,9 +68,15 @@ def _withdraw(
 
 def _paid(race: Race, proposal: Proposal, entry: Entry | None) -> Proposal:
     if entry is None:
-        return replace(proposal, reward=INVALID)
+        return replace(proposal, reward=refused(race, proposal.became))
     reward = teacher_reward(race.reward, entry.solved, entry.attempts, entry.trivial is None)
     return replace(proposal, entry=entry, reward=reward)
+
+
+def refused(race: Race, became: Task | Rejection) -> float:
+    """What a proposal pays that is no task."""
+    duplicate = isinstance(became, Rejection) and became.reason is Reason.DUPLICATE
+    return 0.0 if duplicate and race.guards.duplicates == "unpaid" else INVALID
 
 
 def outcomes(matches: Sequence[Match], rollouts: Sequence[Rollout]) -> list[MatchOutcome]:

@@ -1,18 +1,19 @@
 """Update: every text that a member wrote becomes a row with its advantage, and every member takes one step.
 
 Nothing that was sampled is thrown away but what says nothing: with a per-prompt estimator a task whose attempts all
-agree has no gradient and costs no time. A member that has lost its footing is left as it is, and that is said.
+agree has no gradient and costs no time. A member that has lost its footing does not learn, and that is said.
 """
 
+import math
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from statistics import fmean
 
-from redqueen.engine.protocol import MemberId, Recipe, ScoreRequest, UpdateStats
+from redqueen.engine.protocol import MemberId, MemberState, Recipe, ScoreRequest, UpdateStats
 from redqueen.phases.race import Race
 from redqueen.phases.state import State
-from redqueen.population.members import Role
+from redqueen.population.members import Population, Role
 from redqueen.rl.batch import MIN_ROWS, weigh
 from redqueen.rl.kl import penalised
 from redqueen.rl.rewards import shuffled
@@ -23,6 +24,11 @@ NOTHING_TO_LEARN = "rows"
 EPS = 1e-12
 """Adam's: advantages are divided by sequences and token limits, so gradients are small, and the usual 1e-8 would make
 the size of a step depend on the limit."""
+
+
+PATIENCE = 5
+"""Steps in a row that a member may be unfit to learn. It does not change by itself, so it is then moved towards the
+base, again and again until it is fit."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,7 +48,10 @@ class Learned:
 
     stats: Mapping[MemberId, UpdateStats]
     skips: tuple[Skip, ...]
-    lr: float
+    lrs: Mapping[MemberId, float]
+    """The learning rates of those that were updated."""
+    unfit_steps: Mapping[MemberId, int]
+    """Of those that were not fit to learn: the steps in a row, from 0 again for those that were taken back."""
 
 
 def entropy(rollouts: Sequence[Rollout]) -> float:
@@ -71,29 +80,74 @@ def _by_adapter(race: Race, rollouts: Sequence[Rollout]) -> dict[MemberId, list[
 async def learn(race: Race, state: State, step: int, rollouts: Sequence[Rollout]) -> Learned:
     """One optimiser step for every adapter that has something to learn from and is fit to."""
     rl = race.settings.rl
-    lr = rl.lr * min(1.0, step / rl.warmup) if rl.warmup else rl.lr
-    trained = [rollout for rollout in rollouts if not race.frozen(rollout.role)]
-    rows: list[Rollout] = []
-    skips: list[Skip] = []
-    for adapter, own in _by_adapter(race, trained).items():
-        unfit = _unfit(race, state, adapter, own)
-        telling = [] if unfit else weigh(_dealt(race, step, adapter, own), race.estimator, rl.kl > 0)
-        if unfit:
-            skips.append(unfit)
-        elif not telling:
+    texts = _by_adapter(race, [rollout for rollout in rollouts if not race.frozen(rollout.role)])
+    unfit = {adapter: skip for adapter, own in texts.items() if (skip := _unfit(race, state, adapter, own))}
+    rows: list[tuple[MemberId, Rollout]] = []
+    skips = list(unfit.values())
+    factors: dict[MemberId, float] = {}
+    for adapter in texts:
+        if adapter in unfit:
+            continue
+        dealt = _dealt(race, step, adapter, _lessons(race, adapter, texts, unfit))
+        telling = weigh(dealt, race.estimator, rl.kl > 0)
+        if not telling:
             says = f"{adapter} was not updated: fewer than {MIN_ROWS} of its texts tell it anything"
             skips.append(Skip(member=adapter, measure=NOTHING_TO_LEARN, value=None, floor=MIN_ROWS, says=says))
-        rows += telling
-    advantages = await _held(race, rows) if rl.kl else [row.advantage for row in rows]
+        rows += [(adapter, row) for row in telling]
+        factors[adapter] = _lr_factor(race, state.population, step, adapter, telling)
+    advantages = await _held(race, [row for _, row in rows]) if rl.kl else [row.advantage for _, row in rows]
     batch = [
-        row.trajectory(race.adapter(row.member), advantage) for row, advantage in zip(rows, advantages, strict=True)
+        row.trajectory(adapter, advantage, factors[adapter])
+        for (adapter, row), advantage in zip(rows, advantages, strict=True)
     ]
-    stats = await race.engine.update(batch, Recipe(lr=lr, eps=EPS)) if batch else {}
+    recipe = Recipe(lr=rl.lr, eps=EPS, max_grad_norm=rl.max_grad_norm)
+    stats = await race.engine.update(batch, recipe) if batch else {}
     for adapter, one in stats.items():
         if one.skipped:
             says = f"{adapter} was not updated: its gradient is not finite"
             skips.append(Skip(member=adapter, measure=GRAD_NORM.name, value=None, floor=None, says=says))
-    return Learned(stats, tuple(skips), lr)
+    # Who wrote nothing in this step is as it was.
+    unfit_steps = {adapter: steps for adapter, steps in state.health.unfit_steps.items() if adapter not in texts}
+    for adapter in unfit:
+        unfit_steps[adapter] = state.health.unfit_steps.get(adapter, 0) + 1
+        if unfit_steps[adapter] == PATIENCE:
+            race.engine.write(adapter, _halved(race.engine.read(adapter)))
+            unfit_steps[adapter] = 0
+            says = f"{adapter} was not fit to learn for {PATIENCE} steps: it was moved half of its way back to the base"
+            skips.append(replace(unfit[adapter], says=says))
+    return Learned(stats, tuple(skips), {adapter: rl.lr * factors[adapter] for adapter in stats}, unfit_steps)
+
+
+def _halved(state: MemberState) -> MemberState:
+    """With half of its update, and a fresh optimiser."""
+    return replace(
+        state, factors={name: (a_R_I, b_O_R / 2) for name, (a_R_I, b_O_R) in state.factors.items()}, optimiser=None
+    )
+
+
+def _lessons(
+    race: Race, adapter: MemberId, texts: Mapping[MemberId, Sequence[Rollout]], unfit: Collection[MemberId]
+) -> list[Rollout]:
+    """What an adapter learns from: its own texts, then those of the others of its role where the settings have them
+    shared. Nobody learns from a member that is not fit to learn itself."""
+    own, share = texts[adapter], race.settings.rl.share
+    roles = {rollout.role for rollout in own if share in (f"{rollout.role}s", "everybody")}
+    others = [rollout for other in texts if other != adapter and other not in unfit for rollout in texts[other]]
+    return [*own, *(rollout for rollout in others if rollout.role in roles)]
+
+
+def _lr_factor(race: Race, population: Population, step: int, adapter: MemberId, rows: Sequence[Rollout]) -> float:
+    """What the learning rate is multiplied by: for a role of its own rate, a young member, a handful of rows."""
+    rl = race.settings.rl
+    member = next((member for member in population.members if member.id == adapter), None)
+    steps = step if member is None else member.steps(step)
+    factor = min(1.0, steps / rl.warmup) if rl.warmup else 1.0
+    if member is not None and member.role is Role.TEACHER and rl.teacher_lr is not None:
+        factor *= rl.teacher_lr / rl.lr
+    if rl.full_rows:
+        telling = sum(row.advantage != 0 for row in rows)
+        factor *= min(1.0, math.sqrt(telling / rl.full_rows))
+    return factor
 
 
 def _unfit(race: Race, state: State, adapter: MemberId, own: Sequence[Rollout]) -> Skip | None:
@@ -121,7 +175,8 @@ def _dealt(race: Race, step: int, adapter: MemberId, own: Sequence[Rollout]) -> 
 
 
 async def _held(race: Race, rows: Sequence[Rollout]) -> list[tuple[float, ...]]:
-    """Advantages with the price of being unlike the bare base on every token."""
+    """Advantages with the price of being unlike the bare base on every token. For a text that another member wrote it
+    is the writer's likeness that counts."""
     scores = await race.engine.score(
         [
             ScoreRequest(prompt=row.request.prompt, completion=row.sample.tokens, temperature=row.request.temperature)

@@ -6,20 +6,21 @@ the same before, is settled at the end, in the order of the places.
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from random import Random
 from typing import Any
 
 from redqueen.analysis.account import Counted
 from redqueen.engine.protocol import MemberId, Sample, SampleRequest, Stop
 from redqueen.errors import ConfigError
+from redqueen.keys import Part
 from redqueen.phases.journal import Judged
 from redqueen.phases.race import Race
 from redqueen.phases.sampling import Pending, sample_groups, settle
 from redqueen.phases.state import State
 from redqueen.population.matchmaking import Match
 from redqueen.population.members import Role
-from redqueen.rl.rollout import Proposal, Rollout
+from redqueen.rl.rollout import NO_MATCH, Proposal, Rollout
 from redqueen.tasks.archive import Archive
 from redqueen.tasks.protocol import Draft, Kind, Prompt, Task
 from redqueen.tasks.verdicts import Reason, Rejection
@@ -28,34 +29,56 @@ REFERENCES = 16
 """Earlier tasks that a prompt may draw from."""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Asking:
+    """A teacher in front of a prompt."""
+
+    teacher: MemberId
+    kind: str
+    prompt: Prompt
+    key: tuple[Part, ...]
+    """Where its random numbers come from, beside the step and the proposal's number."""
+    match: int = NO_MATCH
+
+
 async def propose(race: Race, state: State, step: int, matches: Sequence[Match]) -> Pending[Task | Rejection]:
     """Sample all proposals of the step in one batch."""
-    settings = race.settings
-    size = settings.tasks.proposals
     prompts = [
-        (match, kind, prompt) for match in range(len(matches)) for kind, prompt in _prompts(race, state, step, match)
+        (match, kind, prompt)
+        for match in range(len(matches))
+        for kind, prompt in prompts_of(race, state, step, match, race.settings.tasks.prompts)
     ]
+    askings = [
+        Asking(teacher=matches[match].teacher, kind=kind, prompt=prompt, key=("propose", match, group), match=match)
+        for group, (match, kind, prompt) in enumerate(prompts)
+    ]
+    return await ask(race, step, askings)
+
+
+async def ask(race: Race, step: int, askings: Sequence[Asking]) -> Pending[Task | Rejection]:
+    """`tasks.proposals` proposals to each prompt, in one batch; places are in the order of the prompts."""
+    size = race.settings.tasks.proposals
     requests = [
         SampleRequest(
-            prompt=race.tokens(prompt),
-            member=race.adapter(matches[match].teacher),
-            key=race.key(step, "propose", match, group, number),
-            max_tokens=settings.tasks.proposal_tokens,
-            temperature=settings.rl.temperature,
+            prompt=race.tokens(asking.prompt),
+            member=race.adapter(asking.teacher),
+            key=race.key(step, *asking.key, number),
+            max_tokens=race.settings.tasks.proposal_tokens,
+            temperature=race.temperature(Role.TEACHER),
         )
-        for group, (match, _, prompt) in enumerate(prompts)
+        for asking in askings
         for number in range(size)
     ]
 
     async def check(group: int, samples: Sequence[Sample]) -> Judged[Proposal]:
-        match, kind, prompt = prompts[group]
-        results, runs = await _check(race, race.kinds[kind], prompt.context, samples)
+        asking = askings[group]
+        results, runs = await _check(race, race.kinds[asking.kind], asking.prompt.context, samples)
         return [
             Rollout(
                 role=Role.TEACHER,
-                member=matches[match].teacher,
-                kind=kind,
-                match=match,
+                member=asking.teacher,
+                kind=asking.kind,
+                match=asking.match,
                 place=group * size + number,
                 group=group,
                 number=number,
@@ -74,8 +97,13 @@ async def verify(
 ) -> tuple[list[Proposal], dict[MemberId, int]]:
     """The proposals with what they became, in the order of the places, and the verifier's runs for each teacher."""
     proposals, runs = await settle(race, step, proposing)
+    return await screen(race, state, proposals), runs
+
+
+async def screen(race: Race, state: State, proposals: Sequence[Proposal]) -> list[Proposal]:
+    """The proposals without the tasks that are not wanted."""
     screened = await race.guards.screen([proposal.became for proposal in proposals], state.archive, race.verifier)
-    return [replace(proposal, became=became) for proposal, became in zip(proposals, screened, strict=True)], runs
+    return [replace(proposal, became=became) for proposal, became in zip(proposals, screened, strict=True)]
 
 
 def _readable(race: Race, task: Task | Rejection) -> Task | Rejection:
@@ -87,18 +115,17 @@ def _readable(race: Race, task: Task | Rejection) -> Task | Rejection:
     return task
 
 
-def _prompts(race: Race, state: State, step: int, match: int) -> list[tuple[str, Prompt]]:
+def prompts_of(race: Race, state: State, step: int, match: Part, count: int) -> list[tuple[str, Prompt]]:
     """What the match's teacher is asked, and for which kinds."""
-    kinds = _mixed(race, race.numbers(step, "kinds", match))
+    kinds = _mixed(race, count, race.numbers(step, "kinds", match))
     return [
         (kind, proposal_prompt(race, state.archive, kind, race.numbers(step, "references", match, number)))
         for number, kind in enumerate(kinds)
     ]
 
 
-def _mixed(race: Race, rng: Random) -> list[str]:
+def _mixed(race: Race, total: int, rng: Random) -> list[str]:
     """The kinds of a match's prompts: each as often as its share says, what is left over by lot."""
-    total = race.settings.tasks.prompts
     exact = {kind: share * total for kind, share in race.shares.items()}
     counts = {kind: math.floor(count + 1e-9) for kind, count in exact.items()}
     left = {kind: max(exact[kind] - counts[kind], 0.0) for kind in counts}

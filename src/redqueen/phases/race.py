@@ -71,6 +71,11 @@ class Race:
     def frozen(self, role: Role) -> bool:
         return self.settings.rl.frozen == f"{role}s" or self.settings.rl.update == "none"
 
+    def temperature(self, role: Role) -> float:
+        """Of what the role samples."""
+        rl = self.settings.rl
+        return rl.temperature if role is Role.STUDENT or rl.teacher_temperature is None else rl.teacher_temperature
+
     def key(self, step: int, *parts: Part) -> int:
         return key(self.settings.run.seed, step, *parts)
 

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from redqueen.phases.evolve import Evolved
 from redqueen.phases.figures import step_metrics
 from redqueen.phases.happened import Happened
-from redqueen.phases.learn import NOTHING_TO_LEARN, Learned
+from redqueen.phases.learn import NOTHING_TO_LEARN
 from redqueen.phases.measure import Measured
 from redqueen.phases.race import Race
 from redqueen.phases.state import State
@@ -28,7 +28,7 @@ def rows(race: Race, happened: Happened, seconds: Mapping[str, float]) -> StepRe
         rejections=_rejection_rows(step, happened.rollouts),
         attempts=_attempt_rows(step, happened.rollouts),
         events=_event_rows(happened.evolved),
-        alarms=_alarm_rows(step, happened.learned, happened.evolved),
+        alarms=_alarm_rows(happened),
         metrics=step_metrics(race, happened),
         timings=dict(seconds),
     )
@@ -103,7 +103,7 @@ def _attempt_rows(step: int, rollouts: Sequence[Rollout]) -> list[AttemptRow]:
             grade=str(verdict.grade),
             reason=None if verdict.reason is None else str(verdict.reason),
             status=None if verdict.status is None else str(verdict.status),
-            detail=verdict.detail,
+            detail=verdict.detail if attempt.replays is None else f"replays task {attempt.replays[:12]}",
             reward=attempt.reward,
             tokens=len(attempt.sample.tokens),
         )
@@ -128,11 +128,14 @@ def _event_rows(evolved: Evolved) -> list[EventRow]:
     ]
 
 
-def _alarm_rows(step: int, learned: Learned, evolved: Evolved) -> list[AlarmRow]:
-    said = [(skip.member, skip.measure, skip.value, skip.floor, skip.says) for skip in learned.skips]
-    said += [(alarm.subject, alarm.measure, alarm.value, alarm.floor, alarm.says) for alarm in evolved.alarms]
+def _alarm_rows(happened: Happened) -> list[AlarmRow]:
+    seen = () if happened.seen is None else happened.seen.alarms
+    said = [(skip.member, skip.measure, skip.value, skip.floor, skip.says) for skip in happened.learned.skips]
+    said += [(alarm.subject, alarm.measure, alarm.value, alarm.floor, alarm.says) for alarm in seen]
     return [
-        AlarmRow(step=step, number=number, subject=subject, measure=measure, value=value, floor=floor, says=says)
+        AlarmRow(
+            step=happened.step, number=number, subject=subject, measure=measure, value=value, floor=floor, says=says
+        )
         for number, (subject, measure, value, floor, says) in enumerate(said)
     ]
 
@@ -155,7 +158,6 @@ def summary(race: Race, state: State, rows: StepRecord, seconds: Mapping[str, fl
         members=[
             MemberLine(id=member.id, role=str(member.role), born=member.birth.step, figures=rows.figures(member.id))
             for member in state.population.members
-            if member.birth.step < rows.step
         ],
         solve_rates={kind: rows.figures(kind=kind).get(metrics.SOLVE_RATE) for kind in race.kinds},
         proposals=len(rows.tasks) + len(rows.rejections),

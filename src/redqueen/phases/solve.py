@@ -1,62 +1,117 @@
-"""Solve: the panel of each match attempts its teacher's tasks, and attempts are graded while others grow."""
+"""Solve: the panel of each match attempts its teacher's tasks, and attempts are graded while others grow.
+
+With `tasks.replay` students also attempt recent tasks once more. They learn from these attempts; nobody wins or loses
+by them.
+"""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from redqueen.analysis.account import Counted
 from redqueen.engine.protocol import MemberId, Sample, SampleRequest, Stop
+from redqueen.keys import Part
 from redqueen.phases.journal import Judged
 from redqueen.phases.race import Race
 from redqueen.phases.sampling import Pending, sample_groups
+from redqueen.phases.state import State
 from redqueen.population.matchmaking import Match
 from redqueen.population.members import Role
-from redqueen.rl.rollout import Proposal, Rollout
+from redqueen.rl.rollout import NO_MATCH, Proposal, Rollout
 from redqueen.tasks.protocol import Attempt, Task
 from redqueen.tasks.verdicts import Verdict
 
+REPLAYED = 10
+"""Steps from which tasks are attempted once more."""
 
-async def solve(race: Race, step: int, matches: Sequence[Match], proposals: Sequence[Proposal]) -> Pending[Verdict]:
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sitting:
+    """A student in front of a task."""
+
+    task: Task
+    student: MemberId
+    key: tuple[Part, ...]
+    """Where its random numbers come from, beside the step and the attempt's number."""
+    place: int
+    match: int = NO_MATCH
+    replays: str | None = None
+
+
+async def solve(
+    race: Race, state: State, step: int, matches: Sequence[Match], proposals: Sequence[Proposal]
+) -> Pending[Verdict]:
     """Sample all attempts of the step in one batch."""
-    settings = race.settings
-    size = settings.tasks.attempts
-    sittings: list[tuple[Proposal, Task, MemberId]] = []
-    requests: list[SampleRequest] = []
-    for proposal in proposals:
-        if not isinstance(task := proposal.became, Task):
-            continue
-        prompt = race.tokens(race.kinds[task.kind].solve_prompt(task))
-        for student in matches[proposal.match].students:
-            sittings.append((proposal, task, student))
-            requests += [
-                SampleRequest(
-                    prompt=prompt,
-                    member=race.adapter(student),
-                    key=race.key(step, "solve", proposal.place, student, number),
-                    max_tokens=settings.tasks.attempt_tokens,
-                    temperature=settings.rl.temperature,
-                )
-                for number in range(size)
-            ]
+    sittings = [
+        Sitting(
+            task=task,
+            student=student,
+            key=("solve", proposal.place, student),
+            place=proposal.place,
+            match=proposal.match,
+        )
+        for proposal in proposals
+        if isinstance(task := proposal.became, Task)
+        for student in matches[proposal.match].students
+    ]
+    sittings += _replays(race, state, step, len(proposals))
+    return await sit(race, step, sittings, race.settings.tasks.attempts)
+
+
+async def sit(race: Race, step: int, sittings: Sequence[Sitting], attempts: int) -> Pending[Verdict]:
+    """So many attempts of each sitting, in one batch."""
+    requests = [
+        SampleRequest(
+            prompt=race.tokens(race.kinds[sitting.task.kind].solve_prompt(sitting.task)),
+            member=race.adapter(sitting.student),
+            key=race.key(step, *sitting.key, number),
+            max_tokens=race.settings.tasks.attempt_tokens,
+            temperature=race.temperature(Role.STUDENT),
+        )
+        for sitting in sittings
+        for number in range(attempts)
+    ]
 
     async def check(group: int, samples: Sequence[Sample]) -> Judged[Rollout[Verdict]]:
-        proposal, task, student = sittings[group]
-        verdicts, runs = await _check(race, task, samples)
+        sitting = sittings[group]
+        verdicts, runs = await _check(race, sitting.task, samples)
         return [
             Rollout(
                 role=Role.STUDENT,
-                member=student,
-                kind=proposal.kind,
-                match=proposal.match,
-                place=proposal.place,
-                group=proposal.place,
+                member=sitting.student,
+                kind=sitting.task.kind,
+                match=sitting.match,
+                place=sitting.place,
+                group=sitting.place,
                 number=number,
-                request=requests[group * size + number],
+                request=requests[group * attempts + number],
                 sample=sample,
                 became=verdict,
+                replays=sitting.replays,
             )
             for number, (sample, verdict) in enumerate(zip(samples, verdicts, strict=True))
         ], runs
 
-    return await sample_groups(race, requests, size, check)
+    return await sample_groups(race, requests, attempts, check)
+
+
+def _replays(race: Race, state: State, step: int, place: int) -> list[Sitting]:
+    """Recent tasks for every student, at places after the step's own."""
+    count = race.settings.tasks.replay
+    recent = [entry for entry in state.archive if entry.step >= step - REPLAYED] if count else []
+    fit = [entry for entry in recent if entry.trivial is None and 0 < entry.solved < entry.attempts]
+    sittings: list[Sitting] = []
+    for student in state.population.students if fit else ():
+        for entry in race.numbers(step, "replay", student.id).sample(fit, min(count, len(fit))):
+            sittings.append(
+                Sitting(
+                    task=entry.task,
+                    student=student.id,
+                    key=("replay", entry.task.id, student.id),
+                    place=place + len(sittings),
+                    replays=entry.task.id,
+                )
+            )
+    return sittings
 
 
 async def _check(race: Race, task: Task, samples: Sequence[Sample]) -> Judged[Verdict]:

@@ -5,7 +5,7 @@ records.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 from redqueen.analysis import watch
@@ -21,13 +21,16 @@ from redqueen.tasks.archive import Archive
 
 @dataclass(frozen=True, slots=True)
 class Health:
-    """What each member has been seen at: the share of its texts that are sound, at its best."""
+    """How each adapter has fared."""
 
     best_valid: Mapping[MemberId, float] = field(default_factory=dict)
+    """The share of its texts that are sound, at its best."""
+    unfit_steps: Mapping[MemberId, int] = field(default_factory=dict)
+    """The steps in a row, up to now, in which it was not fit to learn."""
 
-    def see(self, valid: Mapping[MemberId, float]) -> "Health":
+    def see(self, valid: Mapping[MemberId, float], unfit_steps: Mapping[MemberId, int]) -> "Health":
         best = {id: max(share, self.best_valid.get(id, share)) for id, share in valid.items()}
-        return replace(self, best_valid={**self.best_valid, **best})
+        return Health({**self.best_valid, **best}, unfit_steps)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,6 +57,7 @@ class State:
             "population": self.population.as_record(),
             "watch": self.watch.as_record(),
             "health": dict(self.health.best_valid),
+            "unfit_steps": dict(self.health.unfit_steps),
         }
 
 
@@ -67,7 +71,7 @@ def restored(
 ) -> State:
     """The state that `State.as_record` wrote down, with what the records gave."""
     try:
-        step, health = record["step"], Health(dict(record["health"]))
+        step, health = record["step"], Health(dict(record["health"]), dict(record.get("unfit_steps", {})))
         seen = watch.restore(record["watch"])
         population = members.restore(record["population"])
     except (KeyError, TypeError, ValueError, AttributeError) as error:

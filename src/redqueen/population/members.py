@@ -24,6 +24,7 @@ class Role(StrEnum):
 @dataclass(frozen=True, slots=True)
 class Birth:
     step: int = 0
+    """The first step that it takes part in; 0 for founders."""
     operator: str | None = None
     """What made it from its parents; None for founders and for fresh members."""
     parents: tuple[MemberId, ...] = ()
@@ -46,6 +47,10 @@ class Member:
 
     def age(self, step: int) -> int:
         return step - self.birth.step
+
+    def steps(self, step: int) -> int:
+        """The steps that it has taken part in, this one included."""
+        return step - max(self.birth.step, 1) + 1
 
 
 @dataclass(frozen=True, slots=True)

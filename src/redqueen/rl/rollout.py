@@ -14,6 +14,7 @@ from redqueen.tasks.archive import Entry
 from redqueen.tasks.protocol import Task
 from redqueen.tasks.verdicts import Rejection, Verdict
 
+NO_MATCH = -1
 ResultT = TypeVar("ResultT", bound=Task | Rejection | Verdict, covariant=True)
 
 
@@ -26,7 +27,7 @@ class Rollout(Generic[ResultT]):
     kind: str
     """Of the task that was asked for or attempted."""
     match: int
-    """Its number among the step's matches, as all numbers here from 0."""
+    """Its number among the step's matches, as all numbers here from 0; `NO_MATCH` outside of them."""
     place: int
     """A proposal's number among the step's proposals; an attempt has that of its task."""
     group: int
@@ -38,6 +39,8 @@ class Rollout(Generic[ResultT]):
     sample: Sample
     became: ResultT
     """A proposal becomes a task or a rejection, an attempt a verdict."""
+    replays: str | None = None
+    """The task of an earlier step that is attempted once more, by its id. It is in no match, and pays no teacher."""
     entry: Entry | None = None
     """How a proposal's task fared, for the archive; None for a rejection and for an attempt."""
     reward: float = math.nan
@@ -57,8 +60,8 @@ class Rollout(Generic[ResultT]):
         """All do but void attempts: from these nobody learns anything."""
         return not (isinstance(self.became, Verdict) and self.became.void)
 
-    def trajectory(self, adapter: MemberId, advantages: tuple[float, ...] | float) -> Trajectory:
-        """What the engine is given of it."""
+    def trajectory(self, adapter: MemberId, advantages: tuple[float, ...] | float, lr_factor: float) -> Trajectory:
+        """What the engine is given of it, for the adapter that learns from it."""
         return Trajectory(
             member=adapter,
             prompt=self.request.prompt,
@@ -66,6 +69,7 @@ class Rollout(Generic[ResultT]):
             logprobs=self.sample.logprobs,
             advantages=advantages,
             temperature=self.request.temperature,
+            lr_factor=lr_factor,
         )
 
 

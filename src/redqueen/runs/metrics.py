@@ -70,7 +70,7 @@ RATIO_MEAN = Metric("ratio_mean", "mean ratio", "", "of probabilities, trainer's
 RATIO_MAX = Metric("ratio_max", "largest ratio", "", "of probabilities, trainer's to sampler's", of="adapters")
 LOSS = Metric("loss", "loss", "", "of the update", of="adapters", signed=True)
 UPDATED = Metric("updated", "updated", SHARE, "1 where there was an update, 0 where it was skipped", of="adapters")
-LR = Metric("lr", "learning rate", "", "of the step", of="race")
+LR = Metric("lr", "learning rate", "", "of the step", of="adapters")
 DUPLICATES = Metric("duplicates", "duplicates", SHARE, "proposals that were rejected for it", of="race")
 DEPTH = Metric("depth", "depth", "levels", "of a syntax tree, mean over tasks", of="race, teachers", by_kind=True)
 CYCLOMATIC = Metric(
@@ -88,6 +88,9 @@ EFFECTIVE_SIZE = Metric("effective_size", "effective size", "members", "by the c
 WEIGHT_DISTANCE = Metric("weight_distance", "weight distance", "", "mean between members", of="roles")
 FUNCTION_DISTANCE = Metric("function_distance", "function distance", "nats", "mean between members", of="roles")
 DRIFT = Metric("drift", "drift", "nats", "distance in functions from the bare base", of="adapters")
+TRIAL = Metric(
+    "trial", "trial", "", "solve rate of a student, reward of a teacher on common tasks", of="members", signed=True
+)
 KINDS_BITS = Metric("kinds_bits", "bits of kinds", "bits", "entropy over recent tasks", of="teachers")
 DESCRIPTORS_BITS = Metric("descriptors_bits", "bits of types", "bits", "entropy over recent tasks", of="teachers")
 BENCHMARK = Metric(

@@ -134,6 +134,8 @@ class TasksConfig(Section):
     """The longest proposal."""
     attempt_tokens: int = Field(default=512, ge=1, le=1_000_000)
     """The longest attempt; a longer one is cut and malformed."""
+    replay: int = Field(default=0, ge=0, le=65536)
+    """Recent tasks that each student attempts once more in a step, of those that are solved now and then."""
     seeds: str | None = Field(default=None, min_length=1)
     """What teachers begin from: a .jsonl file of tasks, or the name of a base that comes with the package for its
     own; the families' when left out."""
@@ -159,9 +161,10 @@ class GuardConfig(Section):
     """Longer programs are refused; any length within the family's limit when left out."""
     max_depth: int | None = Field(default=None, ge=1)
     """Programs with a deeper syntax tree are refused."""
-    duplicates: Literal["near", "same", "allow"] = "near"
+    duplicates: Literal["near", "same", "unpaid", "allow"] = "near"
     """"same" refuses programs that an earlier task has, up to names and layout; "near" also does not count as hard what
-    differs from a teacher's recent tasks in constants alone; "allow" does neither."""
+    differs from a teacher's recent tasks in constants alone; "unpaid" is "near" with a reward of 0 for a refused
+    duplicate instead of -1; "allow" does nothing of this."""
     entropy_floor: float = Field(default=0.005, ge=0, allow_inf_nan=False)
     """Nats a token: a member that falls below is not updated, and reported; 0 turns it off."""
     valid_floor: float = Field(default=0.02, ge=0, lt=1, allow_inf_nan=False)
@@ -260,6 +263,11 @@ class EvolutionConfig(Section):
     code that you trust: it runs with all your rights. So it is with all plug-ins."""
     inject: bool = False
     """Put a fresh member in the place of one that dies when its role has become too much alike."""
+    trial: int = Field(default=0, ge=0, le=65536)
+    """Before a replacement all students attempt so many tasks, the same ones, and all teachers write as many to the
+    same prompts: fitness is then what they are worth there; 0 holds no trials."""
+    pull: float = Field(default=0.0, ge=0, le=1, allow_inf_nan=False)
+    """How far each member moves to the mean of its role after every step; 0 leaves it where it is."""
 
 
 class RlConfig(Section):
@@ -272,13 +280,25 @@ class RlConfig(Section):
     reward: Plugin = _PRESET["rl"]["reward"]
     """What a task pays its teacher, by how often it is solved; `redqueen plugins` lists the ways."""
     lr: float = Field(default=1e-4, gt=0, allow_inf_nan=False)
-    """AdamW's learning rate."""
+    """AdamW's learning rate, the students' where teachers have their own."""
+    teacher_lr: float | None = Field(default=None, gt=0, allow_inf_nan=False)
+    """The teachers' learning rate; rl.lr when left out."""
     warmup: int = Field(default=5, ge=0, le=1_000_000)
-    """Steps in which it rises to that."""
+    """Steps of a member in which it rises to that: a child begins anew."""
+    max_grad_norm: float = Field(default=1.0, gt=0, allow_inf_nan=False)
+    """A member's longer gradients are cut to this length."""
+    full_rows: int = Field(default=0, ge=0, le=1_000_000)
+    """Texts with an advantage that make a whole step: with fewer its length falls with the root of their share; 0 makes
+    every step whole."""
+    share: Literal["nobody", "teachers", "students", "everybody"] = "nobody"
+    """Which members also learn from the texts of the others of their role, weighted by how likely they are to write
+    them."""
     kl: float = Field(default=0.0, ge=0, allow_inf_nan=False)
     """How much a member is held to the bare base; 0 leaves it free."""
     temperature: float = Field(default=1.0, ge=0.01, le=100, allow_inf_nan=False)
-    """Of all sampling."""
+    """Of all sampling, but for the teachers' where they have their own."""
+    teacher_temperature: float | None = Field(default=None, ge=0.01, le=100, allow_inf_nan=False)
+    """Of the teachers' sampling; rl.temperature when left out."""
     frozen: Literal["nobody", "teachers", "students"] = "nobody"
     """Who stays as it began, neither trained nor replaced: a control."""
     shuffle: bool = False

@@ -43,7 +43,7 @@ def f(*texts):
     return next(found, 0)
 """
 
-Duplicates = Literal["near", "same", "allow"]
+Duplicates = Literal["near", "same", "unpaid", "allow"]
 CAPS = {"lines": "{} lines", "depth": "a syntax tree of depth {}"}
 """The figures of complexity that may have a cap, in words."""
 
@@ -59,7 +59,8 @@ class Guards:
     caps: Mapping[str, int] = field(default_factory=dict)
     """The most that figures of a task's complexity may be, where the user wants less than the family allows."""
     duplicates: Duplicates = "near"
-    """"allow" refuses no duplicates. "near" and "same" refuse the same ones: see `mark_trivial` for the difference."""
+    """"allow" refuses no duplicates. The others refuse the same ones: see `mark_trivial` for the difference, and
+    `phases/judge.py` for what "unpaid" pays."""
 
     async def screen(
         self, results: Sequence[Task | Rejection], archive: Archive, verifier: Verifier
@@ -150,24 +151,25 @@ def mark_trivial(entries: Sequence[Entry], archive: Archive, duplicates: Duplica
     """A step's entries in the order of their places, and of each why its difficulty does not count, if so.
 
     They are compared with the recent ones of the archive, which does not have them yet; near-duplicates also with each
-    other, and only if `duplicates` is "near".
+    other, and only if `duplicates` is "near" or "unpaid".
     """
+    near = duplicates in ("near", "unpaid")
     recent = [entry for entry in archive if entry.step > archive.newest - WINDOW]
     medians = _median_answers(recent)
     hopeless = _hopeless(recent)
-    shapes = {_shape(entry) for entry in recent} if duplicates == "near" else set()
+    shapes = {_shape(entry) for entry in recent} if near else set()
     marked: list[Entry] = []
     for entry in entries:
         task = entry.task
         trivial = None
         if task.answer_chars > max(LONG_ANSWER * medians.get(task.kind, float("inf")), LONG_ANSWER_CHARS):
             trivial = Trivial.LONG_ANSWER
-        elif duplicates == "near" and _shape(entry) in shapes:
+        elif near and _shape(entry) in shapes:
             trivial = Trivial.NEAR_DUPLICATE
         elif not entry.solved and (task.kind, task.descriptor) in hopeless:
             trivial = Trivial.NEVER_SOLVED
         marked.append(replace(entry, trivial=trivial))
-        if duplicates == "near":
+        if near:
             shapes.add(_shape(entry))
     return marked
 

@@ -6,6 +6,7 @@ student. Only those who are tested learn.
 
 import asyncio
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from statistics import fmean
 
@@ -42,8 +43,18 @@ def measure_retention(folder: Path, member: str, children: int, updates: int) ->
             raise InputError(f"{folder} has a single adapter, and no children", "test a run with a population")
         start = Start(settings=settings, rules=read_rules(settings), checkpoint=load_checkpoint(path), records=records)
         with open_races([start]) as stage:
-            race, state = stage.only.race, stage.only.state
+            race, state = _alone(stage.only.race), stage.only.state
             return asyncio.run(_test(race, state, state.population.member(member), children, updates))
+
+
+def _alone(race: Race) -> Race:
+    """The race with members that learn from nothing but their own attempts at the step's tasks."""
+    settings = race.settings
+    alone = {
+        "rl": settings.rl.model_copy(update={"share": "nobody"}),
+        "tasks": settings.tasks.model_copy(update={"replay": 0}),
+    }
+    return replace(race, settings=settings.model_copy(update=alone))
 
 
 async def _test(race: Race, state: State, tested: Member, children: int, updates: int) -> RetentionReport:
@@ -63,7 +74,7 @@ async def _test(race: Race, state: State, tested: Member, children: int, updates
         else:
             matches = [Match(member, (opponent.id,)) for member in members]
         proposals, _ = await verify(race, state, step, await propose(race, state, step, matches))
-        attempts, _ = await settle(race, step, await solve(race, step, matches, proposals))
+        attempts, _ = await settle(race, step, await solve(race, state, step, matches, proposals))
         rollouts = judge(race, state, step, proposals, attempts)
         own = [rollout for rollout in rollouts if rollout.role is tested.role and rollout.counts]
         await learn(race, state, step, [rollout for rollout in own if rollout.member not in frozen])

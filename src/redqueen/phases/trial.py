@@ -1,0 +1,110 @@
+"""Trials before a replacement: all members of a role on the same tasks, so that chance decides less about who dies.
+
+Matches give every student other tasks and other luck. In a trial all students attempt the same recent tasks with the
+same random numbers: two that differ little mostly write the same, so what is left is what they differ in. Teachers
+write to the same prompts, with the same random numbers too, and all students attempt what they propose.
+
+Nobody learns from a trial, and nothing of it enters the archive.
+"""
+
+import math
+from collections import Counter, defaultdict
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from statistics import fmean
+
+from redqueen.engine.protocol import MemberId
+from redqueen.phases.judge import refused
+from redqueen.phases.propose import Asking, ask, prompts_of, screen
+from redqueen.phases.race import Race
+from redqueen.phases.sampling import settle
+from redqueen.phases.solve import Sitting, sit
+from redqueen.phases.state import State
+from redqueen.population.members import Role
+from redqueen.rl.rewards import teacher_reward
+from redqueen.rl.rollout import Proposal, Rollout
+from redqueen.tasks.protocol import Task
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Trials:
+    """What members were worth, and what it took to find out."""
+
+    values: Mapping[MemberId, float] = field(default_factory=dict)
+    """A student's solve rate, a teacher's mean reward."""
+    rollouts: tuple[Rollout, ...] = ()
+    verifier_runs: Mapping[MemberId, int] = field(default_factory=dict)
+
+
+NO_TRIALS = Trials()
+
+
+async def hold_trials(race: Race, state: State, step: int) -> Trials:
+    """Before a step, of both roles; those of one member need none."""
+    size = race.settings.evolution.trial
+    if size == 0:
+        return NO_TRIALS
+    values: dict[MemberId, float] = {}
+    rollouts: list[Rollout] = []
+    runs: Counter[MemberId] = Counter()
+    for role, hold in ((Role.STUDENT, _students), (Role.TEACHER, _teachers)):
+        if len(state.population.of(role)) > 1 and race.settings.rl.frozen != f"{role}s":
+            trials = await hold(race, state, step, size)
+            values |= trials.values
+            rollouts += trials.rollouts
+            runs.update(trials.verifier_runs)
+    return Trials(values=values, rollouts=tuple(rollouts), verifier_runs=runs)
+
+
+async def _students(race: Race, state: State, step: int, size: int) -> Trials:
+    recent = [entry for entry in state.archive if entry.step >= step - race.settings.evolution.every]
+    fit = [entry.task for entry in recent if entry.trivial is None and 0 < entry.solved < entry.attempts]
+    tasks = race.numbers(step, "trial").sample(fit, min(size, len(fit)))
+    sittings = [
+        Sitting(task=task, student=student.id, key=("trial", task.id), place=place)
+        for place, task in enumerate(tasks)
+        for student in state.population.students
+    ]
+    if not sittings:
+        return NO_TRIALS
+    attempts, runs = await settle(race, step, await sit(race, step, sittings, race.settings.tasks.attempts))
+    grades: dict[MemberId, list[bool]] = defaultdict(list)
+    for attempt in attempts:
+        if attempt.counts:
+            grades[attempt.member].append(attempt.became.correct)
+    values = {student: fmean(right) for student, right in grades.items()}
+    return Trials(values=values, rollouts=tuple(attempts), verifier_runs=runs)
+
+
+async def _teachers(race: Race, state: State, step: int, size: int) -> Trials:
+    teachers, students = state.population.teachers, state.population.students
+    prompts = prompts_of(race, state, step, "trial", math.ceil(size / race.settings.tasks.proposals))
+    askings = [
+        Asking(teacher=teacher.id, kind=kind, prompt=prompt, key=("trial", number))
+        for teacher in teachers
+        for number, (kind, prompt) in enumerate(prompts)
+    ]
+    written, teacher_runs = await settle(race, step, await ask(race, step, askings))
+    proposals: list[Proposal] = []
+    for teacher in teachers:
+        # One by one: that two of them write the same is neither's fault.
+        own = [proposal for proposal in written if proposal.member == teacher.id]
+        proposals += await screen(race, state, own)
+    sittings = [
+        Sitting(task=task, student=student.id, key=("trial", task.id), place=proposal.place)
+        for proposal in proposals
+        if isinstance(task := proposal.became, Task)
+        for student in students
+    ]
+    attempts, student_runs = await settle(race, step, await sit(race, step, sittings, 1))
+    counted = [attempt for attempt in attempts if attempt.counts]
+    made = Counter(attempt.place for attempt in counted)
+    solved = Counter(attempt.place for attempt in counted if attempt.became.correct)
+    rewards: dict[MemberId, list[float]] = defaultdict(list)
+    for proposal in proposals:
+        reward = refused(race, proposal.became)
+        if made[proposal.place]:
+            reward = teacher_reward(race.reward, solved[proposal.place], made[proposal.place], counts=True)
+        rewards[proposal.member].append(reward)
+    values = {teacher: fmean(rewards[teacher]) for teacher in rewards}
+    return Trials(values=values, rollouts=(*proposals, *attempts), verifier_runs={**teacher_runs, **student_runs})

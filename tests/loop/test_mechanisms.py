@@ -1,0 +1,289 @@
+"""What members get from each other, and what decides who is replaced: each mechanism is a switch."""
+
+import asyncio
+from collections import Counter
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+import torch
+
+from loop.making import at_the_start, clock, listening, race_to_the_end, same_weights, settings, untouched
+from loop.scripted import Script, proposal, race, riddle, state, tries
+from redqueen.evolution.consensus import pulled, soup
+from redqueen.loop import one_step
+from redqueen.phases.clock import Clock, Stopped
+from redqueen.phases.evolve import evolve, take_back
+from redqueen.phases.judge import judge
+from redqueen.phases.learn import PATIENCE, learn
+from redqueen.phases.state import Health
+from redqueen.phases.view import Quiet
+from redqueen.population.members import Birth
+from redqueen.tasks.verdicts import Reason, Rejection
+from redqueen.training import arms
+
+GRADES = ["CWWW", "CCWW", "CCCW", "CWWM"]
+
+
+def two_students(changes=None, *, step: int = 9, born: int = 0, health: Health | None = None, **of_s1):
+    """What t0, s0 and s1 come to, each student with four tasks; the batch by member."""
+    engine = Script()
+    of = race(changes, engine)
+    where = state(health=health)
+    members = [replace(one, birth=Birth(born)) if one.id == "s1" else one for one in where.population.members]
+    where = replace(where, population=replace(where.population, members=tuple(members)))
+    proposals = [riddle(place, group=place // 4, tokens=2) for place in range(8)]
+    attempts = [one for place, grades in enumerate(GRADES) for one in tries(place, grades, tokens=3)]
+    attempts += [one for place, grades in enumerate(GRADES, 4) for one in tries(place, grades, "s1", tokens=3, **of_s1)]
+    done = asyncio.run(learn(of, where, step, judge(of, where, step, proposals, attempts)))
+    return done, {id: [row for row in engine.batch if row.member == id] for id in ("t0", "s0", "s1")}
+
+
+# Sharing
+
+
+def test_a_student_also_learns_from_what_the_others_wrote_with_their_probabilities():
+    _, alone = two_students(logprob=-0.7)
+    _, shared = two_students({"rl": {"share": "students"}}, logprob=-0.7)
+    assert {id: len(rows) for id, rows in alone.items()} == {"t0": 8, "s0": 16, "s1": 16}
+    assert {id: len(rows) for id, rows in shared.items()} == {"t0": 8, "s0": 32, "s1": 32}
+    for id in ("s0", "s1"):
+        by_writer = Counter(row.logprobs[0] for row in shared[id])
+        assert by_writer == {-0.5: 16, -0.7: 16}, "the weight's denominator is the writer's probability"
+    assert {row.prompt for row in shared["s0"]} == {(place,) for place in range(8)}
+
+
+@pytest.mark.parametrize("share", ["nobody", "teachers"])
+def test_who_does_not_share_learns_from_its_own(share: str):
+    assert len(two_students({"rl": {"share": share}})[1]["s0"]) == 16
+
+
+def test_nobody_learns_from_a_member_that_has_lost_its_footing():
+    changes = {"rl": {"share": "everybody"}, "guard": {"entropy_floor": 0.1}}
+    done, batch = two_students(changes, logprob=-0.01)
+    assert [skip.member for skip in done.skips] == ["s1"]
+    assert {id: len(rows) for id, rows in batch.items()} == {"t0": 8, "s0": 16, "s1": 0}
+
+
+# The length of a step
+
+
+def test_a_newborn_begins_slowly_whatever_the_step():
+    rl = {"rl": {"lr": 0.5, "warmup": 5}}
+    rates = [two_students(rl, step=step, born=11)[0].lrs for step in (11, 12, 15, 16)]
+    assert [rate["s1"] for rate in rates] == pytest.approx([0.1, 0.2, 0.5, 0.5])
+    assert {rate["s0"] for rate in rates} == {0.5}
+
+
+def test_teachers_may_have_a_rate_and_a_temperature_of_their_own(tmp_path: Path):
+    assert two_students({"rl": {"lr": 0.5, "teacher_lr": 0.1}})[0].lrs == pytest.approx(
+        {"t0": 0.1, "s0": 0.5, "s1": 0.5}
+    )
+    with listening() as asked:
+        race_to_the_end(tmp_path / "run", settings(changes={"rl": {"temperature": 0.9, "teacher_temperature": 0.6}}))
+    heat = {request.member: request.temperature for batch in asked.samples for request in batch if request.member}
+    assert heat == {"t0": 0.6, "t1": 0.6, "s0": 0.9, "s1": 0.9}
+
+
+def test_a_handful_of_texts_makes_a_shorter_step():
+    lrs = two_students({"rl": {"lr": 0.5, "full_rows": 32}})[0].lrs
+    assert lrs == pytest.approx({"t0": 0.25, "s0": 0.5 * 0.5**0.5, "s1": 0.5 * 0.5**0.5})
+
+
+# A member that is not fit to learn
+
+
+def test_who_is_unfit_for_long_is_moved_towards_the_base_until_it_is_fit():
+    of = settings(changes={"guard": {"entropy_floor": 100.0}, "tasks": {"prompts": 4}})
+
+    async def lead(race, state, engine):
+        for id in engine.members:
+            member = engine.read(id)
+            factors = {name: (a, torch.full_like(b, 2**-12)) for name, (a, b) in member.factors.items()}
+            engine.write(id, replace(member, factors=factors))
+        sizes = []
+        for step in range(1, PATIENCE + 2):
+            state, rows = await one_step(race, state, clock(step))
+            sizes.append({float(b.mean()) for id in engine.members for _, b in engine.read(id).factors.values()})
+        return sizes, state, rows
+
+    with at_the_start(of) as (race, state, engine):
+        sizes, state, _ = asyncio.run(lead(race, state, engine))
+    assert sizes == [{2**-12}] * (PATIENCE - 1) + [{2**-13}] * 2
+    assert set(state.health.unfit_steps.values()) == {1}
+
+
+# Duplicates
+
+
+@pytest.mark.parametrize(("duplicates", "reward"), [("near", -1.0), ("same", -1.0), ("unpaid", 0.0)])
+def test_a_refused_duplicate_costs_what_the_settings_say(duplicates, reward: float):
+    of = race()
+    of = replace(of, guards=replace(of.guards, duplicates=duplicates))
+    proposals = [proposal(0, Rejection(Reason.DUPLICATE)), proposal(1, Rejection(Reason.SYNTAX))]
+    assert [one.reward for one in judge(of, state(), 1, proposals, [])] == [reward, -1.0]
+
+
+# Replay
+
+
+def test_students_attempt_recent_tasks_once_more_and_nobody_wins_by_it(tmp_path: Path):
+    changes = {"run": {"steps": 3}, "tasks": {"replay": 2}}
+    with listening() as asked:
+        ran = race_to_the_end(tmp_path / "run", settings(changes=changes))
+    attempts = ran.rows("attempts")
+    replays = [row for row in attempts if row["detail"].startswith("replays task ")]
+    assert {row["step"] for row in replays} <= {2, 3} and replays
+    known = {task["id"][:12]: task for task in ran.rows("tasks")}
+    for row in replays:
+        task = known[row["detail"].removeprefix("replays task ")]
+        assert task["step"] < row["step"]
+        assert 0 < task["solved"] < task["attempts"]
+    own = {(row["step"], row["place"]) for row in attempts if row not in replays}
+    assert own == {(task["step"], task["place"]) for task in ran.rows("tasks")}
+    played = sum(row["attempts"] for row in ran.rows("matches"))
+    assert played == len(attempts) - len(replays)
+    trained = {row.completion for batch in asked.updates for row in batch}
+    assert len(trained) > 0
+    assert all(task["attempts"] == 4 for task in ran.rows("tasks"))
+
+
+# Trials
+
+
+def test_in_a_trial_all_of_a_role_face_the_same_with_the_same_luck(tmp_path: Path):
+    changes = {
+        "run": {"steps": 2, "measure_every": 9},
+        "evolution": {"every": 1, "trial": 4},
+        "population": {"teachers": 2, "students": 3},
+    }
+    with listening() as asked:
+        ran = race_to_the_end(tmp_path / "run", settings(changes=changes))
+    _, _, of_students, of_teachers, of_panels, *_ = asked.samples
+    for batch, members in ((of_students, {"s0", "s1", "s2"}), (of_teachers, {"t0", "t1"})):
+        faced = {id: [(one.prompt, one.key) for one in batch if one.member == id] for id in members}
+        assert len({tuple(own) for own in faced.values()}) == 1, "the same prompts and random numbers"
+        assert sum(map(len, faced.values())) == len(batch)
+    assert len(of_teachers) == 2 * 4
+    assert {one.member for one in of_panels} == {"s0", "s1", "s2"}
+    worth = ran.figures("trial", 2)
+    assert worth.keys() == {"t0", "t1", "s0", "s1", "s2"}
+    assert all(0 <= worth[id] <= 1 for id in worth if id[0] == "s")
+    assert all(-1 <= worth[id] <= 1 for id in worth if id[0] == "t")
+    lowest = min(worth[id] for id in worth if id[0] == "s")
+    assert {worth[event["dead"]] for event in ran.rows("events", role="student")} == {lowest}
+    sampled = sum(row["tokens"] for row in ran.rows("attempts", step=2))
+    assert ran.figures("sampled_tokens", 2)["race"] > sampled, "what a trial takes is accounted for"
+
+
+# The mean of a role
+
+
+def _spread(states) -> float:
+    """The mean distance of the members' updates from their mean."""
+    names = states[0].factors
+    deltas = torch.stack([torch.cat([(b @ a).flatten() for a, b in (one.factors[n] for n in names)]) for one in states])
+    return float((deltas - deltas.mean(0)).norm(dim=1).mean())
+
+
+def test_members_that_are_pulled_come_nearer_and_keep_their_optimisers():
+    with at_the_start(settings(changes={"run": {"steps": 1}, "rl": {"lr": 1e-2}})) as (race, state, engine):
+        asyncio.run(one_step(race, state, clock(1)))
+        states = [engine.read(id, optimiser=True) for id in ("s0", "s1", "t0", "t1")]
+    assert _spread(states) > 0
+    spreads = [_spread(pulled(states, way, torch.device("cpu"))) for way in (0.0, 0.1, 0.5, 1.0)]
+    assert spreads[0] == pytest.approx(_spread(states), rel=1e-4)
+    assert spreads == sorted(spreads, reverse=True)
+    assert spreads[3] < 0.2 * spreads[0], "they began with one A, so little of the mean is out of reach"
+    for before, after in zip(states, pulled(states, 0.5, torch.device("cpu")), strict=True):
+        assert after.optimiser is before.optimiser
+        assert all(torch.equal(after.factors[name][0], before.factors[name][0]) for name in before.factors)
+
+
+def test_a_race_pulls_the_members_of_each_role_together(tmp_path: Path):
+    spreads = {}
+    for way in (0.0, 0.5):
+        changes = {"evolution": {"every": 0, "pull": way}, "rl": {"lr": 1e-2}}
+        members = race_to_the_end(tmp_path / str(way), settings(changes=changes)).members(1)
+        spreads[way] = [_spread([members[f"{role}0"], members[f"{role}1"]]) for role in "ts"]
+    assert all(near < far for near, far in zip(spreads[0.5], spreads[0.0], strict=True))
+
+
+def test_the_soup_of_equals_is_what_they_are():
+    with at_the_start(settings(changes={"rl": {"lr": 1e-2}})) as (race, state, engine):
+        asyncio.run(one_step(race, state, clock(1)))
+        one = engine.read("s0")
+    made = soup([one, one, one])
+    for name, (a, b) in one.factors.items():
+        assert torch.allclose(made.factors[name][1] @ made.factors[name][0], b @ a, atol=1e-6)
+
+
+# Events
+
+
+def test_a_step_that_is_given_up_takes_its_events_back():
+    of = settings(changes={"evolution": {"every": 1}, "rl": {"lr": 1e-2}})
+    stopping = False
+
+    def stop() -> bool:
+        return stopping
+
+    class Stopper(Quiet):
+        def phase(self, step: int, name: str) -> None:
+            nonlocal stopping
+            stopping = name == "match"
+
+    async def lead(race, state, engine):
+        state, _ = await one_step(race, state, clock(1))
+        before = {id: engine.read(id, optimiser=True) for id in engine.members}
+        evolved = await evolve(race, state)
+        assert set(engine.members) != set(before), "children are there"
+        take_back(race, evolved)
+        with pytest.raises(Stopped):
+            await one_step(race, state, Clock(2, Stopper(), stop))
+        return before, {id: engine.read(id, optimiser=True) for id in engine.members}
+
+    with at_the_start(of) as (race, state, engine):
+        before, after = asyncio.run(lead(race, state, engine))
+    assert before.keys() == after.keys()
+    for id, own in before.items():
+        assert same_weights(own, after[id])
+        assert (own.optimiser is None) == (after[id].optimiser is None)
+        if own.optimiser is not None:
+            assert own.optimiser.step == after[id].optimiser.step
+
+
+def test_without_gradients_a_fresh_member_is_scattered_as_founders_are():
+    changes = {"evolution": {"every": 1, "inject": True}, "rl": {"update": "none"}}
+
+    async def lead(race, state, engine):
+        # Nothing is as varied as this watch has seen, so both roles need new blood.
+        varied = replace(state.watch, highest={role: {"effective_size": 2.0} for role in ("teacher", "student")})
+        for id in ("t1", "s1"):
+            engine.write(id, engine.read(id.replace("1", "0")))
+        return await evolve(race, replace(state, step=1, watch=varied))
+
+    with at_the_start(settings(changes=changes)) as (race, state, engine):
+        evolved = asyncio.run(lead(race, state, engine))
+        fresh = [event.child.id for event in evolved.events if not event.parents]
+        assert len(fresh) == 2
+        assert not any(untouched(engine.read(id)) for id in fresh)
+        assert not same_weights(engine.read(fresh[0]), engine.read(fresh[1]))
+
+
+# Arms
+
+
+def test_an_arm_may_have_settings_of_its_own():
+    of = settings()
+    assert arms.apply(of, "population rl.share=students").rl.share == "students"
+    wide = arms.apply(of, "single-wide rl.lr=0.5")
+    assert (wide.rl.lr, wide.population.single) == (0.5, True)
+
+
+def test_one_pair_may_have_what_the_population_is_asked_and_all_students_may_attempt_everything():
+    of = settings(changes={"population": {"teachers": 4, "students": 4}})
+    pair = arms.apply(of, "1t1s-wide")
+    assert (pair.population.teachers, pair.population.students, pair.population.single) == (1, 1, False)
+    assert pair.tasks.prompts == 4 * of.tasks.prompts
+    assert arms.apply(of, "full-panel").match.maker == "all"
