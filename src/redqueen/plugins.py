@@ -308,7 +308,7 @@ BENCHMARKS = Registry(
         name.lower(): f"redqueen.evals.benchmarks.{name.lower()}:{name.replace('_', '')}"
         for name in (
             "HumanEval_Plus", "Mbpp_Plus", "LiveCodeBench", "Aime24", "Aime25", "Amc23", "Math500", "Minerva_Math",
-            "Gsm8k", "OlympiadBench", "Mmlu",
+            "Gsm8k", "OlympiadBench", "Mmlu", "CruxEval_O", "CruxEval_O_Cot", "CruxEval_I", "CruxEval_I_Cot",
         )
     },
     suites=("code", "math", "all"),

@@ -12,6 +12,7 @@ from textwrap import indent
 from typing import Any
 
 from redqueen.evals.protocol import Prompts
+from redqueen.plugins import BENCHMARKS
 
 
 @dataclass(frozen=True)
@@ -34,7 +35,7 @@ BESIDE: dict[str, list[dict[str, Any]]] = {}
 
 def write_slices(folder: Path) -> Path:
     for name, rows in ROWS.items():
-        write_rows(folder / name / "test.jsonl.gz", rows)
+        write_rows(folder / (BENCHMARKS.get(name).folder or name) / "test.jsonl.gz", rows)
     for path, rows in BESIDE.items():
         write_rows(folder / path, rows)
     return folder
@@ -339,3 +340,26 @@ for _number, (_subject, _question, _letter) in enumerate(
     SAID[_id, Prompts.RAW] = Texts(f" {_letter}", f" {_other}")
     SAID[_id, Prompts.CHAT] = Texts(f"The answer is ({_letter}).", f"**{_other}**. {_choices[0]}")
     SECRETS[_id] = f"{_choices[-1]}\nAnswer: {_letter}"
+
+
+# What functions return
+
+CRUXEVAL = ("cruxeval_o", "cruxeval_o_cot", "cruxeval_i", "cruxeval_i_cot")
+"""They share their rows."""
+for _code, _input, _output, _wrong in (
+    ("def f(words):\n    return [word for word in words if len(word) > 2]", "['ox', 'heron']", "['heron']", "['ox']"),
+    ("def f(rows, columns):\n    return rows * columns + 1", "4, columns=6", "25", "24"),
+    ("def f(text):\n    return text.count('-')", "'-'.join('elm')", "2", "3"),
+    ("def f():\n    return {'ash': 1, 'elm': (2.5, None)}", "", "{'ash': 1, 'elm': (2.5, None)}", "{'ash': 1}"),
+    ("BIRDS = [5, 3]\ndef f(numbers, small):\n    return [small(each) for each in numbers]",
+     "BIRDS[:], lambda each: each < 4", "[False, True]", "[True, True]"),
+):  # fmt: skip
+    _id = f"own/cruxeval/{len(ROWS.get(CRUXEVAL[0], []))}"
+    for _name in CRUXEVAL:
+        ROWS.setdefault(_name, []).append({"id": _id, "code": _code, "input": _input, "output": _output})
+    for _how in Prompts:
+        SAID[_id, _how] = Texts(
+            f"By hand.\n[/THOUGHT]\n[ANSWER]\nassert f({_input}) == {_output}\n[/ANSWER]",
+            f"By eye.\n[/THOUGHT]\n[ANSWER]\nassert f({_wrong}) == {_wrong}\n[/ANSWER]",
+        )
+    SECRETS[_id] = f"f({_input}) == {_output}"

@@ -62,7 +62,7 @@ def test_a_base_is_evaluated_on_everything(redqueen, asked, slices, place):
     assert status == 0
     assert f"all answers and figures are in {place / 'e'}" in out
     assert "raw prompts" in out
-    assert err.count("5 tasks, 5 answers\n") == 11
+    assert err.count("5 tasks, 5 answers\n") == 15
     found = json.loads((place / "e" / "results.json").read_text())
     assert (found["base"], found["prompts"], found["device"], found["dtype"]) == ("pico", "raw", "cpu", "float32")
     assert (found["attempts"], found["max_tokens"]) == (0, 24)
@@ -90,7 +90,7 @@ def test_the_same_command_asks_for_nothing_again(redqueen, asked, place):
     answers, figures = contents(place / "e"), results(place / "e")
     status, _, err = redqueen(*asked)
     assert status == 0
-    assert err.count("5 tasks, 5 answers, 5 of them known\n") == 11
+    assert err.count("5 tasks, 5 answers, 5 of them known\n") == 15
     assert contents(place / "e") == answers
     assert results(place / "e") == figures
 

@@ -15,6 +15,8 @@ from redqueen.runs.atomic import write_text
 
 GREEDY = -1
 """The number of the attempt at temperature 0."""
+TOO_LONG = "the prompt is too long for the base"
+"""Why a task that could not be asked counts as wrong."""
 SETTINGS = "settings.json"
 RESULTS = "results.json"
 AnswerId = tuple[str, str, int]

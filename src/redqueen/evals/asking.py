@@ -15,7 +15,7 @@ from redqueen.engine.body import MAX_POSITIONS
 from redqueen.engine.flow import sample_and_check
 from redqueen.engine.protocol import Engine, MemberId, Sample, SampleRequest, Stop
 from redqueen.errors import InputError
-from redqueen.evals.answers import GREEDY, Answer, AnswerId
+from redqueen.evals.answers import GREEDY, TOO_LONG, Answer, AnswerId
 from redqueen.evals.data import LoadedBenchmark
 from redqueen.evals.protocol import Benchmark, Grade, Item, Prompt, Prompts, Reply
 from redqueen.verifier.zygotes import available_cores
@@ -24,7 +24,6 @@ AT_ONCE = 2_048
 """Items that are sampled together."""
 GRADED_AT_ONCE = 2 * available_cores()
 """Enough to keep the cores busy; with more, a program's later tests would wait behind everybody's first ones."""
-TOO_LONG = "the prompt is too long for the base"
 Encode = Callable[[Prompt, Prompts], tuple[int, ...]]
 Judge = Callable[[Sequence[Reply]], Awaitable[Sequence[Grade]]]
 Together = Literal["answer", "item", "batch"]
@@ -131,7 +130,7 @@ async def _ask(
         if sampling.positions is not None:
             room = min(room, sampling.positions - len(tokens))
         if room < 1:
-            keep(_answer(question, Reply(item, "", True), 0, Grade(correct=False, why=TOO_LONG)))
+            keep(_answer(question, Reply(item, "", False), 0, Grade(correct=False, why=TOO_LONG)))
             continue
         group = {"answer": question.id, "item": item.id, "batch": None}[together]
         groups.setdefault(group, []).append(len(put))

@@ -1,7 +1,8 @@
 """Where a benchmark's rows come from: a folder of the user's, the cache, or the model hub.
 
-A folder has NAME/test.jsonl.gz (or test.jsonl) for each benchmark. Rows from the hub are converted to the same form and
-cached. The results name every file by its checksum, with a note where it is not the file of our own figures.
+A folder has NAME/test.jsonl.gz (or test.jsonl) for each benchmark, or for several that share their rows. Rows from the
+hub are converted to the same form and cached. The results name every file by its checksum, with a note where it is not
+the file of our own figures.
 """
 
 import gzip
@@ -63,14 +64,15 @@ def find(benchmark: Published, folder: Path | None = None, option: str = "--data
     messages."""
     if folder is None and os.environ.get(FOLDER):
         folder = Path(os.environ[FOLDER])
+    place = benchmark.folder or benchmark.name
     if folder is None:
         cached = cache() / "bench"
-        path = _file(cached / benchmark.name) or _pull(benchmark, cached, option)
+        path = _file(cached / place) or _pull(benchmark, cached / place, option)
     else:
-        path = _file(folder / benchmark.name)
+        path = _file(folder / place)
         if path is None:
             mend = f"put it there, name another folder with {option}, or leave {option} and {FOLDER} out to download it"
-            raise InputError(f"{folder / benchmark.name} has no {FILE}", mend)
+            raise InputError(f"{folder / place} has no {FILE}", mend)
     rows = _read(path)
     second = None if benchmark.beside is None else path.parent / benchmark.beside
     if second is not None and not second.is_file():
@@ -125,16 +127,16 @@ def _read(path: Path) -> list[Row]:
 # The hub
 
 
-def _pull(benchmark: Published, cached: Path, option: str) -> Path:
+def _pull(benchmark: Published, folder: Path, option: str) -> Path:
     if benchmark.hub is None:
         raise InputError(f"{benchmark.title} is on no hub", f"name the folder that it is in with {option} or {FOLDER}")
-    target = cached / benchmark.name / FILE
+    target = folder / FILE
     say(f"downloading {benchmark.title} from the model hub ({benchmark.hub.repository})")
     downloads = [(benchmark.hub, target)]
     if benchmark.hub_beside is not None and benchmark.beside is not None:
         downloads.append((benchmark.hub_beside, Path(os.path.normpath(target.parent / benchmark.beside))))
     mend = f"it may have changed: get the benchmark elsewhere and name its folder with {option}"
-    with writing(cached):
+    with writing(folder.parent):
         for hub, path in reversed(downloads):  # the benchmark itself comes last: when it is there, all is
             rows = _from_hub(hub, benchmark.title, option)
             if len(rows) != hub.rows:

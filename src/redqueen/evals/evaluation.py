@@ -20,7 +20,7 @@ from redqueen.evals.answers import GREEDY, RESULTS, Answer, AnswerId, AnswerStor
 from redqueen.evals.asking import Encode, Question, Sampling, ask, encoder, positions, questions
 from redqueen.evals.data import LoadedBenchmark
 from redqueen.evals.figures import sheet
-from redqueen.evals.protocol import Item, Prompts
+from redqueen.evals.protocol import HasSubsets, Item, Prompts
 from redqueen.evals.report import BenchmarkReport, EvaluationReport, benchmark_report, rival
 from redqueen.evals.subjects import Subjects, computed_on, open_subjects
 from redqueen.keys import key
@@ -71,7 +71,10 @@ def evaluate(
                     _answers(engine, verifier, encode, benchmark, wanted[benchmark.name], sampling, folder)
                 )
                 sheets = {name: sheet(answers, name, benchmark.items, attempts) for name in subjects.in_engine}
-                reports.append(benchmark_report(benchmark, sheets, subjects, against, k, seconds, sampling.max_tokens))
+                subsets = asyncio.run(_subsets(benchmark, verifier))
+                reports.append(
+                    benchmark_report(benchmark, sheets, subjects, against, k, seconds, sampling.max_tokens, subsets)
+                )
         except KeyboardInterrupt:
             say(_stopped(folder, wanted))
             verifier.close()
@@ -137,6 +140,12 @@ async def _answers(
         return store.answers, time.perf_counter() - start
 
 
+async def _subsets(loaded: LoadedBenchmark, verifier: Verifier) -> Sequence[str]:
+    """The subset of each item; none where the benchmark has no subsets."""
+    benchmark = loaded.benchmark
+    return await benchmark.subsets(loaded.items, verifier) if isinstance(benchmark, HasSubsets) else ()
+
+
 def _settings(
     subjects: Subjects, loaded: Sequence[LoadedBenchmark], samplings: Mapping[str, Sampling]
 ) -> dict[str, Any]:
@@ -189,7 +198,7 @@ def _keep_with_runs(report: EvaluationReport, subjects: Subjects) -> None:
                 benchmarks.Result(
                     benchmark=line.benchmark,
                     title=line.title,
-                    measure=line.measure,
+                    measure=line.name,
                     prompts=report.how["prompts"],
                     role=line.role,
                     step=group.step,

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from redqueen.analysis.resampling import Interval, between, paired, pass_at, resamples
-from redqueen.evals.answers import GREEDY, Answer, AnswerId
+from redqueen.evals.answers import GREEDY, TOO_LONG, Answer, AnswerId
 from redqueen.evals.protocol import Item
 
 Vector: TypeAlias = NDArray[np.float64]
@@ -91,6 +91,8 @@ class Sheet:
     """The share of answers that were cut off at the longest."""
     unanswered: float
     """The share of replies without an answer that could be read."""
+    too_long: int = 0
+    """Items that could not be asked."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,6 +129,7 @@ def sheet(answers: Mapping[AnswerId, Answer], subject: str, items: Sequence[Item
         tokens=sum(answer.tokens for answer in every),
         cut=sum(answer.cut for answer in every) / len(every),
         unanswered=sum(answer.answer is None for answer in every) / len(every),
+        too_long=sum(answer.why == TOO_LONG for answer in greedy),
     )
 
 

@@ -10,7 +10,7 @@ from redqueen.verifier import Verifier
 
 Row = Mapping[str, Any]
 """One row of a benchmark's file."""
-Suite = Literal["code", "math", "knowledge"]
+Suite = Literal["code", "math", "knowledge", "execution"]
 
 
 class Prompts(StrEnum):
@@ -97,7 +97,9 @@ class Published(ABC):
     """A benchmark that everybody knows, one file in `benchmarks/`: an answer is read out of a reply, then graded."""
 
     name: str
-    """Of its folder, and on the command line."""
+    """On the command line, and of its folder."""
+    folder: str | None = None
+    """Of its rows, where several benchmarks share them."""
     title: str
     suite: Suite
     rows: int
@@ -145,4 +147,13 @@ class SaysHow(Protocol):
 
     def graded_of(self, items: Sequence[Item]) -> str:
         """How these are graded, in a few words."""
+        ...
+
+
+@runtime_checkable
+class HasSubsets(Protocol):
+    """A benchmark whose items are of several sorts, with figures of their own beside those of the whole."""
+
+    async def subsets(self, items: Sequence[Item], verifier: Verifier) -> list[str]:
+        """The subset that each item belongs to."""
         ...

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import product
 from statistics import fmean
 from typing import TYPE_CHECKING, Any
 
@@ -29,6 +30,8 @@ class Line:
     title: str
     measure: str
     """"greedy", "avg@k", "pass@k", or a part such as "base"."""
+    subset: str | None
+    """The tasks that it is about; None for all."""
     tasks: int
     base: Accuracy
     what: str | None = None
@@ -39,6 +42,11 @@ class Line:
     mean: Accuracy | None = None
     vote: Accuracy | None = None
     """Of the majority vote of the greedy answers, with two members or more."""
+
+    @property
+    def name(self) -> str:
+        """The measure, and the tasks that it is about."""
+        return self.measure if self.subset is None else f"{self.measure}, {self.subset}"
 
     @property
     def sampled(self) -> bool:
@@ -54,7 +62,9 @@ class Line:
         return max(self.members.items(), key=lambda member: member[1].value)
 
     def as_json(self) -> dict[str, Any]:
-        values: dict[str, Any] = {name: getattr(self, name) for name in ("measure", "what", "role", "step")}
+        values: dict[str, Any] = {
+            name: getattr(self, name) for name in ("measure", "subset", "tasks", "what", "role", "step")
+        }
         values["base"] = self.base.as_json()
         if self.mean is None:
             return values
@@ -95,7 +105,7 @@ class BenchmarkReport:
             "seconds": round(self.seconds, 3),
             **{
                 name: {subject or "base": getattr(sheet, name) for subject, sheet in self.sheets.items()}
-                for name in ("tokens", "cut", "unanswered")
+                for name in ("tokens", "cut", "unanswered", "too_long")
             },
             "scores": [line.as_json() for line in self.lines],
         }
@@ -133,7 +143,7 @@ class EvaluationReport:
 
     def _columns(self) -> tuple[Columns, Columns]:
         lines = [line for report in self.benchmarks for line in report.lines]
-        names = {f"%, {self.how['prompts']} prompts": [f"{line.title}, {line.measure}" for line in lines]}
+        names = {f"%, {self.how['prompts']} prompts": [f"{line.title}, {line.name}" for line in lines]}
         if len({(line.what, line.role) for line in lines}) > 1:
             names["of"] = [" ".join(filter(None, (line.what, _plural(line.role)))) for line in lines]
         means, votes = any(line.mean for line in lines), any(line.vote for line in lines)
@@ -143,11 +153,12 @@ class EvaluationReport:
         heads += ["tasks", "tokens", "seconds"]
         rows = []
         for report in self.benchmarks:
-            totals = [f"{len(report.loaded.items):,}", f"{report.tokens:,}", f"{report.seconds:,.1f}"]
+            totals, tasks = [f"{report.tokens:,}", f"{report.seconds:,.1f}"], 0
             for line in report.lines:
                 gain, spread = _gain(line.mean) if means else [], _spread(line) if votes else []
-                rows.append([_plus_minus(line.base), *gain, *spread, *totals])
-                totals = ["", "", ""]
+                count = "" if line.tasks == tasks else f"{line.tasks:,}"
+                rows.append([_plus_minus(line.base), *gain, *spread, count, *totals])
+                totals, tasks = ["", ""], line.tasks
         return names, {head: list(cells) for head, cells in zip(heads, zip(*rows, strict=True), strict=True)}
 
     def _below(self, *, voted: bool, interval: bool) -> list[str]:
@@ -163,6 +174,13 @@ class EvaluationReport:
                 "(code: return on the first tests)"
             )
         for report in self.benchmarks:
+            too_long = max(sheet.too_long for sheet in report.sheets.values())
+            if too_long:
+                tasks = f"{too_long:,} of {len(report.loaded.items):,} tasks"
+                lines.append(
+                    f"{report.loaded.benchmark.title}: the prompts of {tasks} are too long for the base, which counts "
+                    "as wrong"
+                )
             cut = fmean(sheet.cut for sheet in report.sheets.values())
             # Of a choice the letter alone counts, and what follows it does not matter.
             if cut > 0.05 and report.loaded.benchmark.suite != "knowledge":
@@ -179,23 +197,31 @@ def benchmark_report(
     k: int,
     seconds: float,
     max_tokens: int,
+    subsets: Sequence[str] = (),
 ) -> BenchmarkReport:
+    """`subsets` has the subset of each item, or nothing."""
     measured = {name: measures(sheet, k) for name, sheet in sheets.items()}
+    places: dict[str | None, list[int]] = {None: list(range(len(loaded.items)))}
+    for place, subset in enumerate(subsets):
+        places.setdefault(subset, []).append(place)
     lines: list[Line] = []
-    for measure, base_N in measured[BARE].items():
+    for subset, measure in product(sorted(places, key=lambda name: name or ""), measured[BARE]):
+        own = places[subset]
+        values_N = {name: of_subject[measure][own] for name, of_subject in measured.items()}
+        base_N = values_N[BARE]
         line = Line(
             benchmark=loaded.benchmark.name,
             title=loaded.benchmark.title,
             measure=measure,
-            tasks=len(loaded.items),
+            subset=subset,
+            tasks=len(own),
             base=accuracy(base_N),
         )
-        values_N = {name: of_subject[measure] for name, of_subject in measured.items()}
         for group in subjects.groups:
             other_N = base_N if against is None else _mean(values_N, rival(subjects, group, against))
             vote = None
             if measure == "greedy" and len(group.members) > 1:
-                vote = accuracy(majority([sheets[name] for name in group.members]), other_N)
+                vote = accuracy(majority([sheets[name] for name in group.members])[own], other_N)
             lines.append(
                 replace(
                     line,

@@ -47,9 +47,9 @@ PRELOAD = (
     "_strptime", "array", "ast", "base64", "calendar", "cmath", "codecs", "contextlib", "dataclasses", "datetime",
     "decimal", "fractions", "hashlib", "inspect", "json", "keyword", "numbers", "queue", "random", "signal",
     "statistics", "struct", "textwrap", "traceback", "unicodedata", "encodings.ascii", "encodings.cp1252",
-    "encodings.hex_codec", "encodings.latin_1", "encodings.rot_13", "encodings.unicode_escape", "encodings.utf_16",
-    "encodings.utf_16_be", "encodings.utf_16_le", "encodings.utf_32", "encodings.utf_32_be", "encodings.utf_32_le",
-    "encodings.utf_8_sig",
+    "encodings.hex_codec", "encodings.latin_1", "encodings.rot_13", "encodings.shift_jis", "encodings.unicode_escape",
+    "encodings.utf_16", "encodings.utf_16_be", "encodings.utf_16_le", "encodings.utf_32", "encodings.utf_32_be",
+    "encodings.utf_32_le", "encodings.utf_8_sig",
 )  # fmt: skip
 """What programs may import: a guest cannot open a file to import anything else from."""
 NUMPY_PRELOAD = ("numpy", "numpy.linalg", "numpy.fft", "numpy.random", "numpy.polynomial", "numpy.ma")
