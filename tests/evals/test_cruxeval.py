@@ -132,6 +132,11 @@ def test_any_input_that_gives_the_output_is_right(verifier):
     assert grades[0].vote == grades[6].vote != grades[1].vote
 
 
+def test_the_codec_that_two_tasks_use_is_there(verifier):
+    encoding = item("def f(text, name):\n    return text.encode(name)", "'noon', 'shift_jis'", "b'noon'")
+    assert [grade.correct for grade in graded("cruxeval_i", encoding, ["f('noon', 'shift_jis')"], verifier)] == [True]
+
+
 EXPRESSIONS = {
     "f(range(3))": True,
     "f([1] + [2, 3])": True,

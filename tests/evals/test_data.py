@@ -80,6 +80,18 @@ def test_a_hub_out_of_reach_is_one_line_that_says_how_to_do_without(hub):
     assert "\n" not in str(caught.value) and "--data" in str(caught.value) and FOLDER in str(caught.value)
 
 
+def test_benchmarks_that_share_their_rows_share_the_download(hub, tmp_path, monkeypatch):
+    fields = {"code": "def f(x):\n    return x", "input": "3", "output": "3"}
+    hub(BENCHMARKS.get("cruxeval_o"), [{**fields, "id": f"sample_{n}"} for n in range(800)])
+    loaded = find(BENCHMARKS.get("cruxeval_o"))
+    assert loaded.items[7].row == {**fields, "id": "sample_7"}
+    assert loaded.origin == str(tmp_path / "cache" / "bench" / "cruxeval" / "test.jsonl.gz")
+    import huggingface_hub
+
+    monkeypatch.setattr(huggingface_hub, "hf_hub_download", None)
+    assert find(BENCHMARKS.get("cruxeval_i_cot")).sha256 == loaded.sha256
+
+
 def test_the_answer_of_gsm8k_is_what_follows_its_mark(hub):
     row = BENCHMARKS.get("gsm8k").from_hub({"question": "?", "answer": "so 1,000 + 234.\n#### 1,234"}, 0)
     assert row["answer"] == "1234"

@@ -1,8 +1,10 @@
-"""Our graders beside the reference ones: `python tools/evals/reference.py FOLDER [--evalplus EXECUTABLE]`.
+"""Our graders beside the reference ones:
+`python tools/evals/reference.py FOLDER [--evalplus EXECUTABLE] [--cruxeval FOLDER]`.
 
 FOLDER has the benchmarks as `redqueen eval --data` reads them, and evalplus_ref_samples/test.jsonl.gz: completions with
 the verdicts of EvalPlus' checker. With --evalplus, `evalplus.evaluate` of an environment of its own checks one model's
-HumanEval completions in the same run, and the seconds stand side by side.
+HumanEval completions in the same run, and the seconds stand side by side. With --cruxeval, a checkout of
+facebookresearch/cruxeval, its recorded verdicts on CodeLlama-7B's answers are compared with ours.
 """
 
 import argparse
@@ -15,6 +17,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections import Counter
 from decimal import localcontext
 from pathlib import Path
 from typing import Any
@@ -23,7 +26,7 @@ from redqueen.evals.asking import GRADED_AT_ONCE
 from redqueen.evals.data import find
 from redqueen.evals.evalplus import EvalPlus
 from redqueen.evals.extraction import numeral
-from redqueen.evals.protocol import Grade, Item
+from redqueen.evals.protocol import Grade, HasSubsets, Item, Prompts
 from redqueen.plugins import BENCHMARKS
 from redqueen.verifier import LocalVerifier
 
@@ -92,6 +95,36 @@ async def answers(folder: Path, verifier: LocalVerifier) -> None:
               f"of {len(more)} numbers plus one {len(accepted)} accepted {accepted or ''}")  # fmt: skip
 
 
+async def execution(folder: Path, checkout: Path | None, verifier: LocalVerifier) -> None:
+    """The canonical answers to CRUXEval, how many of its outputs are right as inputs, and recorded verdicts."""
+    for name, mode in (("cruxeval_o", "output"), ("cruxeval_i", "input")):
+        benchmark = BENCHMARKS.get(name)
+        items = {item.id: item for item in find(benchmark, folder).items}
+        own = [(item, f"assert f({item.row['input']}) == {item.row['output']}") for item in items.values()]
+        start, cpu = time.perf_counter(), time.process_time()
+        read = [(item, benchmark.extract(item, text, Prompts.RAW)) for item, text in own]
+        right = sum(grade.correct for grade in await benchmark.grade(read, verifier))
+        print(f"{benchmark.title}: canonical answers {right} of {len(own)} ({time.perf_counter() - start:.1f} s, "
+              f"{time.process_time() - cpu:.2f} s of CPU time outside guests)")  # fmt: skip
+        if isinstance(benchmark, HasSubsets):
+            print(f"  {dict(Counter(await benchmark.subsets(list(items.values()), verifier)))}")
+        if checkout is None:
+            continue
+        recorded = f"codellama-7b_temp0.2_{mode}"
+        scored = checkout / "samples" / "evaluation_results" / f"sample_scored_{recorded}.json"
+        found = json.loads(scored.read_text())
+        texts, verdicts = found["raw_generations"], found["raw_scored_generations"]
+        asked = [(items[id], text.strip(), verdict)
+                 for id in items for text, verdict in zip(texts[id], verdicts[id], strict=True)]  # fmt: skip
+        start = time.perf_counter()
+        grades = await benchmark.grade([(item, text or None) for item, text, _ in asked], verifier)
+        differ = [f"{item.id}: {text}: recorded {verdict} ({grade.why or 'passed'} here)"
+                  for (item, text, verdict), grade in zip(asked, grades, strict=True)
+                  if verdict != grade.correct]  # fmt: skip
+        print(f"  recorded verdicts: {len(asked) - len(differ)} of {len(asked)} alike "
+              f"({time.perf_counter() - start:.1f} s)", *differ, sep="\n    ")  # fmt: skip
+
+
 def evalplus(executable: str, folder: Path, ours: float) -> None:
     samples = [each for each in read(folder / "evalplus_ref_samples" / "test.jsonl.gz") if each["model"] == TIMED]
     with tempfile.TemporaryDirectory() as where:
@@ -118,10 +151,12 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("folder", type=Path, help="the benchmarks")
     parser.add_argument("--evalplus", metavar="EXECUTABLE", help="evalplus.evaluate of an environment of its own")
+    parser.add_argument("--cruxeval", type=Path, metavar="FOLDER", help="a checkout of facebookresearch/cruxeval")
     given = parser.parse_args()
     with LocalVerifier() as verifier:
         ours = asyncio.run(programs(given.folder, verifier))
         asyncio.run(answers(given.folder, verifier))
+        asyncio.run(execution(given.folder, given.cruxeval, verifier))
     if given.evalplus:
         sys.stdout.flush()
         evalplus(given.evalplus, given.folder, ours)

@@ -33,7 +33,8 @@ class EvalCommand(Reporting, Configured):
     """Runs (their newest checkpoint, or that of a step), single members, PEFT folders or a base; all of one base."""
     suite: Annotated[str | None, tyro.conf.arg(metavar="code|math|all|NAME,NAME")] = None
     """Which benchmarks: humaneval_plus, mbpp_plus, livecodebench (code); mmlu;
-    aime24, aime25, amc23, math500, minerva_math, gsm8k, olympiadbench (math)."""
+    aime24, aime25, amc23, math500, minerva_math, gsm8k, olympiadbench (math);
+    cruxeval_o, cruxeval_i, and with a chain of thought cruxeval_o_cot, cruxeval_i_cot."""
     prompts: Literal["chat", "raw"] = "chat"
     """How models are prompted: through the chat template, or with a text to continue."""
     data: Annotated[Path | None, tyro.conf.arg(metavar="FOLDER")] = None

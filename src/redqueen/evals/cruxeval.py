@@ -158,7 +158,7 @@ def _grade_output(item: Item, value: str | Rejection | None) -> Grade:
 
 
 class InputPrediction(CruxEval):
-    graded = "any input that gives the output, by calling the function"
+    graded = "any input that gives the output, found by calling; copyable: the output itself is one"
 
     def assertion(self, row: Row) -> str:
         return f"assert f(??) == {row['output']}"
