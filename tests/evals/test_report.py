@@ -113,6 +113,32 @@ def test_the_longest_answer_is_in_the_results_of_each_benchmark():
     assert [each["max_tokens"] for each in found] == [512, 8]
 
 
+# Subsets
+
+
+def test_a_subset_has_its_own_scores_gains_and_vote_and_the_whole_is_as_without():
+    of = subjects(("run", Role.STUDENT, 3))
+    sheets = {who: sheet(place) for place, who in enumerate([BARE, *of.members])}
+    loaded = report(of).benchmarks[0].loaded
+    subsets = ["odd" if place % 2 else "even" for place in range(40)]
+    whole = benchmark_report(loaded, sheets, of, None, 0, 1.0, 8).lines
+    lines = benchmark_report(loaded, sheets, of, None, 0, 1.0, 8, subsets).lines
+    assert lines[:1] == whole
+    assert [(line.name, line.tasks) for line in lines] == [("greedy", 40), ("greedy, even", 20), ("greedy, odd", 20)]
+    for line, first in zip(lines[1:], (0, 1), strict=True):
+        right = {who: np.array(sheets[who].tally.greedy)[first::2] for who in sheets}
+        assert line.base.value == right[BARE].mean()
+        assert line.mean is not None and line.mean.gain is not None and line.vote is not None
+        students = np.stack([right[who] for who in of.members])
+        assert line.mean.value == pytest.approx(students.mean())
+        assert line.mean.gain.value == pytest.approx(students.mean() - right[BARE].mean())
+        assert line.vote.value == pytest.approx((students.sum(axis=0) >= 2).mean())
+    both = EvaluationReport("pico", {**HOW, "against": None}, (replace(report(of).benchmarks[0], lines=lines),), ())
+    assert re.findall(r"HumanEval\+, greedy(?:, \w+)?", shown(both, 200)) == [
+        "HumanEval+, greedy", "HumanEval+, greedy, even", "HumanEval+, greedy, odd",
+    ]  # fmt: skip
+
+
 # Gains
 
 
