@@ -183,7 +183,7 @@ FAKE_INPUTS = (
     "f((x for x in ()).gi_frame.f_builtins.update(abs=3) or 3)", "f(__builtins__)", "f(redqueen_called)",
     "f(vars()['redqueen_called'])", "f(eval('16'))", "f(exit())", "f(print(17))", "f(open('/etc/passwd').read())",
     "f(__import__('os')._exit(0))", "f(17\x00)", "f(\ud800)", "f(" * 5_000, "f(" + "(" * 5_000 + ")" * 5_001,
-    "f(" + "-" * 50_000 + "1)",
+    "f(" + "-" * 50_000 + "1)", "f(16 + ().__len__())", "f([lambda: 0] and 16)", "f(16 if {}.__class__ else 0)",
     "f(" + "9" * 100_000 + ")", "f(9 ** 9 ** 9)", "f('x' * 10 ** 12)", "f(??)", "f(3)\nf(16)", "f(...)",
 )  # fmt: skip
 

@@ -153,12 +153,12 @@ class EvaluationReport:
         heads += ["tasks", "tokens", "seconds"]
         rows = []
         for report in self.benchmarks:
-            totals, tasks = [f"{report.tokens:,}", f"{report.seconds:,.1f}"], 0
+            totals, counted = [f"{report.tokens:,}", f"{report.seconds:,.1f}"], set()
             for line in report.lines:
                 gain, spread = _gain(line.mean) if means else [], _spread(line) if votes else []
-                count = "" if line.tasks == tasks else f"{line.tasks:,}"
-                rows.append([_plus_minus(line.base), *gain, *spread, count, *totals])
-                totals, tasks = ["", ""], line.tasks
+                tasks = "" if line.subset in counted else f"{line.tasks:,}"
+                rows.append([_plus_minus(line.base), *gain, *spread, tasks, *totals])
+                totals, counted = ["", ""], {*counted, line.subset}
         return names, {head: list(cells) for head, cells in zip(heads, zip(*rows, strict=True), strict=True)}
 
     def _below(self, *, voted: bool, interval: bool) -> list[str]:
