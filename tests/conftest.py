@@ -30,16 +30,17 @@ TRACES = (
 SLOW = (
     "engine/test_bases.py", "engine/test_bench_engine.py", "engine/test_graph_backend.py", "engine/test_logits.py",
     "engine/test_prompts.py", "engine/test_sample.py", "engine/test_update.py", "evals/test_benchmarks.py",
-    "evals/test_eval.py", "evals/test_evaluate.py", "evals/test_exam.py", "evals/test_extraction.py",
-    "evals/test_hostile.py", "evals/test_maths.py", "evals/test_reference.py", "evolution/test_commands.py",
-    "evolution/test_dense.py", "evolution/test_retention.py", "evolution/test_variation.py", "loop/test_ending.py",
-    "loop/test_kill.py", "loop/test_pico_race.py", "loop/test_plan.py", "loop/test_race.py", "loop/test_shared.py",
-    "loop/test_stopping.py", "measure/test_folders.py", "plugins/test_plugins.py", "population/test_matchmaking.py",
-    "report/test_page.py", "runs/test_commands.py", "runs/test_disks.py", "runs/test_run.py", "tasks/test_guards.py",
-    "tasks/test_order.py", "tasks/test_reward_hacks.py", "tasks/test_truth.py", "test_bench.py", "test_chains.py",
-    "test_cli.py", "test_doctor.py", "test_pico.py", "test_simulate.py", "test_stress.py", "test_study.py",
-    "test_trackers.py", "verifier/test_filters.py", "verifier/test_hostile.py", "verifier/test_literals.py",
-    "verifier/test_machine.py", "verifier/test_mutation.py", "verifier/test_pool.py", "verifier/test_replies.py",
+    "evals/test_crossplay.py", "evals/test_eval.py", "evals/test_evaluate.py", "evals/test_exam.py",
+    "evals/test_extraction.py", "evals/test_hostile.py", "evals/test_maths.py", "evals/test_reference.py",
+    "evolution/test_commands.py", "evolution/test_dense.py", "evolution/test_retention.py",
+    "evolution/test_variation.py", "loop/test_ending.py", "loop/test_kill.py", "loop/test_pico_race.py",
+    "loop/test_plan.py", "loop/test_race.py", "loop/test_ruler.py", "loop/test_shared.py", "loop/test_stopping.py",
+    "measure/test_folders.py", "plugins/test_plugins.py", "population/test_matchmaking.py", "report/test_page.py",
+    "runs/test_commands.py", "runs/test_disks.py", "runs/test_run.py", "tasks/test_guards.py", "tasks/test_order.py",
+    "tasks/test_reward_hacks.py", "tasks/test_truth.py", "test_bench.py", "test_chains.py", "test_cli.py",
+    "test_doctor.py", "test_pico.py", "test_simulate.py", "test_stress.py", "test_study.py", "test_trackers.py",
+    "verifier/test_filters.py", "verifier/test_hostile.py", "verifier/test_literals.py", "verifier/test_machine.py",
+    "verifier/test_mutation.py", "verifier/test_pool.py", "verifier/test_replies.py",
 )  # fmt: skip
 """They take five seconds or more: races, whole corpora, programs that are waited for."""
 

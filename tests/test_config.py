@@ -223,9 +223,9 @@ def test_with_the_maker_all_a_teacher_has_one_match_a_step_however_many_students
 
 def test_a_field_says_what_the_setting_affects():
     beside = {key for key in keys() if key.startswith(("evals.", "track."))}
-    kept = {"run.checkpoint_every", "run.keep_last", "run.keep_every", "verifier.workers"}
+    kept = {"run.checkpoint_every", "run.keep_last", "run.keep_every", "run.ruler_every", "verifier.workers"}
     assert affecting(Affects.NOTHING) == beside | kept
-    assert (affecting(Affects.LENGTH), affecting(Affects.SEED)) == ({"run.steps"}, {"run.seed"})
+    assert (affecting(Affects.LENGTH), affecting(Affects.SEED)) == ({"run.steps", "run.flops"}, {"run.seed"})
     members = {"population.teachers", "population.students", "population.single"}
     adapters = {"engine.base", "engine.rank", "engine.alpha", "engine.target_modules"}
     assert affecting(Affects.MEMBERS) == members | adapters

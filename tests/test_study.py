@@ -2,6 +2,8 @@
 
 import json
 import math
+import re
+import shutil
 import signal
 import sqlite3
 import subprocess
@@ -17,6 +19,7 @@ from chains import uniform_test
 from loop.making import settings
 from runs.making import quick_folder
 
+from redqueen.analysis.compare import compare
 from redqueen.analysis.intervals import student_t
 from redqueen.analysis.quarters import Series
 from redqueen.analysis.resampling import Interval
@@ -27,9 +30,12 @@ from redqueen.evals.figures import Tally
 from redqueen.phases.view import Quiet
 from redqueen.resources import open_engine
 from redqueen.runs import CHECKPOINTS, REPORT, checkpoints
+from redqueen.runs.metrics import FLOPS, RACE
+from redqueen.runs.store import Store
 from redqueen.settings import dump, load, override
 from redqueen.training import setup
 from redqueen.training import train as training
+from redqueen.training.study import design as study_design
 from redqueen.training.study import exam as study_exam
 from redqueen.training.study import plots, races
 from redqueen.training.study import study as study_module
@@ -205,6 +211,60 @@ def test_a_study_that_is_stopped_goes_on_from_its_checkpoints(design, result, pl
     assert records(again.folder / "population-0") == records(design.folder / "population-0")
 
 
+def test_arms_that_are_matched_spend_what_the_population_of_their_seed_spends(design, result, place, monkeypatch):
+    matched = replace(design, folder=place / "matched", seeds=2, match="flops")
+    ended = run_study(matched)
+    assert ended is not None
+    spent = {(each.arm, each.seed): each.figures["floating-point operations"] for each in ended.outcomes}
+    steps = {(each.arm, each.seed): each.steps for each in ended.outcomes}
+    for seed in (0, 1):
+        assert records(matched.folder / f"population-{seed}") == records(design.folder / f"population-{seed}")
+        budget = spent["population", seed]
+        with Store.read(matched.folder / f"single-{seed}") as store:
+            by_step = [row.value for row in store.metrics(FLOPS, RACE)]
+        assert len(by_step) == steps["single", seed] > STEPS == steps["population", seed]
+        assert sum(by_step[:-1]) < budget <= sum(by_step) == spent["single", seed]
+    table = arms_table(ended.outcomes, ended.base, design.attempts)
+    assert "| steps | - | 2 | " in table and "| floating-point operations | - |" in table
+    calls = opened(monkeypatch)
+    assert run_study(matched) == ended and not calls, "it is finished"
+    # As processes that share the races do it, from a study that was stopped between the arms.
+    for arm in ("single-0", "single-1"):
+        shutil.rmtree(matched.folder / arm)
+    again = run_study(replace(matched, jobs=2))
+    assert again is not None
+    assert {(each.arm, each.seed): each.figures["floating-point operations"] for each in again.outcomes} == spent
+    [arm] = compare([race.folder for race in ended.races if race.arm == "single"]).arms
+    assert arm.seeds == (0, 1), "each seed has its own limit, and they are one arm"
+
+
+def test_an_arm_that_cannot_be_matched_is_told(design, result, place, monkeypatch, capsys):
+    monkeypatch.setattr(study_design, "MOST_STEPS", 1)
+    ended = run_study(replace(design, folder=place / "bounded", seeds=1, match="flops"))
+    assert ended is not None
+    assert re.search(r"single-0 has spent \S+ of \S+ floating-point operations in its 2 steps: it is not matched",
+                     capsys.readouterr().err)  # fmt: skip
+
+
+def test_a_population_whose_operations_nobody_counted_cannot_be_matched(design, result, place):
+    old = replace(design, folder=place / "uncounted", seeds=1, match="flops")
+    shutil.copytree(design.folder / "population-0", old.folder / "population-0")
+    shutil.copytree(design.folder / "exam", old.folder / "exam")
+    with closing(sqlite3.connect(old.folder / "population-0" / "records.sqlite")) as db:
+        db.execute("DELETE FROM metrics WHERE name = 'flops' AND step = 1")
+        db.commit()
+    with pytest.raises(InputError, match="population-0 has steps of an older version"):
+        run_study(old)
+
+
+def test_a_race_that_has_spent_more_is_refused(design, place):
+    unmatched = replace(design, folder=place / "spent-more", seeds=1, steps=1, arms=("population",))
+    assert run_study(unmatched) is not None
+    assert run_study(replace(unmatched, arms=("single",), steps=6)) is not None
+    with pytest.raises(InputError, match="single-0 is at step 6 and has spent more than the population of seed 0"):
+        run_study(replace(unmatched, arms=("population", "single"), match="flops"))
+
+
 def test_a_race_that_has_gone_further_is_refused(design, result):
     with pytest.raises(InputError, match="is at step 2, and --steps is 1"):
         run_study(replace(design, steps=1))
@@ -271,6 +331,8 @@ def test_trackers_are_refused(design):
         ("nothing.toml", "there is no settings file"),
         ("demo --seeds 0", "a study needs arms, seeds, attempts and jobs"),
         ("demo --first-seed 996", "seeds from 1000 on are the sweep's; use seeds from 0 to 999"),
+        ("demo --match flops --arms single", "--match is with the arm population, which --arms leaves out"),
+        ("demo --match flops --run.flops 1e9", "--match gives run.flops to all arms but the population"),
         ("demo --jobs 0", "a study needs arms, seeds, attempts and jobs"),
         ("demo --arms single,single", "an arm or a learning rate is named twice"),
         ("demo --arms population,double", "there is no arm double; the arms are population, single"),

@@ -22,13 +22,14 @@ from redqueen.phases.learn import learn, soundness
 from redqueen.phases.measure import behave, measure
 from redqueen.phases.propose import propose, verify
 from redqueen.phases.race import Race
+from redqueen.phases.ruler import SolveRates, ruler
 from redqueen.phases.sampling import settle
 from redqueen.phases.solve import solve
 from redqueen.phases.state import State
 from redqueen.phases.view import View
 from redqueen.population.matchmaking import schedule
 from redqueen.population.play import play
-from redqueen.runs.metrics import RACE
+from redqueen.runs.metrics import FLOPS, RACE
 from redqueen.runs.rows import StepRecord
 from redqueen.runs.run import Run
 
@@ -46,7 +47,7 @@ async def run_race(
     """Step after step until all are done, or until somebody wants to stop. Either way what was reached is saved.
     `track` is given the figures of each step."""
     settings, saved = race.settings.run, state.step
-    while state.step < settings.steps:
+    while not settings.ends(state.step, state.flops):
         clock = Clock(state.step + 1, view, stopping)
         try:
             state, rows = await one_step(race, state, clock)
@@ -54,7 +55,7 @@ async def run_race(
             break
         with clock("record"):
             run.store.write(rows)
-        if state.step % settings.checkpoint_every == 0 or state.step == settings.steps:
+        if state.step % settings.checkpoint_every == 0 or settings.ends(state.step, state.flops):
             with clock("checkpoint"):
                 save(race, state, run)
             saved = state.step
@@ -97,6 +98,10 @@ async def _step(race: Race, state: State, step: int, evolved: Evolved, clock: Cl
         rated, meetings = play(state.population, step, outcomes(matches, rollouts), match.rule)
         population = state.population if settings.population.single else rated
         board = state.board.add(meetings)
+    ruled: SolveRates = {}
+    if settings.run.ruler_every and step % settings.run.ruler_every == 0:
+        with clock("ruler"):
+            ruled = await ruler(race, step, rollouts)
     with clock("update", may_stop=True):
         # The verifier has nothing to do while members learn.
         behaving = asyncio.create_task(behave(race, rollouts))
@@ -137,9 +142,11 @@ async def _step(race: Race, state: State, step: int, evolved: Evolved, clock: Cl
             measured=measured,
             drift=drifted,
             seen=seen,
+            ruled=ruled,
             evaluated=evaluated,
         )
-    return after, record.rows(race, happened, clock.seconds)
+    rows = record.rows(race, happened, clock.seconds)
+    return replace(after, flops=state.flops + int(rows.figures()[FLOPS])), rows
 
 
 def save(race: Race, state: State, run: Run) -> None:

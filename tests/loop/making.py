@@ -14,6 +14,7 @@ from tokenizers import Tokenizer, decoders, models, pre_tokenizers
 from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
 from transformers.utils import logging
 
+from redqueen.engine.flops import ModelSize
 from redqueen.engine.local import LocalEngine
 from redqueen.engine.protocol import MemberState, SampleRequest, Trajectory
 from redqueen.phases.clock import Clock
@@ -116,6 +117,8 @@ class Asked:
 
     samples: list[Sequence[SampleRequest]] = field(default_factory=list)
     updates: list[Sequence[Trajectory]] = field(default_factory=list)
+    sizes: list[ModelSize] = field(default_factory=list)
+    """Of the engines that updated."""
 
 
 @contextmanager
@@ -130,6 +133,7 @@ def listening() -> Iterator[Asked]:
 
     def updated(self: LocalEngine, batch: Sequence[Trajectory], *more: Any) -> Any:
         asked.updates.append(batch)
+        asked.sizes.append(self.size)
         return update(self, batch, *more)
 
     with pytest.MonkeyPatch.context() as patch:

@@ -10,6 +10,7 @@ from tasks.proposing import CODE
 from loop.making import Shelf
 from redqueen.analysis.coverage import Coverage
 from redqueen.analysis.watch import Watch
+from redqueen.engine.flops import ModelSize
 from redqueen.engine.protocol import (
     Done,
     MemberState,
@@ -102,6 +103,7 @@ def race(changes: dict[str, Any] | None = None, engine: Script | None = None, ve
         families=CODE,
         kinds=CODE.kinds,
         engine=engine or Script(),
+        size=ModelSize(blocks=100, head=10, attention=1, adapter=5),
         encode=lambda messages: tuple(len(message["content"]) for message in messages),
         positions=10_000,
         verifier=verifier or NoVerifier(),

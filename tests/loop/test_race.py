@@ -37,7 +37,7 @@ from redqueen.population.members import SOLO, Role
 from redqueen.rl.batch import MIN_ROWS
 from redqueen.rl.rewards import STUDENT
 from redqueen.runs import CHECKPOINTS, checkpoints
-from redqueen.runs.metrics import DRIFT, EFFECTIVE_SIZE, FUNCTION_DISTANCE, METRICS
+from redqueen.runs.metrics import COMPUTE, DRIFT, EFFECTIVE_SIZE, FUNCTION_DISTANCE, METRICS
 from redqueen.runs.records_file import RECORDS
 from redqueen.runs.store import Store
 from redqueen.tasks.code import CodeDraft
@@ -161,7 +161,7 @@ def test_members_learn(ran: Ran):
 def test_what_was_used_is_accounted_for(long_race: tuple[Ran, Asked]):
     ran, asked = long_race
     for step, batch in enumerate(asked.updates, 1):
-        for name in ("sampled_tokens", "trained_tokens", "verifier_runs"):
+        for name in (metric.name for metric in COMPUTE):
             used = ran.figures(name, step)
             # One run of each program, for what it does, is the race's own.
             own = len({json.loads(row["record"])["program"] for row in ran.rows("tasks") if row["step"] == step})
@@ -175,6 +175,36 @@ def test_what_was_used_is_accounted_for(long_race: tuple[Ran, Asked]):
     )
 
 
+@pytest.mark.parametrize("kl", [0.0, 0.5])
+def test_floating_point_operations_are_those_of_the_texts_with_each_prompt_once(race: Runner, kl: float):
+    with listening() as asked:
+        ran = race(f"flops-{kl}", {"rl": {"kl": kl}})
+    [size] = asked.sizes
+
+    def of(texts: list[tuple[tuple[int, ...], int]], token: int, head: int, pair: int) -> int:
+        tokens, pairs, completions = 0, 0, 0
+        for length in map(len, {prompt for prompt, _ in texts}):
+            tokens, pairs = tokens + length, pairs + sum(range(1, length + 1))
+        for prompt, length in texts:
+            tokens, completions = tokens + length, completions + length
+            pairs += sum(range(len(prompt) + 1, len(prompt) + length + 1))
+        return token * tokens + head * size.head * completions + pair * size.attention * pairs
+
+    for student in ("s0", "s1"):
+        prompts = [request.prompt for call in asked.samples for request in call if request.member == student]
+        attempts = sorted(ran.rows("attempts", student=student), key=lambda row: (row["place"], row["number"]))
+        assert len(set(prompts)) < len(prompts), "a prompt has several attempts"
+        sampled = [(prompt, row["tokens"]) for prompt, row in zip(prompts, attempts, strict=True)]
+        trained = [(row.prompt, len(row.completion)) for row in asked.updates[0] if row.member == student]
+        expected = of(sampled, 2 * (size.blocks + size.adapter), 2, 4)
+        expected += of(trained, 4 * size.blocks + 6 * size.adapter, 4, 12)
+        expected += of(trained, 2 * size.blocks, 2, 4) if kl else 0
+        assert ran.figures("flops")[student] == expected
+        assert ran.figures("prompt_tokens")[student] == sum(map(len, set(prompts)))
+        passed = sum(map(len, {prompt for prompt, _ in trained})) + sum(length for _, length in trained)
+        assert ran.figures("update_tokens")[student] == passed
+
+
 def test_every_metric_is_recorded_and_of_whom_and_by_kind_as_the_schema_says(ran: Ran):
     teachers = {row["teacher"] for row in ran.rows("matches")}
     members = teachers | {row["student"] for row in ran.rows("matches")}
@@ -182,6 +212,7 @@ def test_every_metric_is_recorded_and_of_whom_and_by_kind_as_the_schema_says(ran
     recorded = {name: [row for row in ran.rows("metrics") if row["name"] == name] for name in METRICS}
     assert sum(map(len, recorded.values())) == len(ran.rows("metrics"))
     assert not recorded.pop("benchmark"), "nobody was evaluated"
+    assert not recorded.pop("ruler"), "nor the base asked"
     for name, rows in recorded.items():
         subjects, of = {row["subject"] for row in rows}, METRICS[name].of.split(", ")
         assert subjects <= set().union(*(groups[each] for each in of)), name

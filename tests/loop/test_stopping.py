@@ -3,6 +3,8 @@
 import os
 import re
 import signal
+import sqlite3
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -11,7 +13,9 @@ from kill import SETTINGS, Left
 from loop.processes import Child, held_after_the_first_step, signalled_twice, with_small_files
 from redqueen.commands.main import main
 from redqueen.phases.view import Quiet
-from redqueen.runs import CHECKPOINTS, checkpoints
+from redqueen.runs import CHECKPOINTS, REPORT, checkpoints
+from redqueen.runs.metrics import FLOPS, RACE
+from redqueen.runs.records_file import RECORDS
 from redqueen.runs.run import Run
 from redqueen.runs.store import Store
 from redqueen.training.train import heeding_signals
@@ -153,6 +157,48 @@ def test_a_finished_run_that_is_extended_is_the_run_that_had_all_steps_from_the_
     go_on(file, folder, "--run.steps", "1")
     assert saved(folder) == [1]
     assert go_on(file, folder).differences(Left.of(alone)) == []
+
+
+def test_a_race_ends_with_the_step_in_which_its_operations_are_spent(file: Path, alone: Path, place: Path, capsys):
+    with Store.read(alone) as records:
+        first, second, third = (int(row.value) for row in records.metrics(FLOPS, RACE))
+    folder = place / "spent"
+    go_on(file, folder, "--run.flops", str(first + 1))
+    assert saved(folder)[-1] == 2
+    assert (folder / REPORT).exists()
+    line = f"--run.flops {first + second}".split()
+    assert main(["train", str(file), "--run", str(folder), *line]) == 0
+    assert "nothing is left to do; raise run.flops to go on" in capsys.readouterr().out
+    assert main(["compare", str(folder)]) == 0
+    assert "is at step" not in capsys.readouterr().out, "it is at its end"
+    go_on(file, folder, "--run.flops", str(first + second + 1))
+    assert go_on(file, folder, "--run.flops", str(10 * third)).differences(Left.of(alone)) == [], "steps end it too"
+
+
+def test_a_race_that_is_killed_ends_with_the_same_step(file: Path, alone: Path, place: Path):
+    with Store.read(alone) as records:
+        first, *_ = (int(row.value) for row in records.metrics(FLOPS, RACE))
+    folder, limit = place / "spent-and-stopped", ["--run.flops", str(first + 1)]
+    with held_after_the_first_step(folder, words(file, folder, *limit)) as child:
+        assert child.process.pid is not None
+        os.kill(child.process.pid, signal.SIGTERM)
+    child.wait()
+    assert saved(folder) == [1]
+    go_on(file, folder, *limit)
+    assert saved(folder)[-1] == 2
+
+
+def test_steps_whose_operations_nobody_counted_cannot_end_by_them(file: Path, place: Path, capsys):
+    folder = place / "uncounted"
+    go_on(file, folder, "--run.steps", "1")
+    with closing(sqlite3.connect(folder / RECORDS)) as db:
+        db.execute("DELETE FROM metrics WHERE name IN ('flops', 'prompt_tokens', 'update_tokens')")
+        db.commit()
+    line = refused(capsys, str(file), "--run", str(folder), "--run.flops", "1e9")
+    assert "has steps of an older version, whose floating-point operations nobody counted; leave out run.flops" in line
+    assert main(["compare", str(folder)]) == 0
+    assert re.search(r"^floating-point operations +-$", capsys.readouterr().out, re.M)
+    go_on(file, folder, "--run.steps", "2")
 
 
 def test_a_fork_goes_on_from_a_step_of_another_run(file: Path, alone: Path, place: Path):

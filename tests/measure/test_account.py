@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Sequence
+from dataclasses import fields
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -9,7 +10,7 @@ from hypothesis import strategies as st
 from redqueen.analysis.account import Counted, Usage
 from redqueen.verifier import Job, Outcome
 
-usages = st.builds(Usage, *[st.integers(0, 10**12)] * 3)
+usages = st.builds(Usage, **{each.name: st.integers(0, 10**12) for each in fields(Usage)})
 
 
 class Silent:
@@ -25,7 +26,8 @@ class Broken:
 
 
 def test_usages_add_field_by_field():
-    assert Usage(1, 20, 300) + Usage(4, 50, 600) == Usage(5, 70, 900)
+    one, other, both = ({each.name: times * at for at, each in enumerate(fields(Usage), 1)} for times in (2, 3, 5))
+    assert Usage(**one) + Usage(**other) == Usage(**both)
 
 
 @given(st.lists(usages), st.randoms())

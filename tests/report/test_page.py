@@ -25,6 +25,7 @@ CHARTS = {
     "ratings-teachers": MEMBERS // 2,
     "ratings-students": MEMBERS // 2,
     "solve-rate": 4,
+    "ruler": 4,
     "complexity": 4,
     "coverage": 1,
     "behaviours": 1,

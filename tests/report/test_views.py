@@ -2,6 +2,7 @@
 
 import json
 import re
+import shutil
 from pathlib import Path
 
 import pytest
@@ -34,6 +35,16 @@ def test_series_are_the_metrics_of_the_records(recorded):
         assert sum(map(sum, view["phases"].values())) == pytest.approx(
             sum(each.seconds for each in store.timings()), abs=0.01
         )
+
+
+def test_a_race_that_has_spent_its_operations_is_at_its_end(recorded, tmp_path):
+    shutil.copytree(recorded, folder := tmp_path / "spent")
+    config = folder / "config.toml"
+    for flops, steps in ((1.0, STEPS), (1e30, STEPS + 1)):
+        config.write_text(
+            re.sub(r"^\[run\]\n(flops.*\n)?", f"[run]\nflops = {flops}\n", config.read_text(), flags=re.M)
+        )
+        assert views.run_view(folder)["steps"] == steps
 
 
 def test_scripts_name_the_metrics_that_the_views_send_them():

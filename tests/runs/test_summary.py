@@ -38,6 +38,7 @@ def step(number: int) -> StepRecord:
         ("race", "depth"): 4.0, ("race", "cyclomatic"): number, ("race", "lines"): float("nan"),
         ("race", "coverage"): 10 * number, ("race", "new_cells"): 10,
         ("race", "sampled_tokens"): 1000, ("race", "trained_tokens"): 500, ("race", "verifier_runs"): 7,
+        ("race", "flops"): 3e12,
         ("t0", "sampled_tokens"): 400, ("s0", "sampled_tokens"): 600,
         ("s0", "reward"): 0.25 if late else -1.0, ("s0", "valid"): 1.0, ("s0", "solve_rate"): 0.5 if late else 0.0,
     }  # fmt: skip
@@ -143,7 +144,8 @@ def test_members_come_with_rating_last_quarter_and_descent_the_best_of_each_role
 
 def test_the_totals_are_one_line(summary: Summary):
     assert summary.totals == (
-        "8 steps, 1 replacement, 24 tasks, 8,000 sampled tokens, 4,000 trained tokens, 56 verifier runs; "
+        "8 steps, 1 replacement, 24 tasks, 8,000 sampled tokens, 4,000 trained tokens, 56 verifier runs, "
+        "2.4e+13 floating-point operations; "
         "26 s (solve 16 s, update 8 s, record 2 s)"
     )
 
@@ -154,15 +156,15 @@ def test_the_hardest_task_is_the_newest_of_the_hardest_that_somebody_solved(summ
 
 
 def test_compute_is_by_adapter_and_the_race_comes_last(summary: Summary):
-    own = ("t0", "3,200", "-", "-"), ("s0", "4,800", "-", "-")
-    assert summary.usage.rows == (*own, ("race", "8,000", "4,000", "56"))
+    own = ("t0", "3,200", *"-----"), ("s0", "4,800", *"-----")
+    assert summary.usage.rows == (*own, ("race", "8,000", "-", "4,000", "-", "56", "2.4e+13"))
 
 
 def test_a_race_without_tasks_or_figures_has_a_summary(tmp_path: Path):
     bare = made(tmp_path / "bare", [StepRecord(step=1)], founders(1, 1))
     assert bare.hardest is None
     assert {cell for _, *cells in bare.quarters.rows for cell in cells} == {"-"}
-    assert bare.totals.startswith("1 step, 0 replacements, 0 tasks, - sampled tokens")
+    assert bare.totals.startswith("1 step, 0 replacements, 0 tasks; ")
 
 
 def test_enough_steps_have_intervals_that_are_marked(tmp_path: Path):
@@ -193,7 +195,9 @@ def test_the_report_has_the_tables_the_environment_and_the_settings(summary: Sum
     assert text.startswith("# run\n")
     assert "| solve rate code_o | 0.100 | 0.300 |" in text
     assert "| s1.2 | student | 24.0 ±8.0 | - | - | - | slerp of s1.1; generation 2, step 8 |" in text
-    assert "| isolation | full |" in text and "| race | 8,000 | 4,000 | 56 |" in text and "| match | 0.1 |" in text
+    assert (
+        "| isolation | full |" in text and "| race | 8,000 | - | 4,000 | - | 56 |" in text and "| match | 0.1 |" in text
+    )
     assert load(_settings_of(text, tmp_path)).tasks.kinds == ("code_o", "code_i")
     assert summary.totals in text
 

@@ -266,6 +266,7 @@ def _metrics(
                 name="solve_rate",
                 value=sum(row.solved for row in rows) / (ATTEMPTS * len(rows)),
             )
+            yield MetricRow(step=step, subject="race", kind=kind, name="ruler", value=0.6 - 0.3 * progress)
             for name in ("depth", "cyclomatic", "lines", "variables"):
                 yield MetricRow(
                     step=step,
@@ -278,6 +279,7 @@ def _metrics(
     for name, value in (
         ("coverage", race.cells), ("behaviours", 2 * race.cells), ("new_cells", 3), ("duplicates", 0.1), ("lr", 1e-3),
         ("sampled_tokens", sampled), ("trained_tokens", 0.8 * sampled), ("verifier_runs", 6.0 * len(tasks)),
+        ("prompt_tokens", 2 * sampled), ("update_tokens", 2.4 * sampled), ("flops", 1e7 * sampled),
     ):  # fmt: skip
         yield MetricRow(step=step, subject="race", kind="", name=name, value=value)
     for role in ("teacher", "student"):
@@ -295,7 +297,7 @@ def _metrics(
                 step=step, subject=dead, kind="", name="solve_rate", value=sum(each.solved for each in played) / tried
             )
         yield from _figures(numbers, step, dead, progress)
-        for name in ("sampled_tokens", "trained_tokens", "verifier_runs"):
+        for name in ("sampled_tokens", "trained_tokens", "verifier_runs", "prompt_tokens", "update_tokens", "flops"):
             yield MetricRow(step=step, subject=dead, kind="", name=name, value=sampled / len(race.seats))
 
 

@@ -48,6 +48,7 @@ class MeasuredRun:
     steps: int
     wanted: int
     """Steps that its settings ask for."""
+    ended: bool
     adapters: int
     settings: Mapping[str, Any]
     """By dotted key."""
@@ -104,7 +105,7 @@ class Comparison:
         columns = [(arm.name, arm.measures) for arm in self.arms]
         head = [
             ("seeds", [", ".join(map(str, arm.seeds)) for arm in self.arms]),
-            ("steps", [_range(arm.steps) for arm in self.arms]),
+            ("steps", [steps_text(arm.steps) for arm in self.arms]),
             ("adapters", [str(arm.adapters) for arm in self.arms]),
         ]
         costs = []
@@ -113,7 +114,7 @@ class Comparison:
             (" an adapter", [arm.compute_per_adapter for arm in self.arms]),
         ):
             for name, title in COSTS.items():
-                cells = [f"{cost[name]:,.0f}" if name in cost else "-" for cost in by_arm]
+                cells = [quarters.count_text(cost.get(name)) for cost in by_arm]
                 costs.append((title + about, cells))
         _table(console, "", columns, head, costs)
         if self.differences:
@@ -178,7 +179,7 @@ def measure(folder: Path) -> MeasuredRun:
         if steps == 0:
             raise InputError(f"{folder} has no step yet", "wait for its first one, or leave it out")
         compute = {metric.name: total for metric, total in quarters.compute(store).items()}
-        seconds = quarters.seconds(store)
+        seconds, flops = quarters.seconds(store), quarters.flops(store)
         if seconds:
             compute[SECONDS] = math.fsum(seconds.values())
         figures = _figures(store, settings, steps) | _benchmarks(folder)
@@ -188,6 +189,7 @@ def measure(folder: Path) -> MeasuredRun:
         seed=settings.run.seed,
         steps=steps,
         wanted=settings.run.steps,
+        ended=settings.run.ends(steps, flops),
         adapters=adapters,
         settings=flat(settings),
         figures=figures,
@@ -202,7 +204,7 @@ def _figures(store: Store, settings: Config, steps: int) -> dict[str, Figure]:
     for kind in settings.tasks.kinds:
         figures[f"{metrics.SOLVE_RATE.title} {kind}"] = solved.get(kind, Series({})).over(last)
     figures[metrics.VALID.title_of(Role.TEACHER)] = series(store, metrics.VALID, Role.TEACHER).over(last)
-    for metric in metrics.COMPLEXITY:
+    for metric in (*metrics.COMPLEXITY, metrics.RULER):
         measured = series(store, metric)
         early = measured.mean(first)
         figures[f"{metric.title}, first quarter"] = None if early is None else Figure(early)
@@ -289,14 +291,16 @@ def _race_key(settings: Mapping[str, Any]) -> str:
 def _race(settings: Mapping[str, Any]) -> dict[str, Any]:
     """The settings without those that runs of one arm may differ in."""
     same_race = affecting(Affects.NOTHING, Affects.SEED)
-    return {key: value for key, value in settings.items() if key not in same_race}
+    race = {key: value for key, value in settings.items() if key not in same_race}
+    # Each seed's may be what another arm's race of that seed has spent.
+    return race | {"run.flops": race["run.flops"] is not None}
 
 
 # What is said under the tables
 
 
 def _unfinished(runs: Iterable[MeasuredRun]) -> list[str]:
-    return [f"{run.folder} is at step {run.steps} of {run.wanted}" for run in runs if run.steps < run.wanted]
+    return [f"{run.folder} is at step {run.steps} of {run.wanted}" for run in runs if not run.ended]
 
 
 def _about_intervals(arms: Sequence[Arm]) -> list[str]:
@@ -323,7 +327,7 @@ def _unequal(arms: Sequence[Arm]) -> list[str]:
             times = f"{costs[most] / costs[least]:.2f} times" if costs[least] else "all"
             notes.append(
                 f"not at equal compute: {most} has {times} the {metric.title} of {least} "
-                f"({costs[most]:,.0f} and {costs[least]:,.0f})"
+                f"({quarters.count_text(costs[most])} and {quarters.count_text(costs[least])})"
             )
     return notes
 
@@ -352,5 +356,5 @@ def _table(
     console.print(table)
 
 
-def _range(steps: Sequence[int]) -> str:
+def steps_text(steps: Sequence[int]) -> str:
     return str(steps[0]) if len(set(steps)) == 1 else f"{min(steps)}-{max(steps)}"

@@ -10,13 +10,17 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from redqueen.analysis.intervals import Estimate, estimate
-from redqueen.runs.metrics import COMPUTE, RACE, Metric
+from redqueen.runs.metrics import COMPUTE, FLOPS, RACE, Metric
 from redqueen.runs.store import Store
 
 BLOCKS = 5
 """That a quarter of a single run is cut into."""
 BLOCK_STEPS = 2
 """A block of fewer would be a step, whose neighbours tell the same."""
+
+
+MANY = 1e10
+"""From here on numbers are shown with their exponents."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,12 +109,29 @@ def compute(store: Store, steps: range | None = None) -> dict[Metric, float]:
     return {metric: total for metric, total in totals.items() if total is not None}
 
 
+def flops(store: Store, until: int | None = None) -> int:
+    """The race's floating-point operations up to a step, or all: exactly, since a race may end by them."""
+    return sum(int(row.value) for row in store.metrics(FLOPS, RACE, "") if until is None or row.step <= until)
+
+
+def flops_known(store: Store) -> bool:
+    """Whether they were counted in every step, as older versions did not."""
+    return len(list(store.metrics(FLOPS, RACE, ""))) == store.last_step()
+
+
 def seconds(store: Store) -> dict[str, float]:
     """By phase, the longest first."""
     phases: dict[str, list[float]] = defaultdict(list)
     for timing in store.timings():
         phases[timing.phase].append(timing.seconds)
     return dict(sorted(((phase, math.fsum(spans)) for phase, spans in phases.items()), key=lambda item: -item[1]))
+
+
+def count_text(value: float | None) -> str:
+    """`12,345`, or `1.23e+15` of what nobody counts by hand."""
+    if value is None:
+        return "-"
+    return f"{value:,.0f}" if abs(value) < MANY else f"{value:.3g}"
 
 
 def shown(value: Estimate | None) -> str:

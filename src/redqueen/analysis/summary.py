@@ -9,7 +9,17 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from redqueen.analysis.quarters import Series, by_subject, compute, quarters, seconds, series, shown, solve_rates
+from redqueen.analysis.quarters import (
+    Series,
+    by_subject,
+    compute,
+    count_text,
+    quarters,
+    seconds,
+    series,
+    shown,
+    solve_rates,
+)
 from redqueen.console import columns, cut, printable, span_text
 from redqueen.errors import RunError
 from redqueen.population.lineage import everybody, generations
@@ -159,6 +169,8 @@ def _quarters(store: Store, settings: Config, first: range, last: range) -> tupl
     means = {name: solved.get(kind, Series({})) for kind, name in kinds.items()}
     means[metrics.VALID.title_of(Role.TEACHER)] = series(store, metrics.VALID, Role.TEACHER)
     means |= {metric.title: series(store, metric) for metric in metrics.COMPLEXITY}
+    if (ruler := series(store, metrics.RULER)).steps:
+        means[metrics.RULER.title] = ruler
     means[metrics.LENGTH.title_of(Role.STUDENT)] = series(store, metrics.LENGTH, Role.STUDENT)
     figures = {name: (curve.over(first), curve.over(last)) for name, curve in means.items()}
     rows = [
@@ -166,8 +178,8 @@ def _quarters(store: Store, settings: Config, first: range, last: range) -> tupl
         for name, both in figures.items()
     ]
     cells, new = series(store, metrics.COVERAGE), series(store, metrics.NEW_CELLS)
-    rows.append(("structural cells, by then", *(_count(cells.at(quarter[-1])) for quarter in (first, last))))
-    rows.append(("structural cells, new", *(_count(new.total(quarter)) for quarter in (first, last))))
+    rows.append(("structural cells, by then", *(count_text(cells.at(quarter[-1])) for quarter in (first, last))))
+    rows.append(("structural cells, new", *(count_text(new.total(quarter)) for quarter in (first, last))))
     blocks = any(figure is not None and figure.blocks for both in figures.values() for figure in both)
     bears = "~ is over blocks of steps and says nothing of other seeds" if blocks else "too few steps for an interval"
     return Table("First quarter -> last quarter", ("", _span(first), _span(last)), tuple(rows)), (
@@ -178,7 +190,7 @@ def _quarters(store: Store, settings: Config, first: range, last: range) -> tupl
 def _totals(store: Store, phases: Mapping[str, float]) -> str:
     counts, used = store.counts(), compute(store)
     made = [_many(counts["steps"], "step"), _many(counts["events"], "replacement"), _many(counts["tasks"], "task")]
-    costs = [f"{_count(used.get(metric))} {metric.title}" for metric in metrics.COMPUTE]
+    costs = [f"{count_text(total)} {metric.title}" for metric, total in used.items()]
     most = ", ".join(f"{name} {span_text(spent)}" for name, spent in list(phases.items())[:PHASES])
     return f"{', '.join([*made, *costs])}; {span_text(sum(phases.values()))} ({most})"
 
@@ -189,7 +201,9 @@ def _usage(store: Store, population: Population) -> Table:
     known = [id for id in everybody(population) if id in subjects]
     # The race's own comes last, as the sum of all: it also has what was measured on nobody's account.
     order = [*known, *sorted(subjects - {*known, metrics.RACE}), *({metrics.RACE} & subjects)]
-    rows = tuple((subject, *(_count(usage.get(subject, Series({})).total()) for usage in used)) for subject in order)
+    rows = tuple(
+        (subject, *(count_text(usage.get(subject, Series({})).total()) for usage in used)) for subject in order
+    )
     return Table("Compute", ("", *(metric.title for metric in metrics.COMPUTE)), rows)
 
 
@@ -205,10 +219,6 @@ def _span(steps: range) -> str:
 
 def _two(value: float | None) -> str:
     return "-" if value is None else f"{value:.2f}"
-
-
-def _count(value: float | None) -> str:
-    return "-" if value is None else f"{value:,.0f}"
 
 
 def _many(count: int, noun: str) -> str:

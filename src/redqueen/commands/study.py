@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import tyro
 
@@ -30,6 +30,9 @@ class StudyCommand(Reporting, OfRace):
     """Use seeds from this one on, such as seeds that played no part in choosing settings; run.seed when left out."""
     steps: int | None = None
     """Steps of every race; run.steps when left out."""
+    match: Literal["flops"] | None = None
+    """Run the population first, and every other arm until it has spent as many floating-point operations as the
+    population of its seed, within eight times the steps; equal steps when left out."""
     sweep: Annotated[str | None, tyro.conf.arg(metavar="LR,LR")] = None
     """First choose each arm's learning rate from these, by other seeds and tasks; rl.lr when left out."""
     sweep_seeds: int = 2
@@ -63,6 +66,7 @@ class StudyCommand(Reporting, OfRace):
             seeds=self.seeds,
             first_seed=self.settings.run.seed if self.first_seed is None else self.first_seed,
             steps=self.steps,
+            match=self.match,
             rates=rates,
             sweep_seeds=self.sweep_seeds,
             sweep_steps=self.sweep_steps,

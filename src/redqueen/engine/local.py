@@ -14,6 +14,7 @@ from redqueen.engine.bank import Bank
 from redqueen.engine.base import Base
 from redqueen.engine.body import Body
 from redqueen.engine.call_queue import CallQueue, Kind
+from redqueen.engine.flops import ModelSize
 from redqueen.engine.general import GeneralBody
 from redqueen.engine.llama import LlamaBody
 from redqueen.engine.logits_check import check_logits, own_logits
@@ -87,6 +88,11 @@ class LocalEngine:
             fused_groups(model, linears), rank=rank, alpha=2.0 * rank if alpha is None else alpha, members=members,
             device=self.device, dtype=self.dtype, seed=seed,
         )  # fmt: skip
+        self.size = ModelSize.of(
+            model,
+            attention=self.shape.layers * self.shape.heads * self.shape.dim,
+            adapter=self.bank.parameters_per_member,
+        )
         self.body: Body = LlamaBody(model, self.bank) if fast else GeneralBody(model, self.bank)
         check_logits(base, self.body, expected)
         self.sampler = Sampler(

@@ -74,11 +74,13 @@ async def examine(
     temperature: float,
     max_tokens: int,
     answered: Callable[[], None] = lambda: None,
+    void: set[str] | None = None,
 ) -> dict[str, Tally]:
-    """What each subject makes of the tasks. `answered` is called for every answer that is judged."""
+    """What each subject makes of the tasks. `answered` is called for every answer that is judged; `void` gets the ids
+    of tasks that do not return their own output again, which are refused without it."""
     if not tasks or not subjects or attempts < 1:
         raise InputError("an exam needs tasks, subjects and attempts", "give at least one of each")
-    exam = Exam(tasks, kinds)
+    exam = Exam(tasks, kinds, void)
 
     def key_of(item: Item, number: int) -> int:
         return key("exam", item.id, attempts if number == GREEDY else number)

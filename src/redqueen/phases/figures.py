@@ -7,6 +7,7 @@ from statistics import fmean
 from typing import NamedTuple, TypeVar
 
 from redqueen.analysis.account import Usage
+from redqueen.engine.flops import Passage
 from redqueen.engine.protocol import MemberId
 from redqueen.phases.happened import Happened
 from redqueen.phases.learn import entropy, sound
@@ -115,6 +116,8 @@ def _of_measures(happened: Happened) -> Iterator[Figure]:
     yield Figure(metrics.BEHAVIOURS, RACE, len(measured.seen))
     if measured.semantic_distance is not None:
         yield Figure(metrics.SEMANTIC_DISTANCE, RACE, measured.semantic_distance)
+    for kind, rate in happened.ruled.items():
+        yield Figure(metrics.RULER, RACE, rate, kind)
     for (subject, benchmark), right in happened.evaluated.items():
         yield Figure(metrics.BENCHMARK, subject, right, benchmark)
 
@@ -137,17 +140,28 @@ def _of_diversity(happened: Happened) -> Iterator[Figure]:
 
 def _usage(happened: Happened, race: Race) -> dict[MemberId, Usage]:
     """By adapter: what it sampled, void attempts included, was trained on, and had the verifier do."""
-    sampled: dict[MemberId, int] = defaultdict(int)
+    texts: dict[MemberId, list[tuple[tuple[int, ...], int]]] = defaultdict(list)
     verified: dict[MemberId, int] = defaultdict(int)
     for rollout in (*happened.rollouts, *happened.evolved.trials.rollouts):
-        sampled[race.adapter(rollout.member)] += len(rollout.sample.tokens)
+        texts[race.adapter(rollout.member)].append((rollout.request.prompt, len(rollout.sample.tokens)))
     for member, count in happened.verifier_runs.items():
         if member != RACE:
             verified[race.adapter(member)] += count
-    stats_of = happened.learned.stats
-    trained = {id: 0 if stats.skipped else stats.trained_tokens for id, stats in stats_of.items()}
-    ids = dict.fromkeys((*sampled, *trained, *verified))
-    return {id: Usage(sampled[id], trained.get(id, 0), verified[id]) for id in ids}
+    learned, size = happened.learned, race.size
+    used: dict[MemberId, Usage] = {}
+    for id in dict.fromkeys((*texts, *learned.stats, *verified)):
+        sampled, trained, stats = Passage.of(texts[id]), learned.passages.get(id, Passage()), learned.stats.get(id)
+        # The price of being unlike the base takes the base's own log-probabilities.
+        scored = size.forward(trained, adapted=False) if race.settings.rl.kl else 0
+        used[id] = Usage(
+            sampled_tokens=sampled.completion_tokens,
+            prompt_tokens=sampled.prompt_tokens,
+            trained_tokens=0 if stats is None or stats.skipped else stats.trained_tokens,
+            update_tokens=trained.tokens,
+            verifier_runs=verified[id],
+            flops=size.forward(sampled) + size.training(trained) + scored,
+        )
+    return used
 
 
 OfKind = TypeVar("OfKind", Rollout, Meeting)

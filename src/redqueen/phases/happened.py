@@ -9,6 +9,7 @@ from redqueen.phases.evaluate import Accuracies
 from redqueen.phases.evolve import Evolved
 from redqueen.phases.learn import Learned
 from redqueen.phases.measure import Measured
+from redqueen.phases.ruler import SolveRates
 from redqueen.population.board import Meeting
 from redqueen.population.members import Population
 from redqueen.rl.rollout import Rollout
@@ -32,4 +33,6 @@ class Happened:
     drift: Drift | None
     """Measured every so many steps, as what was seen of diversity is."""
     seen: Snapshot | None
+    ruled: SolveRates
+    """The bare base's, where it attempted the tasks too."""
     evaluated: Accuracies

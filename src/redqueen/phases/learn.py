@@ -7,10 +7,11 @@ agree has no gradient and costs no time. A member that has lost its footing does
 import math
 from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from statistics import fmean
 
-from redqueen.engine.protocol import MemberId, MemberState, Recipe, ScoreRequest, UpdateStats
+from redqueen.engine.flops import Passage
+from redqueen.engine.protocol import MemberId, MemberState, Recipe, ScoreRequest, Trajectory, UpdateStats
 from redqueen.phases.race import Race
 from redqueen.phases.state import State
 from redqueen.population.members import Population, Role
@@ -42,7 +43,7 @@ class Skip:
     says: str
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Learned:
     """What came of a step's rollouts, by adapter."""
 
@@ -52,6 +53,8 @@ class Learned:
     """The learning rates of those that were updated."""
     unfit_steps: Mapping[MemberId, int]
     """Of those that were not fit to learn: the steps in a row, from 0 again for those that were taken back."""
+    passages: Mapping[MemberId, Passage] = field(default_factory=dict)
+    """What went through the base for it."""
 
 
 def entropy(rollouts: Sequence[Rollout]) -> float:
@@ -115,7 +118,13 @@ async def learn(race: Race, state: State, step: int, rollouts: Sequence[Rollout]
             unfit_steps[adapter] = 0
             says = f"{adapter} was not fit to learn for {PATIENCE} steps: it was moved half of its way back to the base"
             skips.append(replace(unfit[adapter], says=says))
-    return Learned(stats, tuple(skips), {adapter: rl.lr * factors[adapter] for adapter in stats}, unfit_steps)
+    return Learned(
+        stats=stats,
+        skips=tuple(skips),
+        lrs={adapter: rl.lr * factors[adapter] for adapter in stats},
+        unfit_steps=unfit_steps,
+        passages=_passages(batch),
+    )
 
 
 def _halved(state: MemberState) -> MemberState:
@@ -148,6 +157,13 @@ def _lr_factor(race: Race, population: Population, step: int, adapter: MemberId,
         telling = sum(row.advantage != 0 for row in rows)
         factor *= min(1.0, math.sqrt(telling / rl.full_rows))
     return factor
+
+
+def _passages(batch: Sequence[Trajectory]) -> dict[MemberId, Passage]:
+    texts: dict[MemberId, list[tuple[tuple[int, ...], int]]] = defaultdict(list)
+    for row in batch:
+        texts[row.member].append((row.prompt, len(row.completion)))
+    return {member: Passage.of(own) for member, own in texts.items()}
 
 
 def _unfit(race: Race, state: State, adapter: MemberId, own: Sequence[Rollout]) -> Skip | None:

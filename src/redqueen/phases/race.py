@@ -8,6 +8,7 @@ from typing import Any
 
 import torch
 
+from redqueen.engine.flops import ModelSize
 from redqueen.engine.protocol import Engine, MemberId
 from redqueen.evals.asking import Slices
 from redqueen.evolution.variation import Operator
@@ -37,6 +38,8 @@ class Race:
     kinds: Mapping[str, Kind[Any, Any]]
     """Those that teachers are asked for, in the settings' order."""
     engine: Engine
+    size: ModelSize
+    """Of the base and its adapters."""
     encode: Callable[[Sequence[Mapping[str, str]] | str], tuple[int, ...]]
     """Chat messages, or a text as it is, as the base's tokens."""
     positions: int

@@ -60,20 +60,14 @@ async def solve(
 async def sit(race: Race, step: int, sittings: Sequence[Sitting], attempts: int) -> Pending[Verdict]:
     """So many attempts of each sitting, in one batch."""
     requests = [
-        SampleRequest(
-            prompt=race.tokens(race.kinds[sitting.task.kind].solve_prompt(sitting.task)),
-            member=race.adapter(sitting.student),
-            key=race.key(step, *sitting.key, number),
-            max_tokens=race.settings.tasks.attempt_tokens,
-            temperature=race.temperature(Role.STUDENT),
-        )
+        request
         for sitting in sittings
-        for number in range(attempts)
+        for request in asked(race, step, sitting.task, race.adapter(sitting.student), sitting.key, attempts)
     ]
 
     async def check(group: int, samples: Sequence[Sample]) -> Judged[Rollout[Verdict]]:
         sitting = sittings[group]
-        verdicts, runs = await _check(race, sitting.task, samples)
+        verdicts, runs = await graded(race, sitting.task, samples)
         return [
             Rollout(
                 role=Role.STUDENT,
@@ -114,7 +108,26 @@ def _replays(race: Race, state: State, step: int, place: int) -> list[Sitting]:
     return sittings
 
 
-async def _check(race: Race, task: Task, samples: Sequence[Sample]) -> Judged[Verdict]:
+def asked(
+    race: Race, step: int, task: Task, adapter: MemberId | None, key: tuple[Part, ...], attempts: int
+) -> list[SampleRequest]:
+    """Attempts of one adapter at a task, or of the bare base; `key` is where their random numbers come from."""
+    prompt = race.tokens(race.kinds[task.kind].solve_prompt(task))
+    return [
+        SampleRequest(
+            prompt=prompt,
+            member=adapter,
+            key=race.key(step, *key, number),
+            max_tokens=race.settings.tasks.attempt_tokens,
+            temperature=race.temperature(Role.STUDENT),
+        )
+        for number in range(attempts)
+    ]
+
+
+async def graded(race: Race, task: Task, samples: Sequence[Sample]) -> Judged[Verdict]:
+    """The verdicts on attempts at a task, journalled, and the verifier's runs for them."""
+
     async def grade(attempts: Sequence[Attempt]) -> Judged[Verdict]:
         counted = Counted(race.verifier)
         return await race.kinds[task.kind].grade(attempts, counted), counted.runs

@@ -49,6 +49,8 @@ class State:
     health: Health = Health()
     base_on: frozenset[str] = frozenset()
     """The benchmarks that the bare base was evaluated on."""
+    flops: int = 0
+    """Floating-point operations of all steps."""
 
     def as_record(self) -> dict[str, Any]:
         """Plain values that JSON keeps as they are: what the records do not have."""
@@ -68,6 +70,7 @@ def restored(
     cells: Coverage,
     behaviours: Coverage,
     base_on: frozenset[str] = frozenset(),
+    flops: int = 0,
 ) -> State:
     """The state that `State.as_record` wrote down, with what the records gave."""
     try:
@@ -87,4 +90,5 @@ def restored(
         behaviours=behaviours,
         health=health,
         base_on=base_on,
+        flops=flops,
     )

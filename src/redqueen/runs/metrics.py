@@ -59,11 +59,26 @@ ENTROPY = Metric("entropy", "entropy", "nats", "mean over sampled tokens", of="r
 SOLVE_RATE = Metric(
     "solve_rate", "solve rate", SHARE, "share of attempts that are right", of="race, members", by_kind=True
 )
+RULER = Metric(
+    "ruler", "solve rate of the base", SHARE, "attempts of the bare base at the step's tasks that are right", of="race",
+    by_kind=True,
+)  # fmt: skip
 MU = Metric("mu", "mu", "points", "mean of a rating", of="members", signed=True)
 SIGMA = Metric("sigma", "sigma", "points", "uncertainty of a rating", of="members")
 SAMPLED_TOKENS = Metric("sampled_tokens", "sampled tokens", "tokens", "of all texts", of="race, adapters")
+PROMPT_TOKENS = Metric(
+    "prompt_tokens", "prompt tokens", "tokens", "of prompts, each once for all texts of an adapter", of="race, adapters"
+)
 TRAINED_TOKENS = Metric("trained_tokens", "trained tokens", "tokens", "that a gradient came from", of="race, adapters")
+UPDATE_TOKENS = Metric(
+    "update_tokens", "tokens in updates", "tokens", "that training passed through the base, prompts included",
+    of="race, adapters",
+)  # fmt: skip
 VERIFIER_RUNS = Metric("verifier_runs", "verifier runs", "runs", "of programs, for its texts", of="race, adapters")
+FLOPS = Metric(
+    "flops", "floating-point operations", "operations", "of sampling and training, prompts included",
+    of="race, adapters",
+)  # fmt: skip
 GRAD_NORM = Metric("grad_norm", "gradient norm", "", "before clipping", of="adapters")
 KL = Metric("kl", "KL divergence", "nats", "of sampler and trainer, mean over sampled tokens", of="adapters")
 RATIO_MEAN = Metric("ratio_mean", "mean ratio", "", "of probabilities, trainer's to sampler's", of="adapters")
@@ -102,7 +117,7 @@ METRICS = {metric.name: metric for metric in list(globals().values()) if isinsta
 """All of them, by name."""
 COMPLEXITY = (DEPTH, CYCLOMATIC, LINES, VARIABLES)
 """The fields of `Complexity`."""
-COMPUTE = (SAMPLED_TOKENS, TRAINED_TOKENS, VERIFIER_RUNS)
+COMPUTE = (SAMPLED_TOKENS, PROMPT_TOKENS, TRAINED_TOKENS, UPDATE_TOKENS, VERIFIER_RUNS, FLOPS)
 """The fields of `Usage`: what a race costs, in units that do not depend on the machine."""
 UPDATE = (GRAD_NORM, KL, RATIO_MEAN, RATIO_MAX, LOSS)
 """Of the fields of `UpdateStats`."""

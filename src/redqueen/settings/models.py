@@ -86,6 +86,9 @@ class RunConfig(Section):
     """Where all of its random numbers come from."""
     steps: Annotated[int, Affects.LENGTH] = Field(default=200, ge=1, le=10_000_000)
     """How many; a finished run goes on when this is raised."""
+    flops: Annotated[float | None, Affects.LENGTH] = Field(default=None, gt=0, allow_inf_nan=False)
+    """End with the step in which the race's floating-point operations reach this, if that is before the last of
+    run.steps."""
     checkpoint_every: Annotated[int, Affects.NOTHING] = Field(default=10, ge=1, le=1_000_000)
     """Steps from one checkpoint to the next: what a killed run does again at most."""
     keep_last: Annotated[int, Affects.NOTHING] = Field(default=2, ge=1, le=1_000_000)
@@ -94,6 +97,13 @@ class RunConfig(Section):
     """Also keep those of every so many steps, to fork from or to look at; 0 keeps none of them."""
     measure_every: int = Field(default=10, ge=1, le=1_000_000)
     """Steps from one look at the costlier measures to the next: how far apart members and tasks are."""
+    ruler_every: Annotated[int, Affects.NOTHING] = Field(default=0, ge=0, le=1_000_000)
+    """Steps from one step whose tasks the bare base attempts too, to say how hard they are, to the next; 0 never
+    does."""
+
+    def ends(self, step: int, flops: int) -> bool:
+        """Whether this step, with so many operations by then, is the last."""
+        return step >= self.steps or (self.flops is not None and flops >= self.flops)
 
 
 class PopulationConfig(Section):

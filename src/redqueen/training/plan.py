@@ -6,12 +6,13 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
+from redqueen.analysis.quarters import count_text
 from redqueen.console import span_text
 from redqueen.engine.memory import GIB
 from redqueen.loop import one_step
 from redqueen.phases.clock import Clock
 from redqueen.phases.view import Quiet
-from redqueen.runs.metrics import SAMPLED_TOKENS, TRAINED_TOKENS
+from redqueen.runs.metrics import FLOPS, SAMPLED_TOKENS, TRAINED_TOKENS
 from redqueen.runs.rows import StepRecord
 from redqueen.settings import Config
 from redqueen.training.setup import Opened, Start, open_races
@@ -36,6 +37,7 @@ class PlanReport:
     most_sampled_tokens: int
     """If every proposal is valid and every text as long as it may be."""
     trained_tokens: int
+    flops: int
     seconds: Mapping[str, float]
     """By phase."""
     steps: int
@@ -56,7 +58,8 @@ class PlanReport:
             f"a step: {self.members} members, {self.prompts} prompts, {self.proposals} proposals, "
             f"{self.attempts} attempts if all proposals are valid",
             f"one was tried: {self.tried_tasks} tasks, {self.tried_attempts} attempts, {self.sampled_tokens:,} tokens "
-            f"sampled (at most {self.most_sampled_tokens:,}), {self.trained_tokens:,} trained",
+            f"sampled (at most {self.most_sampled_tokens:,}), {self.trained_tokens:,} trained, "
+            f"{count_text(self.flops)} floating-point operations",
             f"seconds: {self.step_seconds:.2f} ({phases})",
             "memory, planned: " + ", ".join(f"{name} {size:.2f} GiB" for name, size in self.memory_gib.items()),
             f"{self.steps} such steps take {span_text(self.step_seconds * self.steps)}; texts change as members learn",
@@ -93,6 +96,7 @@ def plan(settings: Config) -> PlanReport:
         sampled_tokens=int(figures[SAMPLED_TOKENS]),
         most_sampled_tokens=proposals * tasks.proposal_tokens + attempts * tasks.attempt_tokens,
         trained_tokens=int(figures[TRAINED_TOKENS]),
+        flops=int(figures[FLOPS]),
         seconds=seconds,
         steps=settings.run.steps,
         memory_gib=memory,

@@ -18,6 +18,7 @@ from typing import Self
 import torch
 
 from redqueen import __version__
+from redqueen.analysis import quarters
 from redqueen.analysis.coverage import Coverage
 from redqueen.analysis.watch import Watch
 from redqueen.engine.bank import Bank
@@ -196,6 +197,7 @@ def _race(start: Start, engine: Engine, whole: LocalEngine, verifier: Verifier) 
         families=rules.families,
         kinds=rules.families.chosen(settings.tasks.kinds),
         engine=engine,
+        size=whole.size,
         encode=base.encode,
         positions=positions(base),
         verifier=verifier,
@@ -246,6 +248,7 @@ def _old(race: Race, seeds: Sequence[Task], start: Start) -> State:
         Coverage.of(race.families.cell(kind, label, Complexity(*figures)) for kind, label, figures, _ in shapes),
         Coverage.of(behaviour for *_, behaviour in shapes if behaviour is not None),
         frozenset(row.kind for row in records.metrics(BENCHMARK, BASE)),
+        quarters.flops(records),
     )
 
 

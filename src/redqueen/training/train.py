@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from redqueen.analysis import quarters
 from redqueen.analysis.summary import Summary, summarise, write_report
 from redqueen.errors import RunError
 from redqueen.loop import run_race
@@ -51,7 +52,8 @@ def train(settings: Config, folder: Path, view: View, forked: Fork | None = None
         _begin_fork(forked, folder, settings)
     with open_run(settings, folder) as run:
         if (end := finished(run, settings)) is not None:
-            view.say("nothing is left to do; raise run.steps to go on")
+            by = "run.steps" if end.step >= settings.run.steps else "run.flops"
+            view.say(f"nothing is left to do; raise {by} to go on")
             return reached(run, settings, end.step, restore_population(end.state.get("population", {})))
         start, to = Start.of_run(settings, rules, run), settings.track
         with (
@@ -68,18 +70,24 @@ def train(settings: Config, folder: Path, view: View, forked: Fork | None = None
 def open_run(settings: Config, folder: Path) -> Run:
     """Begun with these settings, or gone on with."""
     keep = settings.run
-    return Run.open(
+    run = Run.open(
         folder,
         dump(settings),
         free=affecting(Affects.NOTHING, Affects.LENGTH),
         last=keep.keep_last,
         every=keep.keep_every,
     )
+    if keep.flops is not None and not quarters.flops_known(run.store):
+        run.close()
+        what = f"{folder} has steps of an older version, whose floating-point operations nobody counted"
+        raise RunError(what, "leave out run.flops, or name another folder to begin at step 1")
+    return run
 
 
 def finished(run: Run, settings: Config) -> Loaded | None:
-    """The end of a run whose steps were all done when it was opened."""
-    return run.loaded if run.loaded is not None and run.loaded.step >= settings.run.steps else None
+    """The end of a run that was at its end when it was opened."""
+    at_end = run.loaded is not None and settings.run.ends(run.loaded.step, quarters.flops(run.store))
+    return run.loaded if at_end else None
 
 
 def started(start: Start, run: Run, stage: Stage, view: View) -> None:
@@ -93,7 +101,7 @@ def started(start: Start, run: Run, stage: Stage, view: View) -> None:
 def reached(run: Run, settings: Config, steps: int, population: Population) -> Reached:
     """Where the run stands; at its end its report is written, while the folder is still ours alone."""
     summary = None
-    if steps >= settings.run.steps:
+    if settings.run.ends(steps, quarters.flops(run.store)):
         summary = summarise(run.store, settings, population)
         write_report(run.folder, summary)
     return Reached(steps, summary)

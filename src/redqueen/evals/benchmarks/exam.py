@@ -16,8 +16,11 @@ class Exam:
     name = "exam"
     title = "exam"
 
-    def __init__(self, tasks: Sequence[ExamTask], kinds: Mapping[str, Kind[Any, Any]]) -> None:
-        self._kinds = kinds
+    def __init__(
+        self, tasks: Sequence[ExamTask], kinds: Mapping[str, Kind[Any, Any]], void: set[str] | None = None
+    ) -> None:
+        """`void` gets the ids of tasks that do not return their own output again; without it they are refused."""
+        self._kinds, self._void = kinds, void
         self._tasks = {exam_task.task.id: exam_task.task for exam_task in tasks}
         self.items = tuple(
             Item(exam_task.task.id, {"band": exam_task.band, "kind": exam_task.task.kind}) for exam_task in tasks
@@ -36,7 +39,9 @@ class Exam:
         task = self._tasks[replies[0].item.id]
         attempts = [Attempt(task, reply.text, reply.cut) for reply in replies]
         verdicts = await self._kinds[task.kind].grade(attempts, verifier)
-        if any(verdict.void for verdict in verdicts):
+        if any(verdict.void for verdict in verdicts) and self._void is not None:
+            self._void.add(task.id)
+        elif any(verdict.void for verdict in verdicts):
             first, *_ = (task.body or self.prompt(replies[0].item, prompts).text).splitlines()
             raise InputError(
                 f"the exam's task {task.id[:12]} ({first}...) does not return its own output again",

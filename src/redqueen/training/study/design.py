@@ -3,9 +3,11 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal
 
 from redqueen.errors import InputError
 from redqueen.evals.figures import Tally
+from redqueen.runs.store import Store
 from redqueen.settings import Config, override
 from redqueen.tasks.families import Families
 from redqueen.tasks.files import usual_exam
@@ -14,6 +16,10 @@ from redqueen.training.study.exam import SOUP, Examinee, Half, HalfExam
 
 SWEEP_SEED = 1000
 """The first seed of the sweep; those of a study are below it."""
+
+
+MOST_STEPS = 8
+"""An arm that is to spend what the population spends may take this many times its steps."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,7 +42,8 @@ class StudyRace:
         return self._at_end(answers).get(SOUP)
 
     def _at_end(self, answers: Mapping[Examinee, Tally]) -> dict[str, Tally]:
-        end = self.name, self.settings.run.steps
+        with Store.read(self.folder) as store:
+            end = self.name, store.last_step()
         return {examinee.member: tally for examinee, tally in answers.items() if (examinee.race, examinee.step) == end}
 
 
@@ -60,6 +67,8 @@ class Design:
     """Sampled attempts at each task of the exam, beside a greedy one."""
     exam_file: Path | None = None
     """None for the base's own exam."""
+    match: Literal["flops"] | None = None
+    """What every arm but the population spends as much of as the population of its seed; None for equal steps."""
     jobs: int = 1
     """Processes that share the races, each with its own engine: one keeps a core busy, not a GPU."""
 
@@ -70,16 +79,26 @@ class Design:
             raise InputError("a study needs arms, seeds, attempts and jobs", "use 1 or more")
         if self.first_seed < 0 or self.first_seed + self.seeds > SWEEP_SEED:
             raise InputError(f"seeds from {SWEEP_SEED} on are the sweep's", f"use seeds from 0 to {SWEEP_SEED - 1}")
+        if self.match and arms.POPULATION not in self.arms:
+            raise InputError(f"--match is with the arm {arms.POPULATION}, which --arms leaves out", "name it too")
+        if self.match and self.settings.run.flops is not None:
+            raise InputError("--match gives run.flops to all arms but the population", "leave out run.flops")
         if self.settings.track.to:
             raise InputError("a study cannot report to trackers", "leave out track.to")
 
-    def races(self, rates: Mapping[str, float] | None = None) -> tuple[StudyRace, ...]:
-        """The races of the study; `rates` has the learning rates that the sweep chose, by arm."""
-        seeds = range(self.first_seed, self.first_seed + self.seeds)
+    def races(
+        self, rates: Mapping[str, float] | None = None, budgets: Mapping[int, int] | None = None
+    ) -> tuple[StudyRace, ...]:
+        """The races of the study; `rates` has the learning rates that the sweep chose, by arm, `budgets` by seed the
+        floating-point operations that all arms but the population have."""
+        rates, budgets = rates or {}, budgets or {}
+        most = MOST_STEPS * (self.steps or self.settings.run.steps)
         return tuple(
-            self._race(f"{arm}-{seed}", arm, seed, (rates or {}).get(arm), self.steps)
+            self._race(f"{arm}-{seed}", arm, seed, rates.get(arm), self.steps)
+            if arm == arms.POPULATION or seed not in budgets
+            else self._race(f"{arm}-{seed}", arm, seed, rates.get(arm), most, budgets[seed])
             for arm in self.arms
-            for seed in seeds
+            for seed in range(self.first_seed, self.first_seed + self.seeds)
         )
 
     def sweep_races(self) -> tuple[StudyRace, ...]:
@@ -101,8 +120,10 @@ class Design:
             attempts=self.attempts,
         )
 
-    def _race(self, folder: str, arm: str, seed: int, lr: float | None, steps: int | None) -> StudyRace:
-        changes = {"run.seed": seed, "rl.lr": lr, "run.steps": steps}
+    def _race(
+        self, folder: str, arm: str, seed: int, lr: float | None, steps: int | None, flops: int | None = None
+    ) -> StudyRace:
+        changes = {"run.seed": seed, "rl.lr": lr, "run.steps": steps, "run.flops": flops}
         given = {name: repr(value) for name, value in changes.items() if value is not None}
         settings = arms.apply(override(self.settings, given), arm)
         return StudyRace(arm=arm, seed=seed, settings=settings, folder=self.folder / folder.replace(" ", "+"))

@@ -10,7 +10,7 @@ from redqueen.analysis.intervals import Estimate, estimate
 from redqueen.analysis.quarters import Series, series
 from redqueen.evals.figures import Figures, Gain, Tally, figures, gain, scores
 from redqueen.population.members import Role
-from redqueen.runs.metrics import BEHAVIOURS, COMPLEXITY, COVERAGE, ENTROPY, SOLVE_RATE, VALID, Metric
+from redqueen.runs.metrics import BEHAVIOURS, COMPLEXITY, COVERAGE, ENTROPY, RULER, SOLVE_RATE, VALID, Metric
 from redqueen.runs.store import Store
 from redqueen.settings import Config
 from redqueen.training.study.design import StudyRace
@@ -47,6 +47,7 @@ def outcome(
     settings = race.settings
     with Store.read(race.folder) as store:
         by_name = exam_figures(race.own(answers), parts, attempts) | race_figures(store, settings)
+        steps = store.last_step()
     if (soup := race.soup(answers)) is not None:
         of_soup = figures(scores(soup)[list(parts[MAIN_NAME])])
         by_name |= {
@@ -55,9 +56,7 @@ def outcome(
             f"exam {MAIN_NAME}, soup pass@{attempts}": of_soup.pass_at_k,
         }
     adapters = 1 if settings.population.single else settings.population.teachers + settings.population.students
-    return RaceOutcome(
-        arm=race.arm, seed=race.seed, lr=settings.rl.lr, steps=settings.run.steps, adapters=adapters, figures=by_name
-    )
+    return RaceOutcome(arm=race.arm, seed=race.seed, lr=settings.rl.lr, steps=steps, adapters=adapters, figures=by_name)
 
 
 def race_figures(store: Store, settings: Config) -> dict[str, float]:
@@ -70,6 +69,7 @@ def race_figures(store: Store, settings: Config) -> dict[str, float]:
     measures[VALID.title_of(Role.TEACHER)] = series(store, VALID, Role.TEACHER)
     measures |= {f"{SOLVE_RATE.title} {kind}": solved.get(kind, Series({})) for kind in settings.tasks.kinds}
     measures |= complexity | {ENTROPY.title_of(role): series(store, ENTROPY, role) for role in Role}
+    measures[RULER.title] = series(store, RULER)
     for name, measure in measures.items():
         by_name |= {f"{name}, first quarter": measure.mean(first), f"{name}, last quarter": measure.mean(last)}
     by_name |= {f"{name}, a slope": slope(measure) for name, measure in complexity.items()}

@@ -9,6 +9,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 
+from redqueen.analysis import quarters
 from redqueen.console import say, span_text
 from redqueen.engine.protocol import MemberId, MemberState
 from redqueen.errors import InputError
@@ -20,6 +21,7 @@ from redqueen.population.members import SOLO, Population
 from redqueen.population.members import restore as restore_population
 from redqueen.runs.checkpoints import Loaded
 from redqueen.runs.run import Run
+from redqueen.training.arms import POPULATION
 from redqueen.training.rules import read_rules
 from redqueen.training.setup import Start, open_races
 from redqueen.training.study.design import StudyRace
@@ -34,6 +36,7 @@ class RaceProgress:
         self._job = job
         self._done = {race.name: 0 for race in races}
         self._steps = sum(race.settings.run.steps for race in races)
+        self._most = "at most " if any(race.settings.run.flops is not None for race in races) else ""
         self._ticks, self._start = 0, time.monotonic()
 
     def reached(self, name: str, step: int) -> None:
@@ -41,7 +44,7 @@ class RaceProgress:
         done = sum(self._done.values())
         if done * TICKS // self._steps > self._ticks:
             self._ticks = done * TICKS // self._steps
-            self.say(f"{done:,} of {self._steps:,} steps, {span_text(time.monotonic() - self._start)}")
+            self.say(f"{done:,} of {self._most}{self._steps:,} steps, {span_text(time.monotonic() - self._start)}")
 
     def say(self, line: str) -> None:
         say(f"{self._job}{line}")
@@ -86,7 +89,9 @@ def run_and_examine(
             student: weights
             for race in races
             if (end := ends[race.name]) is not None
-            for student, weights in _examinees(race, restore_population(end.state["population"]), end.members).items()
+            for student, weights in _examinees(
+                race, end.step, restore_population(end.state["population"]), end.members
+            ).items()
             if student not in answers
         }
         bare = bare and BARE not in answers
@@ -120,10 +125,10 @@ def run_and_examine(
         examinees = [BARE] if bare else []
         examinees += unexamined
         for race, state in zip(unfinished, states, strict=True):
-            if state.step < race.settings.run.steps:
+            if not race.settings.run.ends(state.step, state.flops):
                 return False
             weights = {student: engine.read(f"{race.name}/{student}") for student in _students(race, state.population)}
-            for examinee, own in _examinees(race, state.population, weights).items():
+            for examinee, own in _examinees(race, state.step, state.population, weights).items():
                 if examinee.member == SOUP:
                     engine.write(examinee.name, own)
                 examinees.append(examinee)
@@ -138,6 +143,9 @@ def _end(race: StudyRace, run: Run) -> Loaded | None:
     if end is not None and end.step > race.settings.run.steps:
         what = f"{race.folder} is at step {end.step}, and --steps is {race.settings.run.steps}"
         raise InputError(what, "use as many steps as it has, or name another folder")
+    if end is not None and race.settings.run.ends(end.step - 1, quarters.flops(run.store, end.step - 1)):
+        what = f"{race.folder} is at step {end.step} and has spent more than the {POPULATION} of seed {race.seed}"
+        raise InputError(what, "name another folder")
     return end
 
 
@@ -146,10 +154,10 @@ def _students(race: StudyRace, population: Population) -> list[MemberId]:
 
 
 def _examinees(
-    race: StudyRace, population: Population, weights: Mapping[MemberId, MemberState]
+    race: StudyRace, step: int, population: Population, weights: Mapping[MemberId, MemberState]
 ) -> dict[Examinee, MemberState]:
     """Who sits the exam at a race's end: its students, and their mean where there are several."""
     members = {id: weights[id] for id in _students(race, population)}
     if len(members) > 1:
         members[SOUP] = soup(list(members.values()))
-    return {Examinee(race.name, race.settings.run.steps, id): state for id, state in members.items()}
+    return {Examinee(race.name, step, id): state for id, state in members.items()}

@@ -6,10 +6,15 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from redqueen.console import span_text
+from redqueen.analysis import quarters
+from redqueen.analysis.quarters import count_text
+from redqueen.console import say, span_text
+from redqueen.errors import InputError
 from redqueen.evals.figures import Tally
 from redqueen.resources import device_name, machine_name, place
 from redqueen.runs.atomic import write_text
+from redqueen.runs.store import Store
+from redqueen.training.arms import POPULATION
 from redqueen.training.study.design import Design, StudyRace
 from redqueen.training.study.exam import BARE, HalfExam, exam_figures
 from redqueen.training.study.jobs import run_all
@@ -67,10 +72,18 @@ def run_study(design: Design) -> StudyReport | None:
     answers = None
     if rates is not None:
         races = design.races(rates)
-        answers = run_all(races, exam, design.jobs)
+        first = [race for race in races if race.arm == POPULATION] if design.match else races
+        answers = run_all(first, exam, design.jobs)
+        if answers is not None and len(first) < len(races):
+            races = design.races(rates, {race.seed: _spent(race) for race in first})
+            answers = run_all([race for race in races if race.arm != POPULATION], exam, design.jobs)
     took = _note_time(design, time.monotonic() - start)
     if rates is None or answers is None:
         return None
+    for race in races:
+        if (budget := race.settings.run.flops) is not None and (spent := _spent(race)) < budget:
+            short = f"{count_text(spent)} of {count_text(budget)} floating-point operations"
+            say(f"{race.name} has spent {short} in its {race.settings.run.steps} steps: it is not matched")
     of_arm: dict[str, list[Tally]] = {}
     for race in races:
         of_arm.setdefault(race.arm, []).extend(race.own(answers))
@@ -85,6 +98,14 @@ def run_study(design: Design) -> StudyReport | None:
     )
     write_text(design.folder / OUTCOMES, json.dumps(report.as_json(), indent=1) + "\n")
     return report
+
+
+def _spent(race: StudyRace) -> int:
+    with Store.read(race.folder) as store:
+        if not quarters.flops_known(store):
+            what = f"{race.folder} has steps of an older version, whose floating-point operations nobody counted"
+            raise InputError(what, "leave out --match, or name another folder")
+        return quarters.flops(store)
 
 
 def _note_time(design: Design, seconds: float) -> str:

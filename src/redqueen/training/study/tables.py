@@ -3,11 +3,12 @@
 import math
 from collections.abc import Mapping, Sequence
 
+from redqueen.analysis.compare import steps_text
 from redqueen.analysis.intervals import Estimate, estimate
-from redqueen.analysis.quarters import shown
+from redqueen.analysis.quarters import count_text, shown
 from redqueen.analysis.resampling import Interval
 from redqueen.population.members import Role
-from redqueen.runs.metrics import COMPLEXITY, COMPUTE, COVERAGE, ENTROPY, SOLVE_RATE, VALID
+from redqueen.runs.metrics import COMPLEXITY, COMPUTE, COVERAGE, ENTROPY, RULER, SOLVE_RATE, VALID
 from redqueen.training.arms import POPULATION
 from redqueen.training.study.exam import MAIN_NAME
 from redqueen.training.study.outcomes import PER, ArmGain, RaceOutcome, arm_means, differences
@@ -24,8 +25,9 @@ def arms_table(outcomes: Sequence[RaceOutcome], base: Mapping[str, float], attem
         runs = [outcome for outcome in outcomes if outcome.arm == arm]
         title = f"{arm} ({len(runs)} seed{'' if len(runs) == 1 else 's'})"
         rates = ", ".join(sorted({f"{outcome.lr:g}" for outcome in runs}))
-        columns.append(_column(title, figures, names) | {"learning rate": rates})
-    blocks = [_side_by_side(columns, ["learning rate", *names])]
+        steps = steps_text([outcome.steps for outcome in runs])
+        columns.append(_column(title, figures, names) | {"learning rate": rates, "steps": steps})
+    blocks = [_side_by_side(columns, ["learning rate", "steps", *names])]
     others = [arm for arm in means if arm != POPULATION]
     if POPULATION in means and others:
         main = _main_figures(attempts)
@@ -76,7 +78,8 @@ def _main_figures(attempts: int) -> list[str]:
 def _table_figures(attempts: int) -> list[str]:
     names = _main_figures(attempts)
     names.insert(names.index(f"{SOLVE_RATE.title}, last quarter"), f"{SOLVE_RATE.title}, first quarter")
-    return [*names, *(metric.title for metric in COMPUTE)]
+    ruler = [f"{RULER.title}, {quarter} quarter" for quarter in ("first", "last")]
+    return [*names, *ruler, *(metric.title for metric in COMPUTE)]
 
 
 def _column(title: str, figures: Mapping[str, Estimate | None], names: Sequence[str]) -> dict[str, str]:
@@ -97,7 +100,8 @@ def _markdown(rows: Sequence[Sequence[str]]) -> str:
 
 def _mean(figure: Estimate | None) -> str:
     if figure is not None and math.isfinite(figure.mean) and abs(figure.mean) >= 1000:
-        return f"{figure.mean:,.0f}" if figure.half is None else f"{figure.mean:,.0f} ±{figure.half:,.0f}"
+        mean = count_text(figure.mean)
+        return mean if figure.half is None else f"{mean} ±{count_text(figure.half)}"
     return shown(figure)
 
 

@@ -31,7 +31,7 @@ DIGITS = 5
 """Of a figure, which no chart shows more of."""
 DRAWN = (
     *metrics.MEMBER_COLUMNS.values(), *metrics.COMPLEXITY, metrics.LENGTH, metrics.MU, metrics.SIGMA, metrics.COVERAGE,
-    metrics.BEHAVIOURS, metrics.SAMPLED_TOKENS, metrics.BENCHMARK,
+    metrics.BEHAVIOURS, metrics.RULER, metrics.SAMPLED_TOKENS, metrics.BENCHMARK,
 )  # fmt: skip
 """What charts and tables of the page are made of."""
 JSON = dict[str, Any]
@@ -44,10 +44,11 @@ def run_view(folder: Path, since: int = 0) -> JSON:
         last = store.last_step()
         since = min(since, last)
         events = list(store.events())
+        limited = settings.run.flops is not None and last and settings.run.ends(last, quarters.flops(store))
         return {
             "name": name_of(folder),
             "step": last,
-            "steps": settings.run.steps,
+            "steps": last if limited else settings.run.steps,
             "since": since,
             "seed": settings.run.seed,
             "single": settings.population.single,

@@ -34,7 +34,7 @@ const MARKS = {"&": "&amp;", "<": "&lt;", ">": "&gt;"};
 RQ.plain = (text) => RQ.visible(text).replace(/[&<>]/g, (char) => MARKS[char]);
 
 RQ.two = (value) => value == null ? "-" : value.toFixed(2);
-RQ.count = (value) => value == null ? "-" : Math.round(value).toLocaleString("en");
+RQ.count = (value) => value == null ? "-" : value < 1e10 ? Math.round(value).toLocaleString("en") : value.toPrecision(3);
 RQ.short = (value) => value == null ? "-" : Math.abs(value) >= 1000 ? RQ.count(value) : String(Number(value.toPrecision(4)));
 RQ.many = (count, noun) => `${RQ.count(count)} ${noun}${count === 1 ? "" : "s"}`;
 // A span of time, as the terminal has it.

@@ -60,6 +60,9 @@ RQ.raceCharts = (run) => [
   chartOf(M.solve_rate, "solved attempts at the tasks of the step",
     lines([...run.kinds.map((kind) => [kind, series(run, M.solve_rate, "race", kind)]),
       ...(run.kinds.length > 1 ? [["all kinds", series(run, M.solve_rate, "race")]] : [])]), {fromZero: true}),
+  chartOf(M.ruler, "the bare base's attempts at the tasks of the step, where it made some: what is hard for it",
+    lines([...run.kinds.map((kind) => [kind, series(run, M.ruler, "race", kind)]),
+      ...(run.kinds.length > 1 ? [["all kinds", series(run, M.ruler, "race")]] : [])]).map((each) => ({...each, gaps: true})), {fromZero: true, raw: true}),
   ["complexity", "Complexity of tasks", "means over the step's tasks", lines(RQ.COMPLEXITY.map((metric) => [metric.title, series(run, metric, "race")])), {fromZero: true}],
   chartOf(M.coverage, "structural cells that were ever reached, by then", lines([["structural cells", series(run, M.coverage, "race")]]), {fromZero: true, raw: true}),
   chartOf(M.behaviours, "that programs ever showed, by then", lines([["behaviours", series(run, M.behaviours, "race")]]), {fromZero: true, raw: true}),
@@ -172,7 +175,7 @@ RQ.drawLineage = (run) => {
 
 // Every chart of arms: [metric, subject, kind].
 const ARM_CHARTS = (kinds) => [...kinds.map((kind) => [M.solve_rate, "race", kind]),
-  ...[...RQ.COMPLEXITY, M.coverage, M.behaviours].map((metric) => [metric, "race"]), [M.valid, "teacher"],
+  ...[...RQ.COMPLEXITY, M.coverage, M.behaviours].map((metric) => [metric, "race"]), [M.ruler, "race"], [M.valid, "teacher"],
   ...[M.reward, M.entropy, M.length].flatMap((metric) => ROLES.map((role) => [metric, role])), [M.sampled_tokens, "race"]];
 
 // What its intervals can hold.
@@ -185,7 +188,7 @@ RQ.drawArms = (arms) => {
   const place = document.getElementById("arm-charts");
   for (const [metric, subject, kind = ""] of ARM_CHARTS(kinds)) {
     const key = keyOf(metric, subject, kind), title = capital(`${metric.role_titles[subject] || metric.title} ${kind}`.trim());
-    const drawn = arms.flatMap((arm, at) => arm.series[key] ? [{name: arm.name, y: arm.series[key].mean, half: arm.series[key].half, colour: RQ.colour(at), dash: RQ.dash(at)}] : []);
+    const drawn = arms.flatMap((arm, at) => arm.series[key] ? [{name: arm.name, y: arm.series[key].mean, half: arm.series[key].half, gaps: metric === M.ruler, colour: RQ.colour(at), dash: RQ.dash(at)}] : []);
     if (drawn.length) RQ.chart(place, {id: `arm-${key.replaceAll("/", "-")}`, title, lines: drawn, raw: true, within: RANGE(metric)});
   }
 };
