@@ -33,6 +33,8 @@ from redqueen.runs import CHECKPOINTS, REPORT, checkpoints
 from redqueen.runs.metrics import FLOPS, RACE
 from redqueen.runs.store import Store
 from redqueen.settings import dump, load, override
+from redqueen.tasks.files import ExamTask, FileDraft
+from redqueen.tasks.protocol import Task
 from redqueen.training import setup
 from redqueen.training import train as training
 from redqueen.training.study import design as study_design
@@ -382,7 +384,7 @@ def test_only_odd_places_count(design, result):
     exam = design.exam("odd")
     assert exam.places == [1, 3, 5, 7]
     parts = exam.parts()
-    assert parts == {"1-4": [0, 1], "5": [2], "pairs": [3], "1-4 code_o": [0, 1]}
+    assert parts == {"1-4": [0, 1], "5": [2], "pairs": [3], "1-4 code_o": [0, 1], "1-4 no shortcut": [0, 1]}
     figures = exam_figures([answers([2, 1, 0, 0]), answers([0, 1, 2, 0])], parts, 2)
     assert figures["exam 1-4, sampled"] == pytest.approx(0.5)
     assert figures["exam 1-4, greedy"] == pytest.approx(0.25)
@@ -391,6 +393,22 @@ def test_only_odd_places_count(design, result):
     assert (figures["exam 5, sampled"], figures["exam pairs, sampled"]) == (0.5, 0)
     files = [json.loads(file.read_text()) for file in (design.folder / "exam").iterdir()]
     assert {len(each["answered"]["answers"]["correct"]) for each in files} == {4}
+
+
+def test_tasks_with_a_shortcut_are_reported_apart_as_far_as_the_answers_say_which_have_one(design, result, tmp_path):
+    exam = replace(design.exam("odd"), folder=tmp_path)
+    older, newer = sorted((design.folder / "exam").iterdir())[:2]
+    record = json.loads(older.read_text())
+    assert record["shortcuts"] == [None, None, "constant", "argument"]
+    del record["shortcuts"]
+    (tmp_path / older.name).write_text(json.dumps(record))
+    assert [*exam.parts()] == ["1-4", "5", "pairs", "1-4 code_o"]
+    record = json.loads(newer.read_text()) | {"shortcuts": [None, "copy", None, "first"]}
+    (tmp_path / newer.name).write_text(json.dumps(record))
+    apart = {name: places for name, places in exam.parts().items() if "shortcut" in name}
+    assert apart == {"1-4 no shortcut": [0], "1-4 shortcut": [1]}
+    assert len(exam.answers()) == 2
+    assert "exam 1-4 no shortcut, sampled" in arms_table(result.outcomes, result.base, 2)
 
 
 def test_what_students_have_on_the_base_is_counted_task_by_task(design, result):
@@ -443,8 +461,8 @@ def test_an_exam_that_was_killed_goes_on_after_those_who_were_done(design, resul
         asks.append(list(examinees))
         return {each.name: whole[each] for each in whole if each.name in examinees}
 
-    async def unchecked(drafts: Sequence[object], *_: object) -> Sequence[object]:
-        return drafts
+    async def unchecked(drafts: Sequence[FileDraft], *_: object) -> Sequence[ExamTask]:
+        return [ExamTask(Task("code_o"), draft.band) for draft in drafts]
 
     monkeypatch.setattr(study_exam, "examine", examine)
     monkeypatch.setattr(study_exam, "BATCH", 2)

@@ -175,6 +175,21 @@ def test_an_exam_is_reported_whole_by_band_by_kind_and_by_both():
     ]
 
 
+def test_tasks_with_a_shortcut_are_reported_apart_where_there_are_both():
+    def task(kind: str, number: int, shortcut: str | None) -> ExamTask:
+        task = CodeTask(kind, program=ADD, inputs=(str(number),), outputs=(str(number + 1),))
+        return ExamTask(task, "1", shortcut)
+
+    exam = [task("code_o", 1, None), task("code_i", 1, "copy"), task("code_i", 2, None), task("code_o", 2, None)]
+    found = [part for part in parts(Exam(exam, FAMILY.kinds()).items) if part.shortcut is not None]
+    assert [(part.kind, part.shortcut, part.places) for part in found] == [
+        (None, False, (0, 2, 3)),
+        (None, True, (1,)),
+        ("code_i", False, (2,)),
+        ("code_i", True, (1,)),
+    ]
+
+
 # Exams from files
 
 
@@ -235,6 +250,12 @@ def test_a_task_that_cannot_be_set_is_named_by_its_line(verifier, tmp_path, bad,
     with pytest.raises(InputError) as caught:
         asyncio.run(validated_exam(read_exam(path, CODE), CODE, verifier))
     assert caught.value.what.startswith(f"{path}, line 3: {what}")
+
+
+def test_a_task_with_a_shortcut_may_be_asked_and_says_so(verifier, tmp_path):
+    path = written(tmp_path, row(), row("def f(n):\n    return -abs(n)", "-7"), row(ADD, "4", kind="code_i"))
+    exam = asyncio.run(validated_exam(read_exam(path, CODE), CODE, verifier))
+    assert [task.shortcut for task in exam] == [None, "argument", None]
 
 
 def test_a_file_without_a_task_is_no_exam(tmp_path):
@@ -372,7 +393,18 @@ def test_an_exam_of_a_run_has_its_students_their_mean_and_the_base(redqueen, run
     assert f"all figures are in {file}" in out
     assert "8 tasks, 3 sampled (temperature 0.9) and 1 greedy attempt at each, short prompts, at most 48 tokens" in out
     lines = out.splitlines()
-    heads = ["%", "all", "greedy", "pass@3", "band low", "band high", "well formed", "tokens"]
+    heads = [
+        "%",
+        "all",
+        "greedy",
+        "pass@3",
+        "no shortcut",
+        "shortcut",
+        "band low",
+        "band high",
+        "well formed",
+        "tokens",
+    ]
     assert re.split(" {2,}", lines[0].strip()) == heads
     found = json.loads(file.read_text())
     assert (found["base"], found["attempts"], found["tasks"], found["dtype"]) == ("chains", 3, 8, "float32")
@@ -381,9 +413,14 @@ def test_an_exam_of_a_run_has_its_students_their_mean_and_the_base(redqueen, run
     assert [each["step"] for each in named.values()] == [None, 2, 2, 2]
     assert named["mean of students"]["members"] == ["s0", "s1"]
     whole = {name: each["parts"][0] for name, each in named.items()}
-    assert [(part["band"], part["kind"], part["tasks"]) for part in named["s0"]["parts"]] == [
+    *plain, without, shortcut = named["s0"]["parts"]
+    assert [(part["band"], part["kind"], part["tasks"]) for part in plain] == [
         (None, None, 8), ("low", None, 4), ("high", None, 4), (None, "code_o", 8)
     ]  # fmt: skip
+    assert [part["shortcut"] for part in named["s0"]["parts"]] == [None] * 4 + [False, True]
+    rights = [part["tasks"] * part["sampled"] for part in (without, shortcut)]
+    assert sum(rights) == pytest.approx(8 * whole["s0"]["sampled"])
+    assert f"{shortcut['tasks']} of the tasks have a shortcut: they can be solved without reasoning" in out
     mean = (whole["s0"]["sampled"] + whole["s1"]["sampled"]) / 2
     assert whole["mean of students"]["sampled"] == pytest.approx(mean)
     gained = whole["mean of students"]["gain"]["sampled"]
@@ -495,7 +532,10 @@ def test_a_narrow_terminal_keeps_names_and_intervals_and_says_what_it_leaves_out
     command.report().render(Console(file=out, force_terminal=True, width=64, color_system=None))
     text = out.getvalue()
     assert "mean of" in text and "less the" in text and len(re.findall(r"\[[-+][0-9.]+, [-+][0-9.]+\]", text)) >= 3
-    assert "no room here for band high, band low, tokens, well formed: --to FILE.json has all" in text
+    assert (
+        "no room here for band high, band low, tokens, well formed, shortcut, no shortcut: --to FILE.json has all"
+        in text
+    )
     assert max(len(line) for line in text.splitlines()[:8]) <= 64
 
 

@@ -49,7 +49,7 @@ def settings(base: str = "chains", changes: CHANGES | None = None) -> Config:
             "seeds": "chains",
         },
         "evolution": {"every": 0},
-        "guard": {"duplicates": "allow", "entropy_floor": 0.0},
+        "guard": {"duplicates": "allow", "shortcuts": "allow", "entropy_floor": 0.0},
         "rl": {"lr": 1e-3, "warmup": 0},
     }
     for section, values in (changes or {}).items():

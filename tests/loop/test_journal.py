@@ -1,7 +1,8 @@
 """What was judged once is not judged again."""
 
 import asyncio
-from dataclasses import dataclass, field
+import json
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import pytest
@@ -32,7 +33,7 @@ class Judge:
 
 VERDICTS = [
     Verdict(grade=Grade.CORRECT, reason=None, status=Status.OK),
-    Verdict(grade=Grade.WRONG, reason=None, status=Status.TIMEOUT, detail="too slow"),
+    Verdict(grade=Grade.WRONG, reason=None, status=Status.TIMEOUT, detail="too slow", shortcut=True),
     Verdict(grade=Grade.MALFORMED, reason=Reason.CUT, status=None, detail="stopped"),
     Verdict(
         grade=Grade.VOID,
@@ -56,6 +57,18 @@ def test_a_verdict_is_the_same_the_second_time_and_so_are_its_runs():
     before.flush(5)
     assert judged(Journal(shelf, CODE.restore), second) == (VERDICTS, 3)
     assert (first.asked, second.asked) == ([3], [])
+
+
+@pytest.mark.parametrize(("fields", "lacking"), [(5, {"shortcut": False}), (4, {"shortcut": False, "runs": ()})])
+def test_verdicts_of_older_versions_which_say_less_can_be_read(fields, lacking):
+    shelf = Shelf()
+    journal = Journal(shelf, CODE.restore)
+    judged(journal, Judge(VERDICTS))
+    journal.flush(5)
+    [(key, entry)] = ((key, json.loads(text)) for key, text in shelf.kept.items())
+    shelf.journal_put(5, {key: {**entry, "results": [record[:fields] for record in entry["results"]]}})
+    read = [replace(verdict, **lacking) for verdict in VERDICTS]
+    assert judged(Journal(shelf, CODE.restore), Judge([])) == (read, 3)
 
 
 def test_nothing_is_kept_before_the_phase_is_over():
@@ -133,7 +146,7 @@ def test_behaviours_come_back_as_they_were():
         {},
         {"results": [5], "runs": 1},
         {"results": [["x", None, None, ""]], "runs": 1},
-        {"results": [["void", None, None, "", [], 5]], "runs": 1},
+        {"results": [["void", None, None, "", [], False, 5]], "runs": 1},
     ],
 )
 def test_an_entry_that_nobody_wrote_is_one_line(entry):

@@ -39,10 +39,11 @@ from redqueen.rl.rewards import STUDENT
 from redqueen.runs import CHECKPOINTS, checkpoints
 from redqueen.runs.metrics import COMPUTE, DRIFT, EFFECTIVE_SIZE, FUNCTION_DISTANCE, METRICS
 from redqueen.runs.records_file import RECORDS
+from redqueen.runs.rows import StepRecord
 from redqueen.runs.store import Store
 from redqueen.tasks.code import CodeDraft
 from redqueen.tasks.guards import Guards, read_patterns, set_aside
-from redqueen.tasks.verdicts import VOID_ATTEMPT
+from redqueen.tasks.verdicts import VOID_ATTEMPT, Grade, Verdict
 from redqueen.training import arms
 
 PHASES = {"match", "propose", "verify", "solve", "grade", "update", "evolve", "measure", "record", "checkpoint"}
@@ -208,7 +209,8 @@ def test_floating_point_operations_are_those_of_the_texts_with_each_prompt_once(
 def test_every_metric_is_recorded_and_of_whom_and_by_kind_as_the_schema_says(ran: Ran):
     teachers = {row["teacher"] for row in ran.rows("matches")}
     members = teachers | {row["student"] for row in ran.rows("matches")}
-    groups = {"race": {"race"}, "roles": set(Role), "members": members, "adapters": members, "teachers": teachers}
+    groups = {"race": {"race"}, "roles": set(Role), "members": members, "adapters": members}
+    groups |= {"teachers": teachers, "students": members - teachers}
     recorded = {name: [row for row in ran.rows("metrics") if row["name"] == name] for name in METRICS}
     assert sum(map(len, recorded.values())) == len(ran.rows("metrics"))
     assert not recorded.pop("benchmark"), "nobody was evaluated"
@@ -415,7 +417,7 @@ def test_a_member_whose_texts_come_to_nothing_any_more_is_left_as_it_is_and_repo
     async def lead(race, state, engine):
         state, _ = await one_step(race, state, clock(1))
         before = {id: engine.read(id) for id in engine.members}
-        nothing_goes = replace(race, guards=Guards(deny=read_patterns(["."])))
+        nothing_goes = replace(race, guards=Guards(deny=read_patterns(["."]), shortcuts="allow"))
         _, rows = await one_step(nothing_goes, state, clock(2))
         return before, {id: engine.read(id) for id in engine.members}, rows
 
@@ -468,6 +470,55 @@ def test_void_attempts_are_recorded_and_accounted_for_and_count_for_nothing_else
     counted = Counter(row.student for row in rows.attempts if row.grade != "void")
     trained = Counter(row.member for batch in asked.updates for row in batch)
     assert all(trained[student] <= counted[student] for student in ("s0", "s1"))
+
+
+class Copying:
+    """A kind whose every proposal returns its input, and every second of whose attempts gives back what is shown."""
+
+    def __init__(self, kind) -> None:
+        self._kind = kind
+
+    def __getattr__(self, name: str):
+        return getattr(self._kind, name)
+
+    def parse_proposal(self, text, context):
+        return CodeDraft(self._kind.name, "def f(x):\n    return [*x]", ("(3, 4)",))
+
+    async def grade(self, attempts, verifier):
+        return [Verdict(grade=Grade.WRONG, shortcut=number % 2 == 0) for number, _ in enumerate(attempts)]
+
+
+def copying(shortcuts: str) -> StepRecord:
+    """One step of a race whose teachers write one thing, which a copy solves."""
+    changes: CHANGES = {"tasks": {"kinds": ["code_i"]}, "guard": {"shortcuts": shortcuts}}
+
+    async def lead(race, state):
+        same = replace(race, kinds={name: Copying(kind) for name, kind in race.kinds.items()})
+        return (await one_step(same, state, clock(1)))[1]
+
+    with at_the_start(settings(changes=changes)) as (race, state, _):
+        return asyncio.run(lead(race, state))
+
+
+def test_what_a_copy_solves_is_refused_at_the_price_of_one_run_unless_it_is_allowed():
+    refused, allowed = copying("refuse"), copying("allow")
+    why = Counter((row.reason, row.detail) for row in refused.rejections if row.reason != "cut")
+    assert why == {("shortcut", "copy"): len(allowed.tasks)}
+    assert not refused.tasks
+
+    def teacher_runs(rows: StepRecord) -> dict[str, float]:
+        named = [row for row in rows.metrics if row.name == "verifier_runs"]
+        return {row.subject: row.value for row in named if row.subject in ("t0", "t1")}
+
+    more = {id: runs - teacher_runs(allowed)[id] for id, runs in teacher_runs(refused).items()}
+    prompts = {(row.teacher, row.group_) for row in allowed.tasks}
+    assert more == Counter(teacher for teacher, _ in prompts), "all proposals to a prompt are one task"
+
+
+def test_attempts_that_give_back_what_is_shown_are_counted():
+    rows = copying("allow")
+    figures = {(row.subject, row.kind): row.value for row in rows.metrics if row.name == "copies"}
+    assert figures == {(who, kind): 0.5 for who in ("race", "s0", "s1") for kind in ("", "code_i")}
 
 
 class Shuffling:

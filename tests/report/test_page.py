@@ -26,6 +26,7 @@ CHARTS = {
     "ratings-students": MEMBERS // 2,
     "solve-rate": 4,
     "ruler": 4,
+    "copies": 3,
     "complexity": 4,
     "coverage": 1,
     "behaviours": 1,

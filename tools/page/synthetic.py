@@ -267,6 +267,7 @@ def _metrics(
                 value=sum(row.solved for row in rows) / (ATTEMPTS * len(rows)),
             )
             yield MetricRow(step=step, subject="race", kind=kind, name="ruler", value=0.6 - 0.3 * progress)
+            yield MetricRow(step=step, subject="race", kind=kind, name="copies", value=0.1 * (1 - progress))
             for name in ("depth", "cyclomatic", "lines", "variables"):
                 yield MetricRow(
                     step=step,

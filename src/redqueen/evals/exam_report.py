@@ -56,24 +56,27 @@ class ExamReport:
         }
 
     def _record(self, row: SubjectRow) -> dict[str, Any]:
-        """Every part under the names of its band and kind; null is all of them."""
+        """Every part under the names of its band and kind and whether it has shortcuts; null is all of them."""
         about = {name: getattr(row, name) for name in ("name", "what", "step", "role", "members")}
         of_parts = []
         for at, part in enumerate(self.parts):
             gained = {"gain": asdict(row.gains[at])} if row.gains else {}
-            size = {"band": part.band, "kind": part.kind, "tasks": len(part.places)}
+            size = {"band": part.band, "kind": part.kind, "shortcut": part.shortcut, "tasks": len(part.places)}
             of_parts.append(size | asdict(row.figures[at]) | gained)
         return about | {"parts": of_parts}
 
     def render(self, console: "Console") -> None:
         from rich.text import Text
 
-        kinds = self._several(lambda part: part.band is None and part.kind is not None)
+        apart = self._several(lambda part: part.kind is None and part.shortcut is not None)
+        kinds = self._several(lambda part: part.band is None and part.kind is not None and part.shortcut is None)
         bands = self._several(lambda part: part.kind is None and part.band is not None)
-        heads = ["all", "greedy", f"pass@{self.how['k']}", *map(self._title, [*kinds, *bands]), "well formed", "tokens"]
-        lines = [line for row in self.rows for line in _lines(row, [*kinds, *bands])]
+        shown = [*apart, *kinds, *bands]
+        heads = ["all", "greedy", f"pass@{self.how['k']}", *map(self._title, shown), "well formed", "tokens"]
+        lines = [line for row in self.rows for line in _lines(row, shown)]
         figures = {head: [cells[at] for _, cells in lines] for at, head in enumerate(heads)}
-        spare = [*map(self._title, reversed(bands)), "tokens", "well formed", *map(self._title, reversed(kinds))]
+        spare = [*map(self._title, reversed(bands)), "tokens", "well formed"]
+        spare += map(self._title, [*reversed(kinds), *reversed(apart)])
         left_out = print_table(console, {"%": [name for name, _ in lines]}, figures, spare)
         if left_out:
             console.print(Text(f"no room here for {', '.join(left_out)}: --to FILE.json has all"), soft_wrap=True)
@@ -87,6 +90,8 @@ class ExamReport:
 
     def _title(self, at: int) -> str:
         part = self.parts[at]
+        if part.shortcut is not None:
+            return "shortcut" if part.shortcut else "no shortcut"
         return str(part.kind) if part.band is None else f"band {part.band}"
 
     def _below(self) -> list[str]:
@@ -96,6 +101,9 @@ class ExamReport:
             f"each, {how['form']} prompts, at most {how['max_tokens']} tokens; "
             f"but for greedy and pass@{how['k']} accuracy is that of sampled attempts"
         ]
+        easy = next((len(part.places) for part in self.parts if part.shortcut and part.kind is None), 0)
+        if easy:
+            lines.append(f"{easy:,} of the tasks have a shortcut: they can be solved without reasoning")
         summaries = [row for row in self.rows if row.summary]
         for row in summaries:
             if (ratio := row.gains[0].ratio) is not None:

@@ -97,11 +97,12 @@ class Sheet:
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """The items of an exam of one band or kind; None for all."""
+    """The items of an exam of one band or kind, with or without a shortcut; None for all."""
 
     band: str | None
     kind: str | None
     places: tuple[int, ...]
+    shortcut: bool | None = None
 
 
 # Counts
@@ -134,7 +135,8 @@ def sheet(answers: Mapping[AnswerId, Answer], subject: str, items: Sequence[Item
 
 
 def parts(items: Sequence[Item]) -> list[Part]:
-    """All items, those of each band, of each kind, and of each kind in each band, where that makes a difference."""
+    """All items, those of each band, of each kind, and of each kind in each band, where that makes a difference; then
+    those without a shortcut and those with one, of all kinds and of each, where there are both."""
     labels = [(item.row["band"], item.row["kind"]) for item in items]
     bands, kinds = in_order(band for band, _ in labels), list(dict.fromkeys(kind for _, kind in labels))
     pairs: list[tuple[str | None, str | None]] = [(None, None)]
@@ -145,6 +147,11 @@ def parts(items: Sequence[Item]) -> list[Part]:
         places = tuple(at for at, label in enumerate(labels) if band in (None, label[0]) and kind in (None, label[1]))
         if places and (band is None or kind is None or all(places != part.places for part in parts)):
             parts.append(Part(band, kind, places))
+    for kind in (None, *(kinds if len(kinds) > 1 else ())):
+        of_kind = [at for at, label in enumerate(labels) if kind in (None, label[1])]
+        apart = {by: tuple(at for at in of_kind if items[at].row["shortcut"] == by) for by in (False, True)}
+        if all(apart.values()):
+            parts += [Part(None, kind, places, shortcut) for shortcut, places in apart.items()]
     return parts
 
 

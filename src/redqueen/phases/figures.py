@@ -34,6 +34,7 @@ def step_metrics(race: Race, happened: Happened) -> list[MetricRow]:
     proposals = [rollout for rollout in rollouts if rollout.role is Role.TEACHER]
     figures = chain(
         _of_texts(happened.population, rollouts),
+        _of_attempts(happened.population, [rollout for rollout in rollouts if rollout.role is Role.STUDENT]),
         _of_play(happened, rated=not race.settings.population.single),
         _of_compute(race, happened),
         _of_updates(happened),
@@ -63,6 +64,15 @@ def _of_texts(population: Population, rollouts: Sequence[Rollout]) -> Iterator[F
             yield Figure(metrics.VALID, subject, sound(some), kind)
             yield Figure(metrics.LENGTH, subject, fmean(len(rollout.sample.tokens) for rollout in some), kind)
             yield Figure(metrics.ENTROPY, subject, entropy(some), kind)
+
+
+def _of_attempts(population: Population, attempts: Sequence[Rollout]) -> Iterator[Figure]:
+    own = {
+        student.id: [attempt for attempt in attempts if attempt.member == student.id] for student in population.students
+    }
+    for subject, some in {RACE: attempts, **own}.items():
+        for kind, of_kind in _by_kind(some):
+            yield Figure(metrics.COPIES, subject, fmean(attempt.became.shortcut for attempt in of_kind), kind)
 
 
 def _of_play(happened: Happened, *, rated: bool) -> Iterator[Figure]:

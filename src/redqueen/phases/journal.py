@@ -117,10 +117,17 @@ def _verdict_record(verdict: Verdict) -> Any:
 
 
 def _verdict(record: Any) -> Verdict:
-    grade, reason, status, detail, *runs = record  # entries of older versions have none
-    known = None if reason is None else Reason(reason)
-    status = status and Status(status)
-    return Verdict(grade=Grade(grade), reason=known, status=status, detail=detail, runs=tuple(*runs))
+    names = [field.name for field in fields(Verdict)]
+    given = dict(zip(names[: len(record)], record, strict=True))
+    reason, status = given["reason"], given["status"]
+    return Verdict(
+        grade=Grade(given["grade"]),
+        reason=None if reason is None else Reason(reason),
+        status=None if status is None else Status(status),
+        detail=given["detail"],
+        runs=tuple(given.get("runs", ())),  # entries of older versions end before this or the next
+        shortcut=given.get("shortcut", False),
+    )
 
 
 _VERDICTS = _Form(_verdict_record, _verdict)

@@ -163,7 +163,8 @@ async def _check(
 
     async def validate(drafts: Sequence[Draft]) -> Judged[Task | Rejection]:
         counted = Counted(race.verifier)
-        return await kind.validate(drafts, counted), counted.runs
+        became = await kind.validate(drafts, counted)
+        return await race.guards.refuse_shortcuts(became, race.families, counted), counted.runs
 
     valid, runs = await race.journal.drafts([proposal for proposal in read if isinstance(proposal, Draft)], validate)
     left = iter(_readable(race, became) for became in valid)

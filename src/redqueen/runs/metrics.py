@@ -63,6 +63,7 @@ RULER = Metric(
     "ruler", "solve rate of the base", SHARE, "attempts of the bare base at the step's tasks that are right", of="race",
     by_kind=True,
 )  # fmt: skip
+COPIES = Metric("copies", "copies", SHARE, "attempts that give back what is shown", of="race, students", by_kind=True)
 MU = Metric("mu", "mu", "points", "mean of a rating", of="members", signed=True)
 SIGMA = Metric("sigma", "sigma", "points", "uncertainty of a rating", of="members")
 SAMPLED_TOKENS = Metric("sampled_tokens", "sampled tokens", "tokens", "of all texts", of="race, adapters")

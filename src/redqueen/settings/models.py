@@ -175,6 +175,9 @@ class GuardConfig(Section):
     """"same" refuses programs that an earlier task has, up to names and layout; "near" also does not count as hard what
     differs from a teacher's recent tasks in constants alone; "unpaid" is "near" with a reward of 0 for a refused
     duplicate instead of -1; "allow" does nothing of this."""
+    shortcuts: Literal["refuse", "allow"] = "refuse"
+    """"refuse" takes no tasks that need no reasoning: what is shown, given back, solves them, or a constant, or an
+    answer that many recent tasks have."""
     entropy_floor: float = Field(default=0.005, ge=0, allow_inf_nan=False)
     """Nats a token: a member that falls below is not updated, and reported; 0 turns it off."""
     valid_floor: float = Field(default=0.02, ge=0, lt=1, allow_inf_nan=False)

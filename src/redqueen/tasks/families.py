@@ -1,7 +1,7 @@
 """The families of a race together: their kinds by name, and whatever has to be asked of the one that a task is of."""
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -101,10 +101,20 @@ class Families:
 
     async def behaviours(self, tasks: Sequence[Task], verifier: Verifier) -> list[str | None]:
         """What each task does, in their order, as far as its family can tell."""
+        return await self._each(tasks, lambda family, own: family.behaviours(own, verifier))
+
+    async def shortcuts(self, tasks: Sequence[Task], verifier: Verifier) -> list[str | None]:
+        """How each task, in their order, is solved without reasoning, as far as its family can tell."""
+        return await self._each(tasks, lambda family, own: family.shortcuts(own, verifier))
+
+    async def _each(
+        self, tasks: Sequence[Task], ask: Callable[[Family, Sequence[Task]], Awaitable[list[str | None]]]
+    ) -> list[str | None]:
+        """What each task's family says of it."""
         by_place: dict[int, str | None] = {}
         for family in self.families:
             places = [place for place, task in enumerate(tasks) if self._by_kind.get(task.kind) is family]
-            by_place |= zip(places, await family.behaviours([tasks[place] for place in places], verifier), strict=True)
+            by_place |= zip(places, await ask(family, [tasks[place] for place in places]), strict=True)
         return [by_place[place] for place in range(len(tasks))]
 
     @cached_property

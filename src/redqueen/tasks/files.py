@@ -37,6 +37,8 @@ class ExamTask:
     task: Task
     band: str
     """What tasks it is reported with."""
+    shortcut: str | None = None
+    """How it is solved without reasoning, if it can be."""
 
 
 def read_seeds(path: Path, families: Families) -> list[FileDraft]:
@@ -98,15 +100,17 @@ async def validated_seeds(seeds: Sequence[FileDraft], families: Families, verifi
 
 
 async def validated_exam(drafts: Sequence[FileDraft], families: Families, verifier: Verifier) -> tuple[ExamTask, ...]:
-    """The tasks, run and found sound as a teacher's proposals are; none of them twice."""
+    """The tasks, run and found sound as a teacher's proposals are; none of them twice. Those with a shortcut stay, and
+    say so."""
     where_first: dict[str, str] = {}
     exam: list[ExamTask] = []
-    for draft, task in zip(drafts, await _validated("task", drafts, families, verifier), strict=True):
+    tasks = await _validated("task", drafts, families, verifier)
+    for draft, task, shortcut in zip(drafts, tasks, await families.shortcuts(tasks, verifier), strict=True):
         if task.id in where_first:
             # It would count twice, and the intervals would take it for two.
             raise InputError(f"{draft.where}: the same task as in {where_first[task.id]}", "leave one of them out")
         where_first[task.id] = draft.where
-        exam.append(ExamTask(task, draft.band))
+        exam.append(ExamTask(task, draft.band, shortcut))
     return tuple(exam)
 
 

@@ -6,7 +6,7 @@ difficulty earns nothing. Every refusal has its reason, in our words, for the re
 """
 
 import re
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from statistics import median
@@ -15,6 +15,7 @@ from typing import Literal
 from redqueen.errors import ConfigError
 from redqueen.keys import Part, key
 from redqueen.tasks.archive import Archive, Entry, Trivial
+from redqueen.tasks.families import Families
 from redqueen.tasks.protocol import Task
 from redqueen.tasks.verdicts import Reason, Rejection
 from redqueen.verifier import Job, Limits, Result, Status, Verifier
@@ -29,6 +30,10 @@ ENOUGH_ANSWERS = 16
 """Recent tasks of a kind that make a median."""
 ENOUGH_UNSOLVED = 8
 """Recent tasks of a kind and type that must all have stayed unsolved."""
+ENOUGH_TASKS, ENOUGH_ALIKE = 50, 6
+"""Recent tasks of a kind, and of these with one answer, before that answer can be guessable."""
+GUESSABLE_SHARE = 0.1
+"""Of the recent answers of a kind."""
 _TASKS_PER_JOB = 64
 _LIMITS = Limits(cpu_s=1.0)
 """Of a search, alone as in company: who are beside a task must not decide about it."""
@@ -44,11 +49,14 @@ def f(*texts):
 """
 
 Duplicates = Literal["near", "same", "unpaid", "allow"]
+Shortcuts = Literal["refuse", "allow"]
+Answers = defaultdict[str, Counter[str | None]]
+"""How often each answer is right, by kind."""
 CAPS = {"lines": "{} lines", "depth": "a syntax tree of depth {}"}
 """The figures of complexity that may have a cap, in words."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Guards:
     """What a valid task must not be."""
 
@@ -61,6 +69,22 @@ class Guards:
     duplicates: Duplicates = "near"
     """"allow" refuses no duplicates. The others refuse the same ones: see `mark_trivial` for the difference, and
     `phases/judge.py` for what "unpaid" pays."""
+    shortcuts: Shortcuts = "refuse"
+    """Whether tasks that need no reasoning are refused: those that a shortcut solves, and those with an answer that is
+    often right."""
+
+    async def refuse_shortcuts(
+        self, results: Sequence[Task | Rejection], families: Families, verifier: Verifier
+    ) -> list[Task | Rejection]:
+        """The results without the tasks that a shortcut solves, whatever else was proposed."""
+        tasks = [result for result in results if isinstance(result, Task)] if self.shortcuts == "refuse" else []
+        ways = {task.id: way for task, way in zip(tasks, await families.shortcuts(tasks, verifier), strict=True) if way}
+        return [
+            result.rejected(Reason.SHORTCUT, ways[result.id])
+            if isinstance(result, Task) and result.id in ways
+            else result
+            for result in results
+        ]
 
     async def screen(
         self, results: Sequence[Task | Rejection], archive: Archive, verifier: Verifier
@@ -70,16 +94,25 @@ class Guards:
         denied = await self._denied([result for result in results if isinstance(result, Task)], verifier)
         screened: list[Task | Rejection] = []
         taken: set[tuple[str, str]] = set()
+        answers: Answers = defaultdict(Counter)
+        for entry in _recent(archive):
+            answers[entry.task.kind][entry.task.guess_key] += 1
         for result in results:
             if isinstance(result, Task):
-                result = self._refuse(result, denied.get(result.id), archive, taken) or result
+                result = self._refuse(result, denied.get(result.id), archive, taken, answers) or result
             if isinstance(result, Task):
                 taken.add((result.kind, result.near_key))
+                answers[result.kind][result.guess_key] += 1
             screened.append(result)
         return screened
 
     def _refuse(
-        self, task: Task, denied: Rejection | None, archive: Archive, taken: set[tuple[str, str]]
+        self,
+        task: Task,
+        denied: Rejection | None,
+        archive: Archive,
+        taken: set[tuple[str, str]],
+        answers: Answers,
     ) -> Rejection | None:
         if self.held_out and not self.held_out.isdisjoint(task.part_keys):
             return task.rejected(Reason.HELD_OUT, "a program of the held-out set, up to names and layout")
@@ -93,6 +126,12 @@ class Guards:
                 return task.rejected(Reason.DUPLICATE, "another proposal of this step is the same")
             if archive.seen(task):
                 return task.rejected(Reason.DUPLICATE, "an earlier task or a seed is the same")
+        if self.shortcuts == "refuse" and task.guess_key is not None:
+            alike, of_kind = answers[task.kind][task.guess_key], answers[task.kind].total()
+            # Where there are few answers, each has its equal share: refusing all of them would end the race.
+            share = max(GUESSABLE_SHARE, 1 / max(len(answers[task.kind]), 2))
+            if of_kind >= ENOUGH_TASKS and alike >= ENOUGH_ALIKE and alike > share * of_kind:
+                return task.rejected(Reason.GUESSABLE, f"the answer of {alike} of {of_kind} recent tasks")
         return None
 
     async def _denied(self, tasks: Sequence[Task], verifier: Verifier) -> dict[str, Rejection]:
@@ -154,7 +193,7 @@ def mark_trivial(entries: Sequence[Entry], archive: Archive, duplicates: Duplica
     other, and only if `duplicates` is "near" or "unpaid".
     """
     near = duplicates in ("near", "unpaid")
-    recent = [entry for entry in archive if entry.step > archive.newest - WINDOW]
+    recent = _recent(archive)
     medians = _median_answers(recent)
     hopeless = _hopeless(recent)
     shapes = {_shape(entry) for entry in recent} if near else set()
@@ -172,6 +211,10 @@ def mark_trivial(entries: Sequence[Entry], archive: Archive, duplicates: Duplica
         if near:
             shapes.add(_shape(entry))
     return marked
+
+
+def _recent(archive: Archive) -> list[Entry]:
+    return [entry for entry in archive if entry.step > archive.newest - WINDOW]
 
 
 def _shape(entry: Entry) -> tuple[str, str, str]:

@@ -139,6 +139,11 @@ class Task:
         return 0
 
     @property
+    def guess_key(self) -> str | None:
+        """The one answer that is right, where guessing what is often right may pay; None where it cannot."""
+        return None
+
+    @property
     def original(self) -> bool:
         """Whether it holds something of its teacher's own that later proposals may start from."""
         return True
@@ -274,4 +279,9 @@ class Family(ABC):
 
     async def behaviours(self, tasks: Sequence[Task], verifier: Verifier) -> list[str | None]:
         """What each task does, as a hash that tasks share that do the same; None where there is no telling."""
+        return [None] * len(tasks)
+
+    async def shortcuts(self, tasks: Sequence[Task], verifier: Verifier) -> list[str | None]:
+        """For each task the name, in a word, of a way to solve it without reasoning; None where there is none. Races
+        refuse such tasks (`guard.shortcuts`), exams report them apart."""
         return [None] * len(tasks)

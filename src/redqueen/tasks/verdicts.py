@@ -60,6 +60,8 @@ class Reason(StrEnum):
     """Every input gives the same output."""
     UNANSWERABLE = "unanswerable"
     """The right answer, written as students are asked to, would not be read as right."""
+    SHORTCUT = "shortcut"
+    """It can be solved without reasoning, by giving back what is shown for one."""
 
     # The program is sound, but not wanted.
     HELD_OUT = "held_out"
@@ -70,6 +72,8 @@ class Reason(StrEnum):
     """It is over one of the user's caps."""
     DUPLICATE = "duplicate"
     """An earlier task has the same program, up to names and layout."""
+    GUESSABLE = "guessable"
+    """Too many recent tasks of its kind have the same answer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,6 +122,8 @@ class Verdict:
     detail: str = ""
     runs: tuple[str, ...] = ()
     """Of a void attempt: what the task's own truth gave, as in `Rejection.runs`."""
+    shortcut: bool = False
+    """The answer, right or wrong, gives back what is shown."""
 
     @property
     def correct(self) -> bool:

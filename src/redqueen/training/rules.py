@@ -62,7 +62,14 @@ def read_guards(settings: Config, families: Families) -> tuple[Guards, list[str]
     if held_out.unreadable:
         told.append(f"{held_out.unreadable} held-out programs cannot be compared with tasks and are not guarded")
     caps = {name: most for name, most in (("lines", guard.max_lines), ("depth", guard.max_depth)) if most is not None}
-    return Guards(held_out.keys, read_patterns(guard.deny), caps, guard.duplicates), told
+    guards = Guards(
+        held_out=held_out.keys,
+        deny=read_patterns(guard.deny),
+        caps=caps,
+        duplicates=guard.duplicates,
+        shortcuts=guard.shortcuts,
+    )
+    return guards, told
 
 
 def _read_seeds(settings: Config, families: Families, notes: list[str]) -> list[FileDraft] | None:

@@ -23,7 +23,11 @@ class Exam:
         self._kinds, self._void = kinds, void
         self._tasks = {exam_task.task.id: exam_task.task for exam_task in tasks}
         self.items = tuple(
-            Item(exam_task.task.id, {"band": exam_task.band, "kind": exam_task.task.kind}) for exam_task in tasks
+            Item(
+                exam_task.task.id,
+                {"band": exam_task.band, "kind": exam_task.task.kind, "shortcut": exam_task.shortcut is not None},
+            )
+            for exam_task in tasks
         )
 
     def prompt(self, item: Item, prompts: Prompts) -> Prompt:

@@ -6,7 +6,8 @@
 A kind is one file with one class and one line in `_KINDS`. What they share: `blocks` (from a text to its fenced
 parts), `program` and `names` (what a program may be and reach for), `plain` (without remarks), `order` (what a set's
 order may reach), `running` (the way to the verifier), `key` (near-duplicates), `prompts`, `seeds`. About programs:
-`complexity`, `descriptor` (types of problem), `cells` (the grid of coverage), `behaviour`, `files` (the user's own).
+`complexity`, `descriptor` (types of problem), `cells` (the grid of coverage), `behaviour`, `shortcut` (answers that
+need no reasoning), `files` (the user's own).
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -22,6 +23,7 @@ from redqueen.tasks.code.code_i import CodeI
 from redqueen.tasks.code.code_o import CodeO
 from redqueen.tasks.code.files import read_drafts, read_held_out
 from redqueen.tasks.code.seeds import SEEDS
+from redqueen.tasks.code.shortcut import shortcuts
 from redqueen.tasks.code.task import DEFAULT_LIMITS, CodeDraft, CodeTask
 from redqueen.tasks.protocol import Complexity, Family, Form, HeldOut, Kind, Task
 from redqueen.verifier import Limits, Verifier
@@ -64,6 +66,9 @@ class CodeFamily(Family):
 
     async def behaviours(self, tasks: Sequence[Task], verifier: Verifier) -> list[str | None]:
         return await behaviours(tasks, verifier)
+
+    async def shortcuts(self, tasks: Sequence[Task], verifier: Verifier) -> list[str | None]:
+        return await shortcuts(tasks, self.limits, verifier)
 
 
 FAMILY = CodeFamily()

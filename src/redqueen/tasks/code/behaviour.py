@@ -3,13 +3,12 @@
 Two programs that differ in words, layout or style do the same, and longer texts are no gain.
 """
 
-import ast
 import builtins
 import hashlib
 from collections.abc import Sequence
 from itertools import product
 
-from redqueen.tasks.code.program import parse_source
+from redqueen.tasks.code.program import parse_source, required
 from redqueen.tasks.code.task import CodeTask
 from redqueen.tasks.protocol import Task
 from redqueen.tasks.verdicts import Rejection
@@ -50,11 +49,9 @@ def _program(task: Task) -> str | None:
 def _probes(program: str) -> list[str]:
     """The arguments of every call; none for what is not a function `f`."""
     tree = parse_source(program)
-    entries = [] if isinstance(tree, Rejection) else [s for s in tree.body if isinstance(s, ast.FunctionDef)]
-    entries = [entry for entry in entries if entry.name == "f"]
-    if not entries:
+    names = [] if isinstance(tree, Rejection) else required(tree)
+    if not names:
         return []
-    names = _required(entries[-1].args)
     if len(names) == 1:
         values = [(value,) for value in _ONE]
     elif len(names) == 2:
@@ -63,18 +60,6 @@ def _probes(program: str) -> list[str]:
         # All types in the first three places, the last of them also in those that follow.
         values = [(*three, *(three[2:] * (len(names) - 3))) for three in product(_MORE, repeat=3)]
     return [", ".join(name + value for name, value in zip(names, given, strict=True)) for given in values]
-
-
-def _required(given: ast.arguments) -> list[str]:
-    """The parameters that a call must fill, or else one: what stands before a value in the call, `` or `name=`."""
-    positional = len(given.posonlyargs) + len(given.args)
-    required = [""] * (positional - len(given.defaults))
-    required += [
-        f"{arg.arg}=" for arg, default in zip(given.kwonlyargs, given.kw_defaults, strict=True) if default is None
-    ]
-    if required or positional or given.vararg:
-        return required or [""]
-    return [f"{given.kwonlyargs[0].arg}="] if given.kwonlyargs else ["x="]
 
 
 def _behaviour(outcome: Outcome) -> str | None:

@@ -24,6 +24,7 @@ from redqueen.tasks.code.prompts import (
 )
 from redqueen.tasks.code.running import call_job, gives, read_inputs, refuse_unanswerable
 from redqueen.tasks.code.seeds import SEEDS
+from redqueen.tasks.code.shortcut import copies
 from redqueen.tasks.code.task import DEFAULT_LIMITS, CodeDraft, CodeTask
 from redqueen.tasks.protocol import Attempt, Form, Prompt
 from redqueen.tasks.verdicts import CUT_ATTEMPT, VOID_ATTEMPT, Grade, Reason, Rejection, Verdict, malformed
@@ -116,4 +117,9 @@ def _judge(task: CodeTask, given: str | Rejection, ran: Mapping[tuple[str, str],
         return replace(VOID_ATTEMPT, runs=shown(BESIDE_ATTEMPTS, task.inputs, truth))
     result = ran[task.program, given].results[0]
     right = gives(result, task.outputs[0])
-    return Verdict(grade=Grade.CORRECT if right else Grade.WRONG, status=result.status, detail=result.exception or "")
+    return Verdict(
+        grade=Grade.CORRECT if right else Grade.WRONG,
+        status=result.status,
+        detail=result.exception or "",
+        shortcut=given in copies(task),
+    )

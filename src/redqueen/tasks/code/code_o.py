@@ -22,6 +22,7 @@ from redqueen.tasks.code.prompts import (
 )
 from redqueen.tasks.code.running import read_literals, refuse_unanswerable, same_text
 from redqueen.tasks.code.seeds import SEEDS
+from redqueen.tasks.code.shortcut import copies
 from redqueen.tasks.code.task import DEFAULT_LIMITS, CodeDraft, CodeTask
 from redqueen.tasks.protocol import Attempt, Form, Prompt
 from redqueen.tasks.verdicts import CUT_ATTEMPT, Grade, Reason, Rejection, Verdict, malformed
@@ -78,7 +79,7 @@ class CodeO:
         answers = [CUT_ATTEMPT if attempt.cut else _read(attempt.text) for attempt in attempts]
         values = await read_literals((answer for answer in answers if isinstance(answer, str)), verifier)
         return [
-            answer if isinstance(answer, Verdict) else _judge(values[answer], attempt.task.outputs[0])
+            answer if isinstance(answer, Verdict) else _judge(attempt.task, values[answer])
             for attempt, answer in zip(attempts, answers, strict=True)
         ]
 
@@ -90,7 +91,8 @@ def _read(text: str) -> str | Verdict:
     return answer.value("output") or malformed(Rejection(Reason.NO_ANSWER, "no output"))
 
 
-def _judge(value: str | Rejection, expected: str) -> Verdict:
+def _judge(task: CodeTask, value: str | Rejection) -> Verdict:
     if isinstance(value, Rejection):
         return malformed(value)
-    return Verdict(grade=Grade.CORRECT if same_text(value, expected) else Grade.WRONG)
+    right = same_text(value, task.outputs[0])
+    return Verdict(grade=Grade.CORRECT if right else Grade.WRONG, shortcut=value in copies(task))

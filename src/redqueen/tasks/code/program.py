@@ -86,6 +86,23 @@ def parameters(tree: ast.Module) -> list[str]:
     return [] if entry is None else [a.arg for a in (*entry.args.posonlyargs, *entry.args.args)]
 
 
+def required(tree: ast.Module) -> list[str]:
+    """The parameters of `f` that a call must fill, or else one: what stands before a value in the call, `` or `name=`.
+    None where there is no plain function `f`."""
+    entry = _entry(tree)
+    if not isinstance(entry, ast.FunctionDef):
+        return []
+    given = entry.args
+    positional = len(given.posonlyargs) + len(given.args)
+    names = [""] * (positional - len(given.defaults))
+    names += [
+        f"{arg.arg}=" for arg, default in zip(given.kwonlyargs, given.kw_defaults, strict=True) if default is None
+    ]
+    if names or positional or given.vararg:
+        return names or [""]
+    return [f"{given.kwonlyargs[0].arg}="] if given.kwonlyargs else ["x="]
+
+
 def tree_depth(tree: ast.AST) -> int:
     """Nodes on the longest path down the tree, operators and contexts included."""
     level, depth = [tree], 0

@@ -93,7 +93,7 @@ async def _read(
     outcomes = await verifier.run([make_job(batch, limits=limits) for batch in batches])
     alone: list[str] = []
     for batch, outcome in zip(batches, outcomes, strict=True):
-        if len(batch) > 1 and _died(outcome.results):
+        if len(batch) > 1 and died(outcome.results):
             alone += batch
         else:
             read.update(zip(batch, map(_readable, outcome.results), strict=True))
@@ -113,7 +113,8 @@ def _refuse(text: str, max_chars: int, too_long: Reason) -> Rejection | None:
     return None
 
 
-def _died(results: Sequence[Result]) -> bool:
+def died(results: Sequence[Result]) -> bool:
+    """Whether one of the texts of a job took the others with it."""
     return results[0].status not in (Status.OK, Status.EXCEPTION) and len({result.status for result in results}) == 1
 
 

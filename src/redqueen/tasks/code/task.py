@@ -102,6 +102,11 @@ class CodeTask(Task):
         return sum(map(len, self.outputs[self.shown :]))
 
     @property
+    def guess_key(self) -> str | None:
+        """Of code_o, whose output stays the same whatever is shown."""
+        return self.outputs[0] if self.kind == "code_o" else None
+
+    @property
     def original(self) -> bool:
         """A code_f task has another one's program."""
         return not self.shown

@@ -7,7 +7,7 @@ the order of the exam) choose learning rates, those at odd places are reported: 
 import asyncio
 import hashlib
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -27,6 +27,7 @@ from redqueen.verifier import Verifier
 MAIN = ("1", "2", "3", "4")
 """The bands of the main figures. Others may be too hard for anybody, or unlike what is trained on."""
 MAIN_NAME = "1-4"
+NO_SHORTCUT = f"{MAIN_NAME} no shortcut"
 Half = Literal["even", "odd"]
 BATCH = 32
 """Examinees at a time: enough to keep any device busy; no more is lost when the exam is killed."""
@@ -76,7 +77,8 @@ class HalfExam:
         return places_of(self.half, [task.band for task in self._drafts()])
 
     def parts(self) -> dict[str, list[int]]:
-        """The tasks of this half, numbered from 0, by band, and those of the main bands by kind."""
+        """The tasks of this half, numbered from 0, by band, and those of the main bands by kind and, once the answers
+        say it, by whether they have a shortcut."""
         exam = self._drafts()
         tasks = [exam[number] for number in self.places]
         main = [at for at, task in enumerate(tasks) if task.band in MAIN]
@@ -88,6 +90,13 @@ class HalfExam:
                 parts.setdefault(task.band, []).append(at)
         for at in main:
             parts.setdefault(f"{MAIN_NAME} {tasks[at].draft.kind}", []).append(at)
+        shortcuts = self._shortcuts()
+        if shortcuts is not None:
+            apart = {
+                NO_SHORTCUT: [at for at in main if shortcuts[at] is None],
+                f"{MAIN_NAME} shortcut": [at for at in main if shortcuts[at] is not None],
+            }
+            parts |= {name: places for name, places in apart.items() if places}
         return parts
 
     def by_band(self) -> dict[str, list[int]]:
@@ -99,15 +108,12 @@ class HalfExam:
         return dict(sorted(parts.items()))
 
     def answers(self) -> dict[Examinee, Tally]:
-        conditions = self._conditions()
         answers = {}
-        for file in sorted(self.folder.glob("*.json")):
-            record = json.loads(file.read_text())
-            if record["how"] == conditions:
-                counts = record["answered"]["answers"]
-                attempts = counts.pop("attempts")
-                tally = Tally(attempts=attempts, **{name: tuple(values) for name, values in counts.items()})
-                answers[Examinee(**record["answered"]["who"])] = tally
+        for record in self._records():
+            counts = record["answered"]["answers"]
+            attempts = counts.pop("attempts")
+            tally = Tally(attempts=attempts, **{name: tuple(values) for name, values in counts.items()})
+            answers[Examinee(**record["answered"]["who"])] = tally
         return answers
 
     def examine(self, engine: LocalEngine, verifier: Verifier, examinees: Sequence[Examinee]) -> None:
@@ -126,8 +132,21 @@ class HalfExam:
             )  # fmt: skip
             for examinee in batch:
                 answered = {"who": asdict(examinee), "answers": asdict(answers[examinee.name])}
-                record = {"how": self._conditions(), "answered": answered}
+                shortcuts = [task.shortcut for task in tasks]
+                record = {"how": self._conditions(), "answered": answered, "shortcuts": shortcuts}
                 write_text(self.folder / examinee.file, json.dumps(record) + "\n")
+
+    def _records(self) -> Iterator[dict[str, Any]]:
+        """The answers that were given under these conditions."""
+        conditions = self._conditions()
+        for file in sorted(self.folder.glob("*.json")):
+            record = json.loads(file.read_text())
+            if record["how"] == conditions:
+                yield record
+
+    def _shortcuts(self) -> list[str | None] | None:
+        """Of each task of this half, as whoever examined found them; answers of older versions do not say."""
+        return next((record["shortcuts"] for record in self._records() if "shortcuts" in record), None)
 
     def _drafts(self) -> list[FileDraft]:
         return read_exam(self.file, self.families)

@@ -66,7 +66,7 @@ def run_study(design: Design) -> StudyReport | None:
     start = time.monotonic()
     # Bad settings are refused before anything is written.
     races, exam = design.races(), design.exam("odd")
-    parts = exam.parts()
+    exam.parts()
     design.folder.mkdir(parents=True, exist_ok=True)
     rates = sweep(design) if design.rates else {}
     answers = None
@@ -84,7 +84,7 @@ def run_study(design: Design) -> StudyReport | None:
         if (budget := race.settings.run.flops) is not None and (spent := _spent(race)) < budget:
             short = f"{count_text(spent)} of {count_text(budget)} floating-point operations"
             say(f"{race.name} has spent {short} in its {race.settings.run.steps} steps: it is not matched")
-    of_arm: dict[str, list[Tally]] = {}
+    parts, of_arm = exam.parts(), dict[str, list[Tally]]()
     for race in races:
         of_arm.setdefault(race.arm, []).extend(race.own(answers))
     report = StudyReport(

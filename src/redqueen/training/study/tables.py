@@ -10,7 +10,7 @@ from redqueen.analysis.resampling import Interval
 from redqueen.population.members import Role
 from redqueen.runs.metrics import COMPLEXITY, COMPUTE, COVERAGE, ENTROPY, RULER, SOLVE_RATE, VALID
 from redqueen.training.arms import POPULATION
-from redqueen.training.study.exam import MAIN_NAME
+from redqueen.training.study.exam import MAIN_NAME, NO_SHORTCUT
 from redqueen.training.study.outcomes import PER, ArmGain, RaceOutcome, arm_means, differences
 
 CLAIM = ("single", "single-wide")
@@ -68,6 +68,7 @@ def gains_table(gains: Mapping[str, Mapping[str, ArmGain]], attempts: int) -> st
 
 def _main_figures(attempts: int) -> list[str]:
     exam = [f"exam {MAIN_NAME}, {name}" for name in ("sampled", "greedy", f"pass@{attempts}", "weakest", "soup")]
+    exam.append(f"exam {NO_SHORTCUT}, sampled")
     late = [f"{title}, last quarter" for title in (VALID.title_of(Role.TEACHER), SOLVE_RATE.title)]
     slopes = [f"{metric.title}, a slope" for metric in COMPLEXITY]
     ends = [f"{COVERAGE.title} at the end", f"{COVERAGE.title}, growth in the last quarter"]

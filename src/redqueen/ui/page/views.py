@@ -31,7 +31,7 @@ DIGITS = 5
 """Of a figure, which no chart shows more of."""
 DRAWN = (
     *metrics.MEMBER_COLUMNS.values(), *metrics.COMPLEXITY, metrics.LENGTH, metrics.MU, metrics.SIGMA, metrics.COVERAGE,
-    metrics.BEHAVIOURS, metrics.RULER, metrics.SAMPLED_TOKENS, metrics.BENCHMARK,
+    metrics.BEHAVIOURS, metrics.RULER, metrics.SAMPLED_TOKENS, metrics.BENCHMARK, metrics.COPIES,
 )  # fmt: skip
 """What charts and tables of the page are made of."""
 JSON = dict[str, Any]

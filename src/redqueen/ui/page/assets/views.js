@@ -63,6 +63,7 @@ RQ.raceCharts = (run) => [
   chartOf(M.ruler, "the bare base's attempts at the tasks of the step, where it made some: what is hard for it",
     lines([...run.kinds.map((kind) => [kind, series(run, M.ruler, "race", kind)]),
       ...(run.kinds.length > 1 ? [["all kinds", series(run, M.ruler, "race")]] : [])]).map((each) => ({...each, gaps: true})), {fromZero: true, raw: true}),
+  chartOf(M.copies, M.copies.about, lines(run.kinds.map((kind) => [kind, series(run, M.copies, "race", kind)])), {fromZero: true}),
   ["complexity", "Complexity of tasks", "means over the step's tasks", lines(RQ.COMPLEXITY.map((metric) => [metric.title, series(run, metric, "race")])), {fromZero: true}],
   chartOf(M.coverage, "structural cells that were ever reached, by then", lines([["structural cells", series(run, M.coverage, "race")]]), {fromZero: true, raw: true}),
   chartOf(M.behaviours, "that programs ever showed, by then", lines([["behaviours", series(run, M.behaviours, "race")]]), {fromZero: true, raw: true}),
