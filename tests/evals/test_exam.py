@@ -21,14 +21,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 from loop.making import race_to_the_end, settings
 from rich.console import Console
-from tasks.proposing import CODE
+from tasks.proposing import CODE, Failing
 
 from redqueen.analysis.resampling import Interval, pass_at
 from redqueen.commands.exam import ExamCommand
 from redqueen.engine.known import EMBEDDED, Embedded
 from redqueen.engine.local import LocalEngine
 from redqueen.engine.protocol import Sample, SampleRequest, Stop
-from redqueen.errors import InputError
+from redqueen.errors import InputError, MachineError
 from redqueen.evals.benchmarks.exam import Exam
 from redqueen.evals.examination import examine
 from redqueen.evals.figures import Figures, Tally, figures, gain, parts, scores
@@ -38,7 +38,7 @@ from redqueen.tasks.code import FAMILY, CodeTask
 from redqueen.tasks.files import ExamTask, exam_file, read_exam, read_held_out, usual_exam, validated_exam
 from redqueen.tasks.protocol import Form
 from redqueen.training.rules import read_guards, versions
-from redqueen.verifier import LocalVerifier
+from redqueen.verifier import LocalVerifier, Mode, Verifier
 
 ADD = "def f(n):\n    return n + 1"
 DOUBLE = "def f(n):\n    return n * 2"
@@ -291,7 +291,7 @@ class Scripted:
         return samples
 
 
-def examined(verifier: LocalVerifier, say: Callable[[str | None, str, int], str]) -> tuple[dict[str, Tally], Scripted]:
+def examined(verifier: Verifier, say: Callable[[str | None, str, int], str]) -> tuple[dict[str, Tally], Scripted]:
     exam = [
         ExamTask(CodeTask("code_o", program=ADD, inputs=("1",), outputs=("2",)), "easy"),
         ExamTask(CodeTask("code_i", program=DOUBLE, inputs=("3",), outputs=("6",)), "hard"),
@@ -330,6 +330,12 @@ def test_everybody_gets_what_its_own_attempts_are_worth(verifier):
     assert found["ada"] == Tally(
         attempts=3, correct=(3, 3), greedy=(False, True), well_formed=(3, 3), tokens=(3 * length, 3 * (length - 1))
     )
+
+
+@pytest.mark.parametrize("mode", [Mode.LITERALS, Mode.CALLS])
+def test_an_answer_that_the_machine_keeps_from_being_judged_is_no_wrong_one(verifier, mode):
+    with pytest.raises(MachineError, match=r"the machine failed .*same command"):
+        examined(Failing(verifier, lambda job: job.mode is mode), lambda *_: "```output\n2\n```")
 
 
 def test_a_task_whose_own_truth_fails_during_the_exam_is_named(verifier, monkeypatch):

@@ -70,6 +70,8 @@ def _make_task(draft: CodeDraft, given: str | Rejection, outcome: Outcome | None
         why = (given.reason, given.detail) if isinstance(given, Rejection) else (Reason.NO_RESULT, "")
         return draft.rejected(*why)
     [result] = outcome.results
+    if result.status is Status.FAULT:
+        return draft.rejected(Reason.NOT_JUDGED)
     if result.status is not Status.EXCEPTION or result.exception in (None, "badname"):
         return draft.rejected(Reason.NO_RESULT, "raises nothing that has a name", shown(VALIDATED, [given], outcome))
     return CodeTask("code_e", program=draft.program, inputs=(given,), outputs=(result.exception,))

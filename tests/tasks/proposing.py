@@ -1,12 +1,13 @@
-"""Short ways to propose and to answer, and a verifier that remembers what it was asked to run."""
+"""Short ways to propose and to answer, and verifiers that remember what they were asked to run, or fail it."""
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 from redqueen.tasks.families import Families
 from redqueen.tasks.protocol import Attempt, Task
 from redqueen.tasks.verdicts import Rejection, Verdict
-from redqueen.verifier import Job, Outcome, Verifier
+from redqueen.verifier import Job, Outcome, Result, Status, Verifier
 
 CODE = Families.of(("code",))
 
@@ -25,6 +26,21 @@ class Recorder:
     @property
     def jobs(self) -> list[Job]:
         return [job for batch in self.batches for job in batch]
+
+
+class Failing:
+    """A verifier on a machine that fails some jobs for good."""
+
+    def __init__(self, verifier: Verifier, fails: Callable[[Job], bool]) -> None:
+        self._verifier = verifier
+        self._fails = fails
+
+    async def run(self, jobs: Sequence[Job]) -> list[Outcome]:
+        outcomes = await self._verifier.run(jobs)
+        return [
+            replace(outcome, results=(Result(Status.FAULT),) * len(outcome.results)) if self._fails(job) else outcome
+            for job, outcome in zip(jobs, outcomes, strict=True)
+        ]
 
 
 def grade(kind, verifier: Verifier, task: Task, *texts: str) -> list[Verdict]:

@@ -1,14 +1,16 @@
 """A verdict is about the program: what the machine does to a run is tried again, and never becomes one."""
 
+import asyncio
 import contextlib
 import errno
+import itertools
 import os
 import signal
 import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -16,7 +18,20 @@ from conftest import start
 from test_mutation import take_out
 
 from redqueen.errors import IsolationError, MachineError
-from redqueen.verifier import Job, Limits, LocalVerifier, Tier, machine, pool, tiers, zygotes
+from redqueen.verifier import (
+    Job,
+    Limits,
+    LocalVerifier,
+    Result,
+    Status,
+    StrictVerifier,
+    Tier,
+    machine,
+    pool,
+    tiers,
+    zygotes,
+)
+from redqueen.verifier.replies import agree
 
 ADD = "def f(x, n=1):\n    return x + n"
 BURN = "def f(n):\n    total = 0\n    for at in range(n):\n        total += at % 7\n    return total"
@@ -118,15 +133,123 @@ def test_runs_that_are_stopped_and_continued_come_out_as_ever(any_verifier) -> N
         assert verdicts(any_verifier, *jobs) == [f"ok:{BURNT}", "timeout", "ok:2"]
 
 
-def test_when_the_machine_goes_on_failing_a_run_the_batch_fails_with_one_line_and_the_pool_lives(monkeypatch) -> None:
+@contextlib.contextmanager
+def killing(victims: Callable[[], list[int]]) -> Iterator[list[int]]:
+    """SIGKILL to all of these, time and again, from outside."""
+    killed: list[int] = []
+    over = threading.Event()
+
+    def work() -> None:
+        while not over.wait(0.02):
+            with contextlib.suppress(OSError):  # gone by itself
+                for pid in victims():
+                    os.kill(pid, signal.SIGKILL)
+                    killed.append(pid)
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    try:
+        yield killed
+    finally:
+        over.set()
+        thread.join()
+
+
+def heavy(megabytes: int) -> list[int]:
+    """The runs that have more memory than that."""
+    return [pid for pid in children() if _resident_mb(pid) > megabytes]
+
+
+def _resident_mb(pid: int) -> int:
+    with contextlib.suppress(OSError):
+        return int(Path(f"/proc/{pid}/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE") >> 20
+    return 0
+
+
+def test_a_run_that_the_machine_goes_on_failing_is_a_fault_and_the_pool_lives(monkeypatch) -> None:
     monkeypatch.setattr(machine, "RETRY_S", 0.5)
     with LocalVerifier(workers=1) as verifier:
-        with (
-            doing_to_children(signal.SIGKILL),
-            pytest.raises(MachineError, match=r"killed from outside.*same command"),
-        ):
-            verifier.run_sync([Job.calls(BURN, ["50_000_000"], limits=LONG)])
+        with doing_to_children(signal.SIGKILL) as killed:
+            [outcome] = verifier.run_sync([Job.calls(BURN, ["50_000_000", "1"], limits=LONG)])
+        assert [result.verdict for result in outcome.results] == ["fault", "fault"]
+        assert outcome.fault is not None and "killed from outside" in outcome.fault
+        assert len(killed) >= 4, "it was tried again"
         assert verdicts(verifier, Job.calls(ADD, ["1"])) == ["ok:2"]
+
+
+def test_who_needs_every_verdict_gets_an_error_for_a_fault(monkeypatch) -> None:
+    monkeypatch.setattr(machine, "RETRY_S", 0.5)
+    with LocalVerifier(workers=1) as verifier, doing_to_children(signal.SIGKILL):
+        jobs = [Job.calls(BURN, ["50_000_000"], limits=LONG, seeds=1)]
+        with pytest.raises(MachineError, match=r"failed a program .*killed from outside.*same command"):
+            asyncio.run(StrictVerifier(verifier).run(jobs))
+
+
+def test_what_a_program_does_in_one_run_counts_more_than_a_fault_of_another() -> None:
+    ok, crash, fault = ((Result(status),) for status in (Status.OK, Status.CRASH, Status.FAULT))
+    assert [agree(runs) for runs in ([fault, crash], [crash, fault], [ok, fault], [fault, ok])] == [
+        crash,
+        crash,
+        fault,
+        fault,
+    ]
+
+
+NO_FORK = "raise BlockingIOError(11, 'Resource temporarily unavailable')"
+FEW_FORKS = [
+    ("service.py", "_padding = []\n", "_padding = []\n_refused = iter(range({times}))\n"),
+    ("service.py", "        return os.fork()\n", f"        for _ in _refused: {NO_FORK}\n        return os.fork()\n"),
+]
+NO_LONG_JOBS = ("service.py", "pid = _fork()", "pid = _fork() if size < 10_000 else None")
+
+
+def test_zygotes_that_cannot_fork_for_a_while_are_waited_for(monkeypatch, tmp_path) -> None:
+    take_out(monkeypatch, tmp_path, [(name, old, new.format(times=3)) for name, old, new in FEW_FORKS])
+    for tier in (Tier.FULL, Tier.SECCOMP):
+        with start(tier, workers=1) as verifier:
+            assert verdicts(verifier, *[Job.calls(ADD, ["1"])] * 5) == ["ok:2"] * 5
+            assert verifier.refusals == ()
+
+
+def test_what_cannot_be_forked_for_good_is_a_fault_and_what_can_be_is_judged(monkeypatch, tmp_path) -> None:
+    take_out(monkeypatch, tmp_path, [NO_LONG_JOBS])
+    monkeypatch.setattr(machine, "RETRY_S", 0.5)
+    with LocalVerifier(workers=1) as verifier:
+        long = Job.calls(ADD + "\n" + "# a comment\n" * 1_000, ["1"])
+        one, other = verifier.run_sync([long, Job.calls(ADD, ["1"])])
+    assert (one.results[0].verdict, other.results[0].verdict) == ("fault", "ok:2")
+    assert one.fault is not None and "could not be started" in one.fault
+    assert other.fault is None
+
+
+def test_a_program_that_fills_a_short_memory_is_not_excused_for_being_killed(monkeypatch) -> None:
+    """The kernel's out-of-memory killer, but for who sends the signal: what it ends is a fault, or nobody could be
+    judged; unless it is by what the program takes."""
+    kills = itertools.count()
+    monkeypatch.setattr(machine, "oom_kills", lambda: next(kills))
+    monkeypatch.setattr(machine, "RETRY_S", 0.5)
+    hog = "def f(n):\n    held = b'x' * (n << 20)\n    while True: pass"
+    for megabytes, verdict in ((60, "fault"), (200, "memory")):
+        with LocalVerifier(workers=1) as verifier, killing(lambda: heavy(megabytes - 10)) as killed:  # noqa: B023
+            assert verdicts(verifier, Job.calls(hog, [str(megabytes)], limits=LONG, seeds=1)) == [verdict]
+        assert len(killed) >= 4
+
+
+OWN_ENDS = {
+    "import os\ndef f(x):\n    os.kill(os.getpid(), 9)": "exc:PermissionError",
+    "import os\ndef f(x):\n    os.kill(os.getppid(), 9)": "exc:PermissionError",
+    "import os, signal\ndef f(x):\n    os.kill(os.getpid(), signal.SIGUSR1)": "exc:PermissionError",
+    "import signal\ndef f(x):\n    signal.raise_signal(signal.SIGKILL)": "exc:PermissionError",
+    "import os\ndef f(x):\n    while True: os.fork()": "exc:PermissionError",
+    "import os\ndef f(x):\n    os._exit(9)": "noresult",
+    "import os\ndef f(x):\n    os.abort()": "crash",
+    "def f(x):\n    held = []\n    while True: held.append(b'x' * (1 << 20))": "memory",
+}
+
+
+@pytest.mark.parametrize("source", OWN_ENDS)
+def test_no_program_ends_itself_in_a_way_that_is_the_machines(source, verifier) -> None:
+    assert verdicts(verifier, Job.calls(source, ["1"])) == [OWN_ENDS[source]]
 
 
 def test_a_death_in_one_run_alone_is_looked_at_again_and_then_believed(any_verifier) -> None:
@@ -289,6 +412,23 @@ def test_a_program_whose_zygote_dies_with_it_every_time_is_a_crash_and_stops_nob
                         os.kill(pid, signal.SIGKILL)
             time.sleep(0.02)
         assert [outcome.results[0].verdict for outcome in answer.result()] == ["crash"]
+        assert verdicts(verifier, Job.calls(ADD, ["1"])) == ["ok:2"]
+
+
+def test_who_is_beside_a_program_whose_zygote_dies_with_it_is_judged_all_the_same() -> None:
+    hostile = "def f(x):\n    held = b'x' * (120 << 20)\n    while True: pass"
+    jobs = [Job.calls(hostile, ["1"], limits=Limits(cpu_s=60), seeds=1)]
+    jobs += [Job.calls(BURN, ["2_000_000"], limits=LONG, seeds=1)] * 12
+    with start(Tier.SECCOMP, workers=1) as verifier, killing(lambda: [_parent(pid) for pid in heavy(100)]):
+        assert verdicts(verifier, *jobs) == ["crash", *[f"ok:{BURNT}"] * 12]
+
+
+def test_a_program_is_not_blamed_for_its_zygotes_where_idle_ones_die_too(monkeypatch) -> None:
+    monkeypatch.setattr(machine, "RETRY_S", 6.0)
+    with start(Tier.SECCOMP, workers=2) as verifier:
+        with killing(verifier.zygote_pids) as killed:
+            assert verdicts(verifier, Job.calls(LOOP, ["1"], limits=Limits(cpu_s=60), seeds=1)) == ["fault"]
+        assert len(killed) > 10
         assert verdicts(verifier, Job.calls(ADD, ["1"])) == ["ok:2"]
 
 

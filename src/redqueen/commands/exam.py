@@ -17,11 +17,14 @@ from redqueen.errors import InputError
 class ExamCommand(Reporting, Configured):
     """Evaluate members on a fixed set of tasks, all in one batch, beside their bare base.
 
-    Families, prompts, temperature and the longest attempt are those of the runs; --tasks.families, --tasks.form,
-    --rl.temperature and --tasks.attempt-tokens change them.
+    Families, prompts, how answers are read, temperature and the longest attempt are those of the runs;
+    --tasks.families, --tasks.form, --tasks.unfenced, --rl.temperature and --tasks.attempt-tokens change them.
     """
 
-    uses = ("verifier", *ENGINE_OPTIONS, "tasks.families", "tasks.form", "tasks.attempt_tokens", "rl.temperature")
+    uses = (
+        "verifier", *ENGINE_OPTIONS,
+        "tasks.families", "tasks.form", "tasks.unfenced", "tasks.attempt_tokens", "rl.temperature",
+    )  # fmt: skip
     what: Annotated[tuple[str, ...], tyro.conf.arg(metavar="RUN|RUN:STEP|FOLDER|BASE...", help_behavior_hint="")]
     """Runs (their newest checkpoint, or that of a step), PEFT folders or a base; all of one base."""
     tasks: Annotated[str | None, tyro.conf.arg(metavar="FILE.jsonl|NAME")] = None
@@ -62,7 +65,8 @@ class ExamCommand(Reporting, Configured):
         subjects = find_subjects(self.what, self.role, named_base(settings))
         form = agreed("tasks", "form", settings, subjects.runs, "short" if subjects.base in EMBEDDED else "long")
         names = agreed("tasks", "families", settings, subjects.runs, settings.tasks.families)
-        families = Families.of(names, form)
+        unfenced = agreed("tasks", "unfenced", settings, subjects.runs, settings.tasks.unfenced)
+        families = Families.of(names, form, unfenced=unfenced)
         file = usual_exam(subjects.base, families) if self.tasks is None else exam_file(self.tasks, families)
         drafts = read_exam(file, families)
         known = in_order(draft.band for draft in drafts)

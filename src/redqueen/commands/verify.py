@@ -105,6 +105,7 @@ def _lines(job: "Job", outcome: "Outcome") -> list[str]:
         Status.NO_RESULT: "it ended without a result",
         Status.NONDETERMINISTIC: "its runs disagree",
         Status.BAD_REPLY: "its process sent a reply that no honest run sends",
+        Status.FAULT: f"the machine failed it, which says nothing about the program ({outcome.fault})",
     }
     if result.status is Status.OK and job.mode is Mode.PROGRAM:
         # Indented, so that nothing a program prints can pass for a line of ours.

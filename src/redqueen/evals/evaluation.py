@@ -29,7 +29,7 @@ from redqueen.runs import benchmarks
 from redqueen.runs.atomic import write_text
 from redqueen.runs.records_file import RECORDS
 from redqueen.settings.models import EngineConfig, VerifierConfig
-from redqueen.verifier import Verifier
+from redqueen.verifier import StrictVerifier, Verifier
 
 
 def evaluate(
@@ -135,7 +135,7 @@ async def _answers(
             progress.more()
 
         start = time.perf_counter()
-        judge = partial(benchmark.judge, prompts=sampling.prompts, verifier=verifier)
+        judge = partial(benchmark.judge, prompts=sampling.prompts, verifier=StrictVerifier(verifier))
         await ask(engine, encode, benchmark, missing, sampling, judge=judge, together="answer", keep=keep)
         return store.answers, time.perf_counter() - start
 

@@ -25,7 +25,7 @@ from redqueen.settings.models import EngineConfig, VerifierConfig
 from redqueen.tasks.families import Families
 from redqueen.tasks.files import ExamTask, FileDraft, exam_file, read_held_out, validated_exam
 from redqueen.tasks.protocol import Kind
-from redqueen.verifier import Verifier
+from redqueen.verifier import StrictVerifier, Verifier
 
 
 def evaluate_exam(
@@ -59,7 +59,8 @@ def evaluate_exam(
             )  # fmt: skip
             computed = computed_on(engine)
     given = {"attempts": attempts, "k": k, "temperature": temperature, "max_tokens": max_tokens}
-    how = {"exam": str(file), "bands": list(bands), "form": str(families.form), **given, **computed}
+    read = {"unfenced": True} if families.unfenced else {}
+    how = {"exam": str(file), "bands": list(bands), "form": str(families.form), **read, **given, **computed}
     return exam_report(subjects, Exam(tasks, families.kinds).items, tallies, how)
 
 
@@ -93,7 +94,7 @@ async def examine(
 
     all_questions = questions(exam.items, subjects, (*range(attempts), GREEDY), key_of)
     sampling = Sampling(prompts=Prompts.CHAT, temperature=temperature, max_tokens=max_tokens, positions=None)
-    judge = partial(exam.judge, prompts=sampling.prompts, verifier=verifier)
+    judge = partial(exam.judge, prompts=sampling.prompts, verifier=StrictVerifier(verifier))
     encode = partial(encoded, engine.base)
     await ask(engine, encode, exam, all_questions, sampling, judge=judge, together="item", keep=keep)
     return {name: tally(answers, name, exam.items, attempts) for name in subjects}

@@ -11,6 +11,7 @@ from redqueen.evals.protocol import Grade, Reply
 from redqueen.keys import key
 from redqueen.phases.race import Race
 from redqueen.population.members import Population, Role
+from redqueen.verifier import StrictVerifier
 
 BASE = "base"
 """The subject of the bare base's figures."""
@@ -45,7 +46,8 @@ async def _accuracies(race: Race, loaded: LoadedBenchmark, subjects: Mapping[str
 
     async def judge(replies: Sequence[Reply]) -> list[Grade]:
         async def grade(_: Sequence[str]) -> tuple[list[bool], int]:
-            return [grade.correct for grade in await benchmark.judge(replies, prompts, race.verifier)], 0
+            grades = await benchmark.judge(replies, prompts, StrictVerifier(race.verifier))
+            return [grade.correct for grade in grades], 0
 
         about = [f"{benchmark.name} {loaded.sha256} {reply.item.id} {reply.text}" for reply in replies]
         correct, _ = await race.journal.grades(about, grade)

@@ -109,7 +109,8 @@ def _of_updates(happened: Happened) -> Iterator[Figure]:
 def _of_proposals(happened: Happened, proposals: Sequence[Rollout]) -> Iterator[Figure]:
     rejections = [proposal.became for proposal in proposals if isinstance(proposal.became, Rejection)]
     duplicates = sum(rejection.reason is Reason.DUPLICATE for rejection in rejections)
-    yield Figure(metrics.DUPLICATES, RACE, duplicates / len(proposals))
+    if proposals:
+        yield Figure(metrics.DUPLICATES, RACE, duplicates / len(proposals))
     complexity = happened.measured.complexity
     for subject, own in _with_programs(happened.population, proposals, complexity):
         for kind, some in _by_kind(own):

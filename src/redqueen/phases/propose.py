@@ -24,6 +24,7 @@ from redqueen.rl.rollout import NO_MATCH, Proposal, Rollout
 from redqueen.tasks.archive import Archive
 from redqueen.tasks.protocol import Draft, Kind, Prompt, Task
 from redqueen.tasks.verdicts import Reason, Rejection
+from redqueen.verifier import StrictVerifier
 
 REFERENCES = 16
 """Earlier tasks that a prompt may draw from."""
@@ -102,7 +103,9 @@ async def verify(
 
 async def screen(race: Race, state: State, proposals: Sequence[Proposal]) -> list[Proposal]:
     """The proposals without the tasks that are not wanted."""
-    screened = await race.guards.screen([proposal.became for proposal in proposals], state.archive, race.verifier)
+    became = [proposal.became for proposal in proposals]
+    # What is found here is not in the journal, so that it must be found again.
+    screened = await race.guards.screen(became, state.archive, StrictVerifier(race.verifier))
     return [replace(proposal, became=became) for proposal, became in zip(proposals, screened, strict=True)]
 
 

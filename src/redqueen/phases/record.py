@@ -13,9 +13,13 @@ from redqueen.phases.view import HardTask, MemberLine, StepSummary
 from redqueen.population.members import Role
 from redqueen.rl.rollout import Rollout
 from redqueen.runs import metrics
+from redqueen.runs.metrics import RACE
 from redqueen.runs.rows import AlarmRow, AttemptRow, EventRow, RejectionRow, StepRecord, TaskRow
 from redqueen.tasks.guards import set_aside
-from redqueen.tasks.verdicts import Rejection, Verdict
+from redqueen.tasks.verdicts import Reason, Rejection, Verdict
+
+MANY_NOT_JUDGED = 0.05
+"""The share of a step's texts that somebody is told of."""
 
 
 def rows(race: Race, happened: Happened, seconds: Mapping[str, float]) -> StepRecord:
@@ -132,6 +136,13 @@ def _alarm_rows(happened: Happened) -> list[AlarmRow]:
     seen = () if happened.seen is None else happened.seen.alarms
     said = [(skip.member, skip.measure, skip.value, skip.floor, skip.says) for skip in happened.learned.skips]
     said += [(alarm.subject, alarm.measure, alarm.value, alarm.floor, alarm.says) for alarm in seen]
+    lost, texts = sum(not rollout.judged for rollout in happened.rollouts), len(happened.rollouts)
+    if lost > MANY_NOT_JUDGED * texts:
+        says = (
+            f"{lost} of {texts} texts could not be judged and count for nobody: the machine failed their programs; "
+            "free memory or end other work"
+        )
+        said.append((RACE, Reason.NOT_JUDGED, lost / texts, MANY_NOT_JUDGED, says))
     return [
         AlarmRow(
             step=happened.step, number=number, subject=subject, measure=measure, value=value, floor=floor, says=says

@@ -7,7 +7,10 @@ from redqueen.engine.protocol import MemberId, SampleRequest
 from redqueen.phases.journal import Judged
 from redqueen.phases.race import Race
 from redqueen.rl.rollout import ResultT, Rollout
+from redqueen.verifier.machine import not_judged
 
+MOST_NOT_JUDGED = 0.5
+"""The share of a phase's texts: with more of them a step would say nothing, and the race stops."""
 Pending = Checked[Judged[Rollout[ResultT]]]
 """Rollouts by prompt, with the verifier's runs that they took; they may still be checked."""
 
@@ -20,11 +23,19 @@ async def sample_groups(
     return await sample_and_check(race.engine, requests, groups, check)
 
 
+def _check_judged(rollouts: Sequence[Rollout]) -> None:
+    """Before anything of it is in the journal: the same command judges all of it again."""
+    lost = sum(not rollout.judged for rollout in rollouts)
+    if lost > MOST_NOT_JUDGED * len(rollouts):
+        raise not_judged(f"the programs of {lost} of {len(rollouts)} texts", None)
+
+
 async def settle(
     race: Race, step: int, pending: Pending[ResultT]
 ) -> tuple[list[Rollout[ResultT]], dict[MemberId, int]]:
     """The rollouts in the order of their requests, and the verifier's runs for each member."""
     groups = await pending.results()
+    _check_judged([rollout for rollouts, _ in groups for rollout in rollouts])
     race.journal.flush(step)
     runs: dict[MemberId, int] = {}
     for rollouts, count in groups:

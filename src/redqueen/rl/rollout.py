@@ -57,8 +57,13 @@ class Rollout(Generic[ResultT]):
 
     @property
     def counts(self) -> bool:
-        """All do but void attempts: from these nobody learns anything."""
-        return not (isinstance(self.became, Verdict) and self.became.void)
+        """All do but void attempts and proposals that could not be judged: from these nobody learns anything."""
+        return self.judged and not (isinstance(self.became, Verdict) and self.became.void)
+
+    @property
+    def judged(self) -> bool:
+        """Unless the machine failed its judging."""
+        return isinstance(self.became, Task) or self.became.judged
 
     def trajectory(self, adapter: MemberId, advantages: tuple[float, ...] | float, lr_factor: float) -> Trajectory:
         """What the engine is given of it, for the adapter that learns from it."""

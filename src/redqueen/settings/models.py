@@ -134,6 +134,8 @@ class TasksConfig(Section):
     form: Literal["long", "direct", "short"] = "long"
     """What prompts say: "long" has students think first, "direct" answer at once, for bases of less than about a
     billion parameters; "short" is for small ones that were trained on it."""
+    unfenced: bool = False
+    """Read answers that lack their fenced block where there is exactly one way to read them."""
     prompts: int = Field(default=6, ge=1, le=65536)
     """What a teacher is asked in a match, over all kinds."""
     proposals: int = Field(default=4, ge=1, le=1024)

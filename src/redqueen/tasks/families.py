@@ -20,14 +20,17 @@ class Families:
     families: tuple[Family, ...]
     form: Form
     """Of all prompts."""
+    unfenced: bool = False
+    """Whether students' answers are also read without their fenced block."""
 
     @classmethod
-    def of(cls, names: Sequence[str], form: str = Form.LONG) -> Self:
+    def of(cls, names: Sequence[str], form: str = Form.LONG, *, unfenced: bool = False) -> Self:
         """Those of these names, loaded (`plugins.FAMILIES`) and found to be whole."""
         taken: dict[str, str] = {}
         families: list[Family] = []
         for name in names:
             family: Family = FAMILIES.get(name)
+            family = family.reading_unfenced() if unfenced else family
             try:
                 types = {kind: (made.name, made.task_type) for kind, made in family.kinds(Form(form)).items()}
                 shown = {type(seed) for seed in getattr(family, "seeds", ())}
@@ -47,7 +50,7 @@ class Families:
                     raise ConfigError(f"{taken[kind]} and {name} both have the kind {kind}", "leave one of them out")
                 taken[kind] = name
             families.append(family)
-        return cls(tuple(families), Form(form))
+        return cls(tuple(families), Form(form), unfenced)
 
     @cached_property
     def kinds(self) -> dict[str, Kind[Any, Any]]:

@@ -17,7 +17,7 @@ from redqueen.errors import InputError
 from redqueen.tasks.families import Families
 from redqueen.tasks.protocol import Draft, HeldOut, Task
 from redqueen.tasks.verdicts import Rejection
-from redqueen.verifier import Verifier
+from redqueen.verifier import StrictVerifier, Verifier
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,7 +118,7 @@ async def _validated(noun: str, drafts: Sequence[FileDraft], families: Families,
     results: dict[int, Task | Rejection] = {}
     for kind in dict.fromkeys(draft.draft.kind for draft in drafts):
         places = [place for place, draft in enumerate(drafts) if draft.draft.kind == kind]
-        tasks = await families.kinds[kind].validate([drafts[place].draft for place in places], verifier)
+        tasks = await families.kinds[kind].validate([drafts[place].draft for place in places], StrictVerifier(verifier))
         results.update(zip(places, tasks, strict=True))
     for place, draft in enumerate(drafts):
         result = results[place]

@@ -249,6 +249,11 @@ class Family(ABC):
     def kinds(self, form: Form = Form.LONG) -> Mapping[str, Kind[Any, Any]]:
         """Its kinds by name, with prompts of this form."""
 
+    def reading_unfenced(self) -> "Family":
+        """The family that also reads answers without their fenced block, where there is one way to read them; itself
+        where it knows of no such answers."""
+        return self
+
     def drafts(self, row: Mapping[str, Any], kind: Kind[Any, Any]) -> Sequence[Draft]:
         """What a row of a user's file (seeds, an exam) has, to be validated as a teacher's proposals are. Unless the
         family has a form of its own, that is the text that a teacher would write, under "proposal"."""

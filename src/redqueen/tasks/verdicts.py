@@ -63,6 +63,10 @@ class Reason(StrEnum):
     SHORTCUT = "shortcut"
     """It can be solved without reasoning, by giving back what is shown for one."""
 
+    # The machine failed whatever would have judged it.
+    NOT_JUDGED = "not_judged"
+    """Nothing is known of it, and it counts for nobody."""
+
     # The program is sound, but not wanted.
     HELD_OUT = "held_out"
     """It is, or has in it, a program that is kept for evaluation."""
@@ -90,6 +94,10 @@ class Rejection:
     of a nondeterministic program need not give the same, so nothing may depend on it."""
 
     @property
+    def judged(self) -> bool:
+        return self.reason is not Reason.NOT_JUDGED
+
+    @property
     def why(self) -> str:
         """In a few words."""
         return f"{self.reason} ({self.detail})" if self.detail else str(self.reason)
@@ -107,7 +115,8 @@ class Grade(StrEnum):
     MALFORMED = "malformed"
     """Off the answer's contract: nothing was there to be judged."""
     VOID = "void"
-    """The task's own truth failed beside the attempt: the task is no task, and the attempt counts for nobody."""
+    """It counts for nobody: the task's own truth failed beside it, so that the task is no task, or the machine failed
+    its judging (`NOT_JUDGED`), which says nothing about the task."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -116,7 +125,7 @@ class Verdict:
 
     grade: Grade
     reason: Reason | None = None
-    """Why it is malformed, or its task void."""
+    """Why it is malformed or void."""
     status: Status | None = None
     """How the run ended that the grade rests on; None when nothing was run."""
     detail: str = ""
@@ -137,11 +146,18 @@ class Verdict:
     def void(self) -> bool:
         return self.grade is Grade.VOID
 
+    @property
+    def judged(self) -> bool:
+        return self.reason is not Reason.NOT_JUDGED
+
 
 def malformed(rejection: Rejection, status: Status | None = None) -> Verdict:
-    """The verdict on an answer that is off its contract."""
+    """The verdict on an answer that is off its contract, or could not be read for the machine's sake."""
+    if not rejection.judged:
+        return NOT_JUDGED_ATTEMPT
     return Verdict(grade=Grade.MALFORMED, reason=rejection.reason, status=status, detail=rejection.detail)
 
 
+NOT_JUDGED_ATTEMPT = Verdict(grade=Grade.VOID, reason=Reason.NOT_JUDGED, status=Status.FAULT)
 VOID_ATTEMPT = Verdict(grade=Grade.VOID, reason=Reason.NONDETERMINISTIC, detail="the task's own truth fails now")
 CUT_ATTEMPT = malformed(Rejection(Reason.CUT, "stopped at the length limit"))

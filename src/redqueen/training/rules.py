@@ -37,7 +37,7 @@ class Rules:
 
 def read_rules(settings: Config) -> Rules:
     check(settings)
-    families = Families.of(settings.tasks.families, settings.tasks.form)
+    families = Families.of(settings.tasks.families, settings.tasks.form, unfenced=settings.tasks.unfenced)
     operators = resolve(settings.evolution.operators)
     _can_breed(settings, operators)
     guards, notes = read_guards(settings, families)

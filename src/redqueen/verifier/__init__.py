@@ -9,7 +9,7 @@ isolation is chosen. docs/verifier.md has the threat model.
 """
 
 from redqueen.verifier.jobs import MOST_SEEDS, USUAL_SEEDS, Job, Limits, Mode, Outcome, Result, Status
-from redqueen.verifier.pool import LocalVerifier, Verifier, available_tier
+from redqueen.verifier.pool import LocalVerifier, StrictVerifier, Verifier, available_tier, every_verdict
 from redqueen.verifier.tiers import AvailableTier, Refusal, Tier
 
 __all__ = [
@@ -24,7 +24,9 @@ __all__ = [
     "Refusal",
     "Result",
     "Status",
+    "StrictVerifier",
     "Tier",
     "Verifier",
     "available_tier",
+    "every_verdict",
 ]

@@ -42,7 +42,8 @@ class Status(StrEnum):
     BAD_REPLY = "badreply"
     """A well-formed reply whose content is not canonical."""
     FAULT = "fault"
-    """A failure of the machine: killed from outside, or never started. The run is retried, and this is no outcome."""
+    """The machine failed it, time and again: killed from outside, or never started. It says nothing about the program,
+    and no program can cause it."""
 
 
 class Mode(StrEnum):
@@ -218,6 +219,8 @@ class Outcome:
     """Of each run, in the order of the hash seeds; none where the job was too long to be run."""
     user_ms: float = 0.0
     """The part of the CPU time in user mode, which load does not change."""
+    fault: str | None = None
+    """What the machine did to it last, where a run is a `FAULT`."""
 
     @property
     def status(self) -> Status:

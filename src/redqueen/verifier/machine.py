@@ -1,7 +1,8 @@
 """Failures of the machine itself, and how long they are tolerated.
 
 A verdict is about a program. A machine that is short of memory, processes or time ends or delays programs that did
-nothing wrong. Such ends are told apart here and in `replies`, retried, and at last reported as what they are.
+nothing wrong. Such ends are told apart here and in `replies`, retried, and at last reported as what they are: a `fault`
+of one job, or an error where nothing can be run at all.
 """
 
 import errno
@@ -34,10 +35,17 @@ class Retries:
     tries: int = 0
     oom_kills: int = 0
     """The kernel's count at the first failure."""
+    idle_deaths: int = 0
+    """Zygotes that had died by then with no program in them."""
 
     @classmethod
-    def start(cls) -> "Retries":
-        return cls(time.monotonic(), oom_kills=oom_kills())
+    def start(cls, idle_deaths: int = 0) -> "Retries":
+        return cls(time.monotonic(), oom_kills=oom_kills(), idle_deaths=idle_deaths)
+
+    @property
+    def out_of_memory(self) -> bool:
+        """Whether the kernel has ended processes for want of memory since the first failure."""
+        return oom_kills() != self.oom_kills
 
     def next_pause(self) -> float | None:
         """Seconds to wait before the next try; None to give up."""
@@ -52,6 +60,14 @@ class Retries:
             f"the machine keeps failing what the verifier starts ({why}; {self.tries} tries in {waited:.0f} s)",
             f"{_MEND}, then go on with the same command",
         )
+
+
+def not_judged(what: str, why: str | None) -> MachineError:
+    """For work that cannot do without a verdict on what the machine keeps failing."""
+    because = f" ({why})" if why else ""
+    return MachineError(
+        f"the machine failed {what} time and again{because}", f"{_MEND}, then go on with the same command"
+    )
 
 
 def exhausted(error: OSError) -> MachineError:

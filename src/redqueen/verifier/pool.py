@@ -13,7 +13,7 @@ from typing import Protocol, Self
 
 from redqueen.errors import InputError, IsolationError, VerifierFault
 from redqueen.verifier.jobs import Job, Outcome, Status
-from redqueen.verifier.machine import Retries
+from redqueen.verifier.machine import Retries, not_judged
 from redqueen.verifier.supervisor import Supervisor
 from redqueen.verifier.tiers import AvailableTier, Refusal, Tier, canary_jobs, failed_canaries, mend, unsupported
 from redqueen.verifier.zygotes import PRELOAD, available_cores, maths_paths, numpy_paths
@@ -26,6 +26,25 @@ class Verifier(Protocol):
     async def run(self, jobs: Sequence[Job]) -> list[Outcome]:
         """One outcome per job, in the jobs' order."""
         ...
+
+
+class StrictVerifier:
+    """For work that needs every verdict: a job that the machine failed time and again is an error."""
+
+    def __init__(self, verifier: Verifier) -> None:
+        self._verifier = verifier
+
+    async def run(self, jobs: Sequence[Job]) -> list[Outcome]:
+        return every_verdict(await self._verifier.run(jobs))
+
+
+def every_verdict(outcomes: list[Outcome]) -> list[Outcome]:
+    """The outcomes, if each of them is about its program."""
+    faults = [outcome for outcome in outcomes if outcome.status is Status.FAULT]
+    if faults:
+        programs = "a program" if len(outcomes) == 1 else f"{len(faults)} of {len(outcomes)} programs"
+        raise not_judged(programs, faults[0].fault)
+    return outcomes
 
 
 class LocalVerifier:
@@ -185,7 +204,7 @@ def _isolation_failure(supervisor: Supervisor) -> str | None:
     if shared is not None or supervisor.tier is Tier.NONE:
         return shared
     retries = Retries.start()
-    while failed := failed_canaries(supervisor.submit(canary_jobs()).result()):
+    while failed := failed_canaries(every_verdict(supervisor.submit(canary_jobs()).result())):
         why = failed[0][0]
         # A canary that merely ran out of time says nothing about what would have stopped it.
         if any(status is not Status.TIMEOUT for _, status in failed):

@@ -2,7 +2,7 @@
 
 A flood comes first. Then the exit status wins over the reply, the frame over its content, and a value counts only if it
 is canonical text. How a child died is told by its signal, never by a duration: each timer has a signal of its own, no
-guest can send itself any, and a kill that no limit explains is a failure of the machine (`fault`).
+guest can send itself any, and a kill that no limit explains is a failure of the machine (`fault`), which is retried.
 """
 
 import os
@@ -151,7 +151,7 @@ def _agree(first: Result, second: Result) -> Result:
         return first
     failed = [result for result in (first, second) if result.status not in (Status.OK, Status.EXCEPTION)]
     if failed:
-        return failed[0]
+        return min(failed, key=lambda result: result.status is Status.FAULT)  # what it did itself counts more
     if first.status is second.status is Status.OK:
         assert first.value is not None and second.value is not None
         if literals.same(literals.parse(first.value), literals.parse(second.value), tolerance=0.0):

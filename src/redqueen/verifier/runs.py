@@ -53,6 +53,8 @@ class Ticket:
     """The runs that were repeated because their end was in doubt."""
     cpu_s: float = 0.0
     user_s: float = 0.0
+    fault: str | None = None
+    """What the machine did to the run of it that was given up."""
 
     def add(self, order: int, results: tuple[Result, ...], tier: str) -> Sequence[int]:
         """Returns the runs to repeat; where there are none, the last run answers."""
@@ -67,7 +69,8 @@ class Ticket:
 
     def answer(self, results: tuple[Result, ...], tier: str, runs: tuple[tuple[Result, ...], ...] = ()) -> None:
         cpu_ms, user_ms = (round(1000 * seconds, 3) for seconds in (self.cpu_s, self.user_s))
-        self.batch.add(self.index, Outcome(results=results, tier=tier, cpu_ms=cpu_ms, runs=runs, user_ms=user_ms))
+        outcome = Outcome(results=results, tier=tier, cpu_ms=cpu_ms, runs=runs, user_ms=user_ms, fault=self.fault)
+        self.batch.add(self.index, outcome)
 
 
 @dataclass(slots=True, eq=False, kw_only=True)
@@ -100,6 +103,16 @@ class GuestRun:
     def cpu_limit_s(self) -> float:
         """Of user and kernel time: wide, because the kernel's part grows with the machine's load."""
         return self.time_factor * (2.0 * self.ticket.job.limits.cpu_s + 1.0)
+
+    @property
+    def alone(self) -> bool:
+        """Whether it has a zygote to itself: after a second death under it, whose fault that was has to show."""
+        return self.zygote_deaths >= 2
+
+    @property
+    def greedy(self) -> bool:
+        """Whether it had more than half of the memory that it may have."""
+        return self.exit is not None and self.exit.most_kb > self.ticket.job.limits.memory_mb << 9
 
     @property
     def reverse_calls(self) -> bool:

@@ -2,7 +2,8 @@
 
 All state lives in this one thread; other threads only append to `_inbox` and wake it. A run that the machine failed, by
 its own end or by that of its zygote, is started again under a new number and with new pipes, so that no job is lost and
-none is answered twice. An end that load may have caused is checked by another run.
+none is answered twice; one that it fails time and again is a `fault`. An end that load may have caused is checked by
+another run.
 """
 
 import contextlib
@@ -32,7 +33,7 @@ IN_FLIGHT_PER_CORE = 16
 _PER_ZYGOTE = 128
 """Runs in a zygote at once: as many messages as it may lag behind."""
 _MAX_ZYGOTE_DEATHS = 10
-"""Under one run, with memory enough, before it is called a crash."""
+"""Under one run, where nothing else explains them, before it is called a crash."""
 _CHECK_EVERY_S = 0.25
 _STUCK_S = 60.0
 """A run that takes this much longer than it may under full load is stuck somewhere in the machine."""
@@ -220,7 +221,7 @@ class Supervisor(threading.Thread):
     def _retry(self, run: GuestRun, why: str, zygote_died: bool = False) -> None:
         """Start a run that the machine failed once more, after a pause, for as long as failures are tolerated."""
         self._release(run)
-        retries = run.retries or machine.Retries.start()
+        retries = run.retries or machine.Retries.start(self.zygotes.idle_deaths)
         deaths = run.zygote_deaths + zygote_died
         again = GuestRun(
             ticket=run.ticket,
@@ -231,15 +232,27 @@ class Supervisor(threading.Thread):
             zygote_deaths=deaths,
         )
         pause = retries.next_pause()
-        if deaths >= _MAX_ZYGOTE_DEATHS and machine.oom_kills() == retries.oom_kills:
+        explained = retries.out_of_memory or self.zygotes.idle_deaths != retries.idle_deaths
+        if deaths >= _MAX_ZYGOTE_DEATHS and not explained:
             self._settle(run, (Result(Status.CRASH),) * result_count(run.ticket.job))
         elif pause is None:
-            run.ticket.batch.fail(retries.error(why))
+            self._give_up(run, retries, why)
         elif zygote_died and deaths < _MAX_ZYGOTE_DEATHS:
             self._enqueue(again, first=True)
         else:
             self._slots = max(1, self._slots // 2)  # memory may be enough for fewer
             self._retrying.append((time.monotonic() + pause, again))
+
+    def _give_up(self, run: GuestRun, retries: machine.Retries, why: str) -> None:
+        """Where memory is short, a program must not be able to choose by what it takes that it is not judged."""
+        job = run.ticket.job
+        if machine.memory_refused(job.limits.memory_mb):
+            run.ticket.batch.fail(retries.error(why))  # no program gets what it may have
+            return
+        status = Status.MEMORY if run.greedy and retries.out_of_memory else Status.FAULT
+        if status is Status.FAULT:
+            run.ticket.fault = why
+        self._settle(run, (Result(status),) * result_count(job))
 
     def _start_runs(self) -> None:
         """Fill the free slots, the flavours in turns: a long queue for one must not hold up the others."""
@@ -250,15 +263,24 @@ class Supervisor(threading.Thread):
             self._enqueue(run)
         ready: dict[Flavour, list[Zygote]] = {}
         for zygote in self.zygotes.all:
-            if zygote.ready and self._waiting.get(zygote.flavour) and len(zygote.runs) < _PER_ZYGOTE:
+            if zygote.ready and self._waiting.get(zygote.flavour) and self._has_room(zygote):
                 ready.setdefault(zygote.flavour, []).append(zygote)
         while ready and len(self._running) < self._slots:
             for flavour in list(ready):
-                if not self._waiting[flavour]:
+                zygote = min(ready[flavour], key=lambda zygote: len(zygote.runs))
+                queue = self._waiting[flavour]
+                if not queue or (queue[0].alone and zygote.runs):
                     del ready[flavour]
                 elif len(self._running) < self._slots:
-                    run = self._waiting[flavour].popleft()
-                    self._start(run, min(ready[flavour], key=lambda zygote: len(zygote.runs)))
+                    run = queue.popleft()
+                    self._start(run, zygote)
+                    if run.alone:
+                        ready[flavour].remove(zygote)
+                        if not ready[flavour]:
+                            del ready[flavour]
+
+    def _has_room(self, zygote: Zygote) -> bool:
+        return len(zygote.runs) < _PER_ZYGOTE and not any(self._running[number].alone for number in zygote.runs)
 
     def _start(self, run: GuestRun, zygote: Zygote) -> None:
         run.number, run.zygote = next(self._numbers), zygote

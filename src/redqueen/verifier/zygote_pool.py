@@ -23,6 +23,8 @@ class ZygotePool:
 
     def __init__(self, tier: Tier, workers: int, preload: Sequence[str], selector: selectors.BaseSelector) -> None:
         self.all: list[Zygote] = []
+        self.idle_deaths = 0
+        """Of zygotes that served and had no program in them just then."""
         self._tier = tier
         self._workers = workers
         self._preload = preload
@@ -72,6 +74,7 @@ class ZygotePool:
         self._retries.pop(flavour, None)
 
     def remove(self, zygote: Zygote) -> None:
+        self.idle_deaths += zygote.ready and zygote.dead and not zygote.runs
         self.all.remove(zygote)
         self._selector.unregister(zygote.control)
         zygote.close()

@@ -74,7 +74,7 @@ class Flavour:
     modules: Modules
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ChildExit:
     """How a child ended, as its zygote reports it."""
 
@@ -83,6 +83,8 @@ class ChildExit:
     user_s: float
     cpu_s: float
     """In user mode and in the kernel."""
+    most_kb: int
+    """The most memory that it had, its interpreter's included."""
 
 
 class Zygote:
@@ -143,7 +145,10 @@ class Zygote:
 
     def receive(self) -> Iterator[ChildExit]:
         """Read what the zygote has reported; raises ConnectionError when it is gone."""
-        data = self.control.recv(1 << 16)
+        try:
+            data = self.control.recv(1 << 16)
+        except ConnectionResetError:  # it died with messages unread
+            data = b""
         if not data:
             self.dead = True
             raise ConnectionError("the zygote is gone")
@@ -151,9 +156,15 @@ class Zygote:
         if not self.ready:
             self._read_greeting()
         while self.ready and len(self._received) >= wire.REPORT_BYTES:
-            number, wait_status, user_us, kernel_us = wire.read_report(self._received)
+            number, wait_status, user_us, kernel_us, most_kb = wire.read_report(self._received)
             del self._received[: wire.REPORT_BYTES]
-            yield ChildExit(number, wait_status, user_us / 1e6, (user_us + kernel_us) / 1e6)
+            yield ChildExit(
+                run=number,
+                wait_status=wait_status,
+                user_s=user_us / 1e6,
+                cpu_s=(user_us + kernel_us) / 1e6,
+                most_kb=most_kb,
+            )
 
     def _read_greeting(self) -> None:
         size = 4 + int.from_bytes(self._received[:4], "big")

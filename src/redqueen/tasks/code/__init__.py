@@ -3,17 +3,17 @@
     code_o   predict what a program returns        code_i   find an input that gives the output
     code_f   write the function from examples
 
-A kind is one file with one class and one line in `_KINDS`. What they share: `blocks` (from a text to its fenced
-parts), `program` and `names` (what a program may be and reach for), `plain` (without remarks), `order` (what a set's
-order may reach), `running` (the way to the verifier), `key` (near-duplicates), `prompts`, `seeds`. About programs:
-`complexity`, `descriptor` (types of problem), `cells` (the grid of coverage), `behaviour`, `shortcut` (answers that
-need no reasoning), `files` (the user's own).
+A kind is one file with one class and one line in `_KINDS`. What they share: `blocks` (from a text to its fenced parts),
+`unfenced` (answers without them), `program` and `names` (what a program may be and reach for), `plain` (without
+remarks), `order` (what a set's order may reach), `running` (the way to the verifier), `key` (near-duplicates),
+`prompts`, `seeds`. About programs: `complexity`, `descriptor` (types of problem), `cells` (the grid of coverage),
+`behaviour`, `shortcut` (answers that need no reasoning), `files` (the user's own).
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 from redqueen.engine.known import EMBEDDED
 from redqueen.tasks.code.behaviour import behaviours
@@ -28,7 +28,7 @@ from redqueen.tasks.code.task import DEFAULT_LIMITS, CodeDraft, CodeTask
 from redqueen.tasks.protocol import Complexity, Family, Form, HeldOut, Kind, Task
 from redqueen.verifier import Limits, Verifier
 
-_KINDS: dict[str, Callable[[Form, Limits], Kind[Any, Any]]] = {
+_KINDS: dict[str, Callable[[Form, Limits, bool], Kind[Any, Any]]] = {
     "code_o": CodeO,
     "code_i": CodeI,
     "code_f": CodeF,
@@ -40,11 +40,16 @@ class CodeFamily(Family):
     """The kinds, with one set of limits, and all that is to be known of programs."""
 
     limits: Limits = DEFAULT_LIMITS
+    unfenced: bool = False
+    """Students' answers are also read without their fenced block (`unfenced`)."""
     seeds = SEEDS
     seed_kind = "code_o"
 
     def kinds(self, form: Form = Form.LONG) -> Mapping[str, Kind[Any, Any]]:
-        return {name: kind(form, self.limits) for name, kind in _KINDS.items()}
+        return {name: kind(form, self.limits, self.unfenced) for name, kind in _KINDS.items()}
+
+    def reading_unfenced(self) -> Self:
+        return replace(self, unfenced=True)
 
     def drafts(self, row: Mapping[str, Any], kind: Kind[Any, Any]) -> Sequence[CodeDraft]:
         return read_drafts(row, kind.name)

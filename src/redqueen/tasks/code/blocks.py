@@ -11,6 +11,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from redqueen.tasks.code.unfenced import last_value, only_program
 from redqueen.tasks.verdicts import Reason, Rejection
 
 MAX_TEXT_CHARS = 100_000
@@ -44,8 +45,11 @@ class Answer:
         """The text of the last block with one of these labels."""
         return next((block.text for block in reversed(self.blocks) if block.label in labels), None)
 
-    def program(self) -> str | None:
-        """The last `python` block that defines `f`; failing that, such an unlabelled one; failing that, the last."""
+    def program(self, unfenced: bool = False) -> str | None:
+        """The last `python` block that defines `f`; failing that, such an unlabelled one; failing that, the last. Of a
+        text without blocks the one that it has, if `unfenced`."""
+        if unfenced and not self.blocks:
+            return only_program(self.text)
         for label in ("python", ""):
             programs = [b.text for b in self.blocks if b.label == label and _DEFINES_F.search(b.text)]
             if programs:
@@ -68,11 +72,14 @@ class Answer:
             texts = (lines or self.part("inputs") or "").split("\n")
         return [text for text in map(call_arguments, texts) if text]
 
-    def value(self, label: str) -> str:
-        """A student's value: the last block with the label; failing that, the last block; failing that, the whole."""
+    def value(self, label: str, unfenced: bool = False) -> str:
+        """A student's value: the last block with the label; failing that, the last block; failing that, the whole, or
+        what its last line says if `unfenced`."""
         text = self.last(label)
-        if text is None:
-            text = self.blocks[-1].text if self.blocks else self.text
+        if text is None and self.blocks:
+            text = self.blocks[-1].text
+        elif text is None:
+            text = (last_value(self.text, label) if unfenced else None) or self.text
         return text.strip()
 
 

@@ -38,7 +38,16 @@ from redqueen.tasks.code.running import (
 from redqueen.tasks.code.seeds import SEEDS
 from redqueen.tasks.code.task import DEFAULT_LIMITS, MAX_MESSAGE_CHARS, CodeDraft, CodeTask
 from redqueen.tasks.protocol import Attempt, Form, Prompt
-from redqueen.tasks.verdicts import CUT_ATTEMPT, VOID_ATTEMPT, Grade, Reason, Rejection, Verdict, malformed
+from redqueen.tasks.verdicts import (
+    CUT_ATTEMPT,
+    NOT_JUDGED_ATTEMPT,
+    VOID_ATTEMPT,
+    Grade,
+    Reason,
+    Rejection,
+    Verdict,
+    malformed,
+)
 from redqueen.verifier import Job, Limits, Outcome, Status, Verifier
 
 MIN_INPUTS = 4
@@ -52,6 +61,7 @@ class CodeF:
 
     form: Form = Form.LONG
     limits: Limits = DEFAULT_LIMITS
+    unfenced: bool = False
     name = "code_f"
     title = "write a function from examples"
     task_type = CodeTask
@@ -85,7 +95,7 @@ class CodeF:
             ran if isinstance(ran, Rejection) else _make_task(ran)
             for ran in await run_drafts(drafts, self.limits, verifier)
         ]
-        return refuse_unanswerable(tasks, {task for task in tasks if isinstance(task, CodeTask) and _readable(task)})
+        return refuse_unanswerable(tasks, {task: _readable(task) for task in tasks if isinstance(task, CodeTask)})
 
     def solve_prompt(self, task: CodeTask) -> Prompt:
         examples = _examples(zip(task.inputs[: task.shown], task.outputs[: task.shown], strict=True))
@@ -102,7 +112,7 @@ class CodeF:
         return ask(_ask_function(self.form, examples, task.message), after=earlier)
 
     async def grade(self, attempts: Sequence[Attempt[CodeTask]], verifier: Verifier) -> list[Verdict]:
-        answers = [CUT_ATTEMPT if attempt.cut else _read(attempt.text) for attempt in attempts]
+        answers = [CUT_ATTEMPT if attempt.cut else _read(attempt.text, self.unfenced) for attempt in attempts]
         jobs: dict[tuple[str, str], Job] = {}
         for attempt, answer in zip(attempts, answers, strict=True):
             if isinstance(answer, str):
@@ -203,11 +213,11 @@ def _varied(pairs: Sequence[tuple[str, str]]) -> bool:
     return any(not same_text(output, pairs[0][1]) for _, output in pairs)
 
 
-def _read(text: str) -> str | Verdict:
+def _read(text: str, unfenced: bool = False) -> str | Verdict:
     answer = read_answer(text)
     if isinstance(answer, Rejection):
         return malformed(answer)
-    program = answer.program()
+    program = answer.program(unfenced)
     if program is None:
         return malformed(Rejection(Reason.NO_PROGRAM, "no fenced program"))
     tree = read_program(program)
@@ -221,10 +231,11 @@ def _readable(task: CodeTask) -> bool:
 
 
 def _judge(task: CodeTask, answer: str, outcomes: Mapping[tuple[str, str], Outcome]) -> Verdict:
-    truth = outcomes[task.id, task.program]
+    truth, outcome = outcomes[task.id, task.program], outcomes[task.id, answer]
+    if Status.FAULT in (truth.status, outcome.status):
+        return NOT_JUDGED_ATTEMPT
     if not _reproduces(task, truth):
         return replace(VOID_ATTEMPT, runs=shown(BESIDE_ATTEMPTS, task.inputs, truth))
-    outcome = outcomes[task.id, answer]
     if _reproduces(task, outcome):
         return Verdict(grade=Grade.CORRECT, status=Status.OK)
     if refused_by_compiler(outcome.results[0]):

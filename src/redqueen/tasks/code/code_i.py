@@ -27,8 +27,17 @@ from redqueen.tasks.code.seeds import SEEDS
 from redqueen.tasks.code.shortcut import copies
 from redqueen.tasks.code.task import DEFAULT_LIMITS, CodeDraft, CodeTask
 from redqueen.tasks.protocol import Attempt, Form, Prompt
-from redqueen.tasks.verdicts import CUT_ATTEMPT, VOID_ATTEMPT, Grade, Reason, Rejection, Verdict, malformed
-from redqueen.verifier import Job, Limits, Outcome, Verifier
+from redqueen.tasks.verdicts import (
+    CUT_ATTEMPT,
+    NOT_JUDGED_ATTEMPT,
+    VOID_ATTEMPT,
+    Grade,
+    Reason,
+    Rejection,
+    Verdict,
+    malformed,
+)
+from redqueen.verifier import Job, Limits, Outcome, Status, Verifier
 
 
 @dataclass(frozen=True)
@@ -37,6 +46,7 @@ class CodeI:
 
     form: Form = Form.LONG
     limits: Limits = DEFAULT_LIMITS
+    unfenced: bool = False
     name = "code_i"
     title = "find an input that gives an output"
     task_type = CodeTask
@@ -58,7 +68,7 @@ class CodeI:
         truths = {task: _read(fenced("input", task.inputs[0])) for task in tasks if isinstance(task, CodeTask)}
         inputs = await read_inputs((truth for truth in truths.values() if isinstance(truth, str)), verifier)
         readable = {
-            task for task, truth in truths.items() if isinstance(truth, str) and inputs[truth] == task.inputs[0]
+            task: isinstance(truth, str) and _is(inputs[truth], task.inputs[0]) for task, truth in truths.items()
         }
         return refuse_unanswerable(tasks, readable)
 
@@ -81,7 +91,7 @@ class CodeI:
         return ask(question, _shown(task), ending, after=earlier)
 
     async def grade(self, attempts: Sequence[Attempt[CodeTask]], verifier: Verifier) -> list[Verdict]:
-        answers = [CUT_ATTEMPT if attempt.cut else _read(attempt.text) for attempt in attempts]
+        answers = [CUT_ATTEMPT if attempt.cut else _read(attempt.text, self.unfenced) for attempt in attempts]
         inputs = await read_inputs((answer for answer in answers if isinstance(answer, str)), verifier)
         jobs: dict[tuple[str, str], Job] = {}
         for attempt, answer in zip(attempts, answers, strict=True):
@@ -102,17 +112,24 @@ def _shown(task: CodeTask) -> str:
     return fenced("python", task.program) + "\n" + fenced("output", task.outputs[0])
 
 
-def _read(text: str) -> str | Verdict:
+def _read(text: str, unfenced: bool = False) -> str | Verdict:
     answer = read_answer(text)
     if isinstance(answer, Rejection):
         return malformed(answer)
-    return call_arguments(answer.value("input")) or malformed(Rejection(Reason.NO_ANSWER, "no input"))
+    return call_arguments(answer.value("input", unfenced)) or malformed(Rejection(Reason.NO_ANSWER, "no input"))
+
+
+def _is(read: str | Rejection, truth: str) -> bool | None:
+    """None where it could not be read for the machine's sake."""
+    return None if isinstance(read, Rejection) and not read.judged else read == truth
 
 
 def _judge(task: CodeTask, given: str | Rejection, ran: Mapping[tuple[str, str], Outcome]) -> Verdict:
     if isinstance(given, Rejection):
         return malformed(given)
     truth = ran[task.program, task.inputs[0]]
+    if Status.FAULT in (truth.status, ran[task.program, given].status):
+        return NOT_JUDGED_ATTEMPT
     if not gives(truth.results[0], task.outputs[0]):
         return replace(VOID_ATTEMPT, runs=shown(BESIDE_ATTEMPTS, task.inputs, truth))
     result = ran[task.program, given].results[0]

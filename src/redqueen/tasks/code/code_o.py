@@ -35,6 +35,7 @@ class CodeO:
 
     form: Form = Form.LONG
     limits: Limits = DEFAULT_LIMITS
+    unfenced: bool = False
     name = "code_o"
     title = "predict a program's output"
     task_type = CodeTask
@@ -54,7 +55,10 @@ class CodeO:
         tasks = await validate_pairs(drafts, self.limits, verifier)
         truths = [Attempt(task, fenced("output", task.outputs[0])) for task in tasks if isinstance(task, CodeTask)]
         verdicts = await self.grade(truths, verifier)
-        readable = {truth.task for truth, verdict in zip(truths, verdicts, strict=True) if verdict.correct}
+        readable = {
+            truth.task: verdict.correct if verdict.judged else None
+            for truth, verdict in zip(truths, verdicts, strict=True)
+        }
         return refuse_unanswerable(tasks, readable)
 
     def solve_prompt(self, task: CodeTask) -> Prompt:
@@ -76,7 +80,7 @@ class CodeO:
         return ask(question, program_and_input(task), ending, after=earlier)
 
     async def grade(self, attempts: Sequence[Attempt[CodeTask]], verifier: Verifier) -> list[Verdict]:
-        answers = [CUT_ATTEMPT if attempt.cut else _read(attempt.text) for attempt in attempts]
+        answers = [CUT_ATTEMPT if attempt.cut else _read(attempt.text, self.unfenced) for attempt in attempts]
         values = await read_literals((answer for answer in answers if isinstance(answer, str)), verifier)
         return [
             answer if isinstance(answer, Verdict) else _judge(attempt.task, values[answer])
@@ -84,11 +88,11 @@ class CodeO:
         ]
 
 
-def _read(text: str) -> str | Verdict:
+def _read(text: str, unfenced: bool = False) -> str | Verdict:
     answer = read_answer(text)
     if isinstance(answer, Rejection):
         return malformed(answer)
-    return answer.value("output") or malformed(Rejection(Reason.NO_ANSWER, "no output"))
+    return answer.value("output", unfenced) or malformed(Rejection(Reason.NO_ANSWER, "no output"))
 
 
 def _judge(task: CodeTask, value: str | Rejection) -> Verdict:

@@ -6,7 +6,7 @@ canonical text and are compared here; what a program should return never enters 
 
 import cmath
 import re
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -34,6 +34,7 @@ _REASONS = {
     Status.NO_RESULT: Reason.NO_RESULT,
     Status.BAD_REPLY: Reason.NO_RESULT,
     Status.NONDETERMINISTIC: Reason.NONDETERMINISTIC,
+    Status.FAULT: Reason.NOT_JUDGED,
 }
 
 
@@ -121,6 +122,8 @@ def died(results: Sequence[Result]) -> bool:
 def _readable(result: Result) -> Result | Rejection:
     if result.status is Status.OK:
         return result
+    if result.status is Status.FAULT:
+        return Rejection(Reason.NOT_JUDGED)
     return Rejection(Reason.NOT_LITERAL, result.exception or result.status.value)
 
 
@@ -171,14 +174,16 @@ def call_job(program: str, inputs: Sequence[str], limits: Limits, seeds: int = U
 
 
 def refuse_unanswerable(
-    tasks: Sequence[CodeTask | Rejection], readable: Collection[CodeTask]
+    tasks: Sequence[CodeTask | Rejection], readable: Mapping[CodeTask, bool | None]
 ) -> list[CodeTask | Rejection]:
     """The tasks without those whose truth the grader's own reader does not give back: a `</think>` in a string for one
-    ends a thought."""
+    ends a thought. None: it could not be read for the machine's sake."""
+    refusals = {
+        False: (Reason.UNANSWERABLE, "the right answer is not read as right"),
+        None: (Reason.NOT_JUDGED, "the right answer could not be read"),
+    }
     return [
-        task
-        if isinstance(task, Rejection) or task in readable
-        else task.rejected(Reason.UNANSWERABLE, "the right answer is not read as right")
+        task if isinstance(task, Rejection) or readable[task] else task.rejected(*refusals[readable[task]])
         for task in tasks
     ]
 

@@ -69,7 +69,8 @@ class HalfExam:
 
     @property
     def families(self) -> Families:
-        return Families.of(self.settings.tasks.families, self.settings.tasks.form)
+        tasks = self.settings.tasks
+        return Families.of(tasks.families, tasks.form, unfenced=tasks.unfenced)
 
     @property
     def places(self) -> list[int]:
@@ -163,6 +164,7 @@ class HalfExam:
             "base": settings.engine.base,
             "dtype": str(place(settings.engine)[1]),
             "form": settings.tasks.form,
+            **({"unfenced": True} if settings.tasks.unfenced else {}),
             "temperature": settings.rl.temperature,
             "max_tokens": settings.tasks.attempt_tokens,
         }

@@ -99,7 +99,7 @@ class ZygoteServer:
                     os.close(_REPLY_FD)
                     os.close(_JOB_FD)
                     if pid is None:
-                        os.write(_CONTROL_FD, report(run, wire.NOT_STARTED, 0, 0))
+                        os.write(_CONTROL_FD, report(run, wire.NOT_STARTED, 0, 0, 0))
                     else:
                         running[pid] = run
                 else:
@@ -109,7 +109,7 @@ class ZygoteServer:
                         if pid == 0:
                             break
                         user_us, kernel_us = int(usage.ru_utime * 1_000_000), int(usage.ru_stime * 1_000_000)
-                        os.write(_CONTROL_FD, report(running.pop(pid), status, user_us, kernel_us))
+                        os.write(_CONTROL_FD, report(running.pop(pid), status, user_us, kernel_us, usage.ru_maxrss))
 
     def _be_child(self, size):
         job = None

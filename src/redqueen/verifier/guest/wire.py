@@ -4,7 +4,7 @@ import signal
 from typing import NamedTuple
 
 MESSAGE_BYTES = 16
-REPORT_BYTES = 32
+REPORT_BYTES = 40
 
 
 def message(run, size):
@@ -17,7 +17,7 @@ def read_message(data):
 
 
 def report(*numbers):
-    """Zygote -> host: run number, wait status, microseconds in user mode and in the kernel."""
+    """Zygote -> host: run number, wait status, microseconds in user mode and in the kernel, most KB of memory."""
     return b"".join([number.to_bytes(8, "big") for number in numbers])
 
 
