@@ -33,6 +33,14 @@ class StudyRace:
     def name(self) -> str:
         return self.folder.name
 
+    @property
+    def end(self) -> int:
+        """Its last step; of a race that ends by its operations, once it has ended."""
+        if self.settings.run.flops is None:
+            return self.settings.run.steps
+        with Store.read(self.folder) as store:
+            return store.last_step()
+
     def own(self, answers: Mapping[Examinee, Tally]) -> list[Tally]:
         """The answers of this race's students at its end."""
         return [tally for member, tally in self._at_end(answers).items() if member != SOUP]
@@ -42,8 +50,7 @@ class StudyRace:
         return self._at_end(answers).get(SOUP)
 
     def _at_end(self, answers: Mapping[Examinee, Tally]) -> dict[str, Tally]:
-        with Store.read(self.folder) as store:
-            end = self.name, store.last_step()
+        end = self.name, self.end
         return {examinee.member: tally for examinee, tally in answers.items() if (examinee.race, examinee.step) == end}
 
 

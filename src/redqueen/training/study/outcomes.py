@@ -47,7 +47,6 @@ def outcome(
     settings = race.settings
     with Store.read(race.folder) as store:
         by_name = exam_figures(race.own(answers), parts, attempts) | race_figures(store, settings)
-        steps = store.last_step()
     if (soup := race.soup(answers)) is not None:
         of_soup = figures(scores(soup)[list(parts[MAIN_NAME])])
         by_name |= {
@@ -56,7 +55,9 @@ def outcome(
             f"exam {MAIN_NAME}, soup pass@{attempts}": of_soup.pass_at_k,
         }
     adapters = 1 if settings.population.single else settings.population.teachers + settings.population.students
-    return RaceOutcome(arm=race.arm, seed=race.seed, lr=settings.rl.lr, steps=steps, adapters=adapters, figures=by_name)
+    return RaceOutcome(
+        arm=race.arm, seed=race.seed, lr=settings.rl.lr, steps=race.end, adapters=adapters, figures=by_name
+    )
 
 
 def race_figures(store: Store, settings: Config) -> dict[str, float]:
