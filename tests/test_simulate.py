@@ -48,13 +48,20 @@ def test_every_figure_comes_with_its_interval(report):
 
 def test_without_information_ratings_find_out_nothing():
     """With all skills the same whatever the ratings say is chance: the simulation does not leak what it measures."""
-    spread = simulate.SKILL_SPREAD
-    try:
-        simulate.SKILL_SPREAD = 1e-6
-        taus = [simulate._orders(seed, 10, 64, Config()) for seed in range(60)]
-    finally:
-        simulate.SKILL_SPREAD = spread
+    taus = [simulate._orders(seed, 10, 64, Config(), 1e-6) for seed in range(60)]
     assert abs(simulate.estimate([sum(each) / 2 for each in taus]).mean) < 0.15
+
+
+def test_members_as_alike_as_in_a_race_are_told_apart_by_trials_and_not_by_matches():
+    settings = {name: load(None, {"evolution.trial": size}) for name, size in (("matches", "0"), ("trials", "4096"))}
+    hits = {
+        name: simulate.ratings(4, 4, 40, 2, 96, 10, of, spread=0.005).figures["worst_quarter_hit"]
+        for name, of in settings.items()
+    }
+    assert hits["trials"].mean >= 0.6
+    assert hits["matches"].high < hits["trials"].low
+    with pytest.raises(InputError, match="--spread cannot be 2"):
+        simulate.ratings(2, 2, 2, 2, 8, 2, Config(), spread=2)
 
 
 def test_more_attempts_tell_more():
@@ -136,7 +143,7 @@ def test_a_lineage_can_be_drawn(capsys):
     assert main(["simulate", "lineage", "--births", "3"]) == 0
     tree = capsys.readouterr().out
     assert tree.count(" +\n") + tree.count(" +  ") == 6, "one dead in each role at each of three events"
-    assert "step 30" in tree
+    assert "step 31" in tree
     assert main(["simulate", "lineage", "--births", "1", "--dot", "--evolution.operators", "dare"]) == 0
     graph = capsys.readouterr().out
     assert graph.startswith("digraph lineage {")

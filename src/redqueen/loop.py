@@ -106,7 +106,7 @@ async def _step(race: Race, state: State, step: int, evolved: Evolved, clock: Cl
         # The verifier has nothing to do while members learn.
         behaving = asyncio.create_task(behave(race, rollouts))
         learned = await learn(race, state, step, rollouts)
-        pull(race, population)
+        pull(race, step, population)
     drifted, seen = None, None
     if step % settings.run.measure_every == 0:
         with clock("measure"):

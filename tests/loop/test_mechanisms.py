@@ -10,6 +10,9 @@ import torch
 
 from loop.making import at_the_start, clock, listening, race_to_the_end, same_weights, settings, untouched
 from loop.scripted import Script, proposal, race, riddle, state, tries
+from redqueen.commands.main import main
+from redqueen.engine import peft
+from redqueen.errors import ConfigError
 from redqueen.evolution.consensus import pulled, soup
 from redqueen.loop import one_step
 from redqueen.phases.clock import Clock, Stopped
@@ -21,6 +24,7 @@ from redqueen.phases.view import Quiet
 from redqueen.population.members import Birth
 from redqueen.tasks.verdicts import Reason, Rejection
 from redqueen.training import arms
+from redqueen.training.rules import read_rules
 
 GRADES = ["CWWW", "CCWW", "CCCW", "CWWM"]
 
@@ -186,27 +190,49 @@ def _spread(states) -> float:
     return float((deltas - deltas.mean(0)).norm(dim=1).mean())
 
 
-def test_members_that_are_pulled_come_nearer_and_keep_their_optimisers():
-    with at_the_start(settings(changes={"run": {"steps": 1}, "rl": {"lr": 1e-2}})) as (race, state, engine):
+def test_members_that_are_pulled_come_nearer_with_their_moments():
+    with at_the_start(settings(changes={"tasks": {"prompts": 4}, "rl": {"lr": 1e-2}})) as (race, state, engine):
         asyncio.run(one_step(race, state, clock(1)))
         states = [engine.read(id, optimiser=True) for id in ("s0", "s1", "t0", "t1")]
     assert _spread(states) > 0
-    spreads = [_spread(pulled(states, way, torch.device("cpu"))) for way in (0.0, 0.1, 0.5, 1.0)]
-    assert spreads[0] == pytest.approx(_spread(states), rel=1e-4)
+    spreads = [_spread(pulled(states, way)) for way in (0.0, 0.1, 0.5, 1.0)]
+    assert spreads[0] == _spread(states)
     assert spreads == sorted(spreads, reverse=True)
-    assert spreads[3] < 0.2 * spreads[0], "they began with one A, so little of the mean is out of reach"
-    for before, after in zip(states, pulled(states, 0.5, torch.device("cpu")), strict=True):
-        assert after.optimiser is before.optimiser
-        assert all(torch.equal(after.factors[name][0], before.factors[name][0]) for name in before.factors)
+    assert spreads[3] == pytest.approx(0, abs=1e-7)
+    name = next(iter(states[0].factors))
+    trained = [one.optimiser for one in states if one.optimiser is not None]
+    assert len(trained) >= 2
+    for half in (0, 1):
+        mean = torch.stack([one.factors[name][half] for one in states]).mean(0)
+        moment = torch.stack([one.exp_avg_sq[name][half] for one in trained]).mean(0)
+        for before, after in zip(states, pulled(states, 0.25), strict=True):
+            assert torch.allclose(after.factors[name][half], 0.75 * before.factors[name][half] + 0.25 * mean)
+            assert (after.optimiser is None) == (before.optimiser is None)
+            if before.optimiser is not None and after.optimiser is not None:
+                assert after.optimiser.step == before.optimiser.step
+                expected = 0.75 * before.optimiser.exp_avg_sq[name][half] + 0.25 * moment
+                assert torch.allclose(after.optimiser.exp_avg_sq[name][half], expected, rtol=1e-4, atol=1e-20)
 
 
-def test_a_race_pulls_the_members_of_each_role_together(tmp_path: Path):
-    spreads = {}
-    for way in (0.0, 0.5):
-        changes = {"evolution": {"every": 0, "pull": way}, "rl": {"lr": 1e-2}}
-        members = race_to_the_end(tmp_path / str(way), settings(changes=changes)).members(1)
-        spreads[way] = [_spread([members[f"{role}0"], members[f"{role}1"]]) for role in "ts"]
-    assert all(near < far for near, far in zip(spreads[0.5], spreads[0.0], strict=True))
+def test_a_race_pulls_the_members_of_each_role_together_every_so_many_steps(tmp_path: Path):
+    changes = {
+        "run": {"steps": 2, "keep_last": 2},
+        "evolution": {"every": 0, "pull": 1.0, "pull_every": 2},
+        "rl": {"lr": 1e-2},
+    }
+    ran = race_to_the_end(tmp_path / "run", settings(changes=changes))
+    apart, together = ran.members(1), ran.members(2)
+    assert all(_spread([apart[f"{role}0"], apart[f"{role}1"]]) > 0 for role in "ts")
+    assert all(same_weights(together[f"{role}0"], together[f"{role}1"]) for role in "ts")
+    assert not same_weights(together["s0"], together["t0"]), "roles are not mixed"
+
+
+def test_what_cannot_be_averaged_is_refused():
+    evolution = {"pull": 0.5, "every": 10, "operators": ["slot_noise", "spectral"]}
+    with pytest.raises(ConfigError, match='the operator "spectral" gives children other factors'):
+        read_rules(settings(changes={"evolution": evolution}))
+    read_rules(settings(changes={"evolution": {**evolution, "operators": ["slot_noise", "layer_wise"]}}))
+    read_rules(settings(changes={"evolution": {**evolution, "every": 0}}))
 
 
 def test_the_soup_of_equals_is_what_they_are():
@@ -216,6 +242,17 @@ def test_the_soup_of_equals_is_what_they_are():
     made = soup([one, one, one])
     for name, (a, b) in one.factors.items():
         assert torch.allclose(made.factors[name][1] @ made.factors[name][0], b @ a, atol=1e-6)
+
+
+def test_a_soup_is_exported_as_one_member_with_a_card(tmp_path: Path):
+    ran = race_to_the_end(tmp_path / "run", settings(changes={"tasks": {"prompts": 4}, "rl": {"lr": 1e-2}}))
+    assert main(["export", str(ran.folder), "--member", "soup", "--to", str(tmp_path / "soup")]) == 0
+    made, (one, other) = peft.load(tmp_path / "soup"), (ran.members(1)[id] for id in ("s0", "s1"))
+    assert made.rank == one.rank
+    for name, (a, b) in made.factors.items():
+        mean = sum(mine.factors[name][1] @ mine.factors[name][0] for mine in (one, other)) / 2
+        assert torch.dist(b @ a, mean) <= 0.5 * torch.linalg.norm(mean) + 1e-9, "but for what truncation takes"
+    assert "the mean of the updates of s0 and s1" in (tmp_path / "soup" / "README.md").read_text()
 
 
 # Events

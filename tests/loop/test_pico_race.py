@@ -19,7 +19,7 @@ PICO: CHANGES = {
         "proposal_tokens": 128,
         "attempt_tokens": 96,
     },
-    "evolution": {"every": 2},
+    "evolution": {"every": 1},
     "guard": {"held_out": ["pico"], "duplicates": "near"},
 }
 

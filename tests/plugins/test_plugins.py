@@ -216,7 +216,7 @@ def test_an_operator_from_a_file(examples):
 def test_a_fitness_and_a_selection_from_a_file(examples):
     changes = {"every": 1, "fitness": f"{examples}/steady.py:mean", "selection": f"{examples}/steady.py:BEST"}
     population = founders(1, 4).rated({f"s{n}": Rating(20.0 + n, 1.0) for n in range(4)})
-    [event] = plan(population, 1, EvolutionConfig.model_validate(changes), Board(), [find("dare")], 0)
+    [event] = plan(population, 2, EvolutionConfig.model_validate(changes), Board(), [find("dare")], 0)
     assert (event.dead, event.parents) == ("s0", ("s3", "s2"))
 
 

@@ -349,6 +349,11 @@ def test_a_card_counts_up_to_its_step_and_says_who_was_not_trained(trained, tmp_
         assert said in exported(name)
 
 
+def test_a_soup_is_of_several_students(trained, tmp_path):
+    says = refusal("export", trained, "--member", "soup", "--to", tmp_path / "x")
+    assert "a soup is of several students, and this run has one" in says
+
+
 def test_a_run_whose_settings_nobody_can_read_is_exported_without_a_card(trained, tmp_path, capsys):
     (trained / "config.toml").write_text("[rl]\nno_such = 1\n")
     assert "without a card" in printed(capsys, "export", trained, "--member", "s0", "--to", tmp_path / "x")

@@ -16,13 +16,19 @@ OTHER_MEANINGS = {
     "analysis/table_files.py": {"solve_rate"},
     "engine/protocol.py": {"length"},  # why a text ended
     "engine/trainer.py": {"lr"},  # an optimiser's
+    "commands/study.py": {"flops"},  # what arms are matched on
     "evolution/variation/operator.py": {"sigma"},
+    "loop.py": {"ruler"},  # a phase
     "phases/journal.py": {"behaviours"},  # of which program
+    "phases/ruler.py": {"ruler"},  # what random numbers are for
+    "phases/trial.py": {"trial"},
     "plugins.py": {"benchmark", "reward"},  # what plug-ins are called
     "settings/models.py": {"reward"},
     "tasks/code/cells.py": {"cyclomatic", "depth", "lines"},  # of one task
     "tasks/guards.py": {"depth", "lines"},
     "training/rules.py": {"depth", "lines"},
+    "training/simulate.py": {"trial"},  # a setting
+    "training/study/design.py": {"flops"},
     "training/study/sweep.py": {"lr"},
     "ui/page/views.py": {"lines", "solve_rate"},  # of one task, of one match
 }

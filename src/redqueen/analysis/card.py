@@ -6,7 +6,7 @@ from pathlib import Path
 from redqueen.analysis.quarters import compute
 from redqueen.console import printable
 from redqueen.plugins import FAMILIES
-from redqueen.population.members import SOLO, Member, Role
+from redqueen.population.members import SOLO, SOUP, Member, Role
 from redqueen.runs import CONFIG
 from redqueen.runs.checkpoints import population
 from redqueen.runs.store import Store
@@ -22,16 +22,17 @@ _DOES = {
 def card(run: Path, checkpoint: Path, step: int, id: str, base: str, loaded: str) -> str:
     """Markdown, with the head that model hubs read; `loaded` is what loads the base."""
     settings = load(str(run / CONFIG))
-    member = None if id == SOLO else population(checkpoint).member(id)
+    member = None if id in (SOLO, SOUP) else population(checkpoint).member(id)
     # Of families that come with the package: others are not imported for a card.
     known = Families.of([name for name in settings.tasks.families if name in FAMILIES.builtins]).kinds
     kinds = "; ".join(known[name].title if name in known else name for name in settings.tasks.kinds)
     form, length, heat = settings.tasks.form, settings.tasks.attempt_tokens, settings.rl.temperature
+    about = _soup(checkpoint) if id == SOUP else _does(settings, member)
     head = ["---", f"base_model: {json.dumps(base)}", "library_name: peft", "tags:", "- lora", "- red-queen", "---"]
     lines = [
-        f"# {id}: {_who(settings, member)}",
+        f"# {id}: {_who(settings, member) if id != SOUP else 'the mean of the students of a race'}",
         f"A LoRA adapter (rank {settings.engine.rank}) of {printable(base)}, as it was after step {step} of a race "
-        f"with seed {settings.run.seed}. {_does(settings, member)} Kinds of task: {kinds}.",
+        f"with seed {settings.run.seed}. {about} Kinds of task: {kinds}.",
         "## Use",
         "```python\nfrom peft import PeftModel\nfrom transformers import AutoModelForCausalLM\n\n"
         f"base = AutoModelForCausalLM.from_pretrained({loaded!r})\n"
@@ -48,6 +49,14 @@ def card(run: Path, checkpoint: Path, step: int, id: str, base: str, loaded: str
         "licence of the base applies.",
     ]
     return "\n".join(head) + "\n" + "\n\n".join(lines) + "\n"
+
+
+def _soup(checkpoint: Path) -> str:
+    ids = [student.id for student in population(checkpoint).students]
+    return (
+        f"It is the mean of the updates of {', '.join(ids[:-1])} and {ids[-1]}, truncated to their rank. They were "
+        f"trained to {_DOES[Role.STUDENT]}."
+    )
 
 
 def _who(settings: Config, member: Member | None) -> str:

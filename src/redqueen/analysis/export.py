@@ -57,11 +57,19 @@ def named(checkpoint: Path, member: str) -> str:
 
 
 def adapter(
-    run: Path, checkpoint: Path, member: str, to: Path, *, base_name: str | None, dtype: torch.dtype | None
+    run: Path,
+    checkpoint: Path,
+    member: str,
+    state: MemberState,
+    to: Path,
+    *,
+    like: Path,
+    base_name: str | None,
+    dtype: torch.dtype | None,
 ) -> list[str]:
-    """Write a member as a PEFT folder of its own, with a card that says what it is; what should be said about it."""
-    folder = member_folder(checkpoint, member)
-    base = base_name or peft.base_of(folder)
+    """Write a member as a PEFT folder of its own, with a card that says what it is; what should be said about it. It
+    adapts what the PEFT folder `like` does."""
+    base = base_name or peft.base_of(like)
     known = {**EMBEDDED, **KNOWN}
     # Nobody else knows our own names for bases: PEFT would look for them on the hub.
     loaded = str(known[base].folder) if base in known else base
@@ -70,15 +78,14 @@ def adapter(
         told = card(run, checkpoint, step_of(checkpoint), member, base, loaded)
     except UserError as error:
         notes.append(f"without a card, since the run's settings cannot be read: {error}")
-    peft.save_like(peft.load(folder), to, folder, base_name=loaded, dtype=dtype, card=told)
+    peft.save_like(state, to, like, base_name=loaded, dtype=dtype, card=told)
     if base in known:
         notes.append(f"it names its base as {loaded}, which is on this machine alone; --base gives it another name")
     return notes
 
 
-def merged(run: Path, checkpoint: Path, member: str, to: Path) -> None:
+def merged(run: Path, state: MemberState, to: Path) -> None:
     """Write the run's base with a member added to its weights, in the base's own dtype."""
-    state = peft.load(member_folder(checkpoint, member))
     if to.exists():
         raise InputError(f"{to} is there already", "name another folder, or remove it")
     name = load_settings(str(run / "config.toml")).engine.base
@@ -113,6 +120,6 @@ def member_folder(checkpoint: Path, member: str) -> Path:
     if member not in there:
         raise InputError(
             f"there is no member {member} at step {step_of(checkpoint)}",
-            f"the members are {', '.join(there)}; student and teacher are the best ones",
+            f"the members are {', '.join(there)}; student and teacher are the best ones, soup the mean of all students",
         )
     return checkpoint / checkpoints.MEMBERS / member

@@ -17,8 +17,9 @@ class ExportCommand(Command):
 
     folder: Annotated[Path, tyro.conf.arg(metavar="RUN")]
     """The run, finished or under way."""
-    member: Annotated[str | None, tyro.conf.arg(metavar="ID|student|teacher")] = None
-    """Which one, such as s0.2; `student` and `teacher` mean the one with the best lower bound (mu - 3 sigma)."""
+    member: Annotated[str | None, tyro.conf.arg(metavar="ID|student|teacher|soup")] = None
+    """Which one, such as s0.2; `student` and `teacher` mean the one with the best lower bound (mu - 3 sigma), `soup`
+    the mean of all students."""
     to: Annotated[Path | None, tyro.conf.arg(metavar="FOLDER")] = None
     """Where it is written; the folder must not exist yet."""
     dtype: Literal["float32", "bfloat16"] = "float32"
@@ -32,7 +33,7 @@ class ExportCommand(Command):
 
     def run(self) -> None:
         if self.member is None:
-            raise InputError("export needs to know which member", "add --member ID, or student or teacher")
+            raise InputError("export needs to know which member", "add --member ID, or student, teacher or soup")
         if self.to is None:
             raise InputError("export needs to know where to write the member", "add --to FOLDER")
         if self.base == "":
@@ -43,16 +44,20 @@ class ExportCommand(Command):
         import torch
 
         from redqueen.analysis import export
+        from redqueen.evolution.consensus import exported
 
         checkpoint, notes = export.find(self.folder, self.step)
         for note in notes:
             print(printable(note))
         member = export.named(checkpoint, self.member)
+        state, like = exported(checkpoint, member)
         if self.merged:
-            export.merged(self.folder, checkpoint, member, self.to)
+            export.merged(self.folder, state, self.to)
         else:
             dtype = torch.bfloat16 if self.dtype == "bfloat16" else None
-            for note in export.adapter(self.folder, checkpoint, member, self.to, base_name=self.base, dtype=dtype):
+            for note in export.adapter(
+                self.folder, checkpoint, member, state, self.to, like=like, base_name=self.base, dtype=dtype
+            ):
                 print(printable(note))
         merged = "merged into its base, " if self.merged else ""
         print(printable(f"{member}, {merged}as it was after step {export.step_of(checkpoint)}, is in {self.to}"))

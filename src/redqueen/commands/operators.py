@@ -15,6 +15,7 @@ _USES = {
     "live": "the paper's own, and the default",
     "tried": "tried by the paper's authors",
     "control": "what every operator must beat",
+    "ours": "this project's, not the paper's",
     "own": "from a file or a package",
 }
 

@@ -8,6 +8,7 @@ from redqueen.console import Report
 _SIMULATED = (
     "population.teachers", "population.students", "match",
     "evolution.every", "evolution.share", "evolution.elites", "evolution.fitness", "evolution.selection",
+    "evolution.trial",
 )  # fmt: skip
 
 
@@ -31,6 +32,9 @@ class SimulateRatingsCommand(Reporting, Configured):
     """Attempts in a match, eight for each task."""
     births: int = 10
     """Events in the races with births, one every --evolution.every steps."""
+    spread: float | None = None
+    """The standard deviation of members' true solve rates, such as 0.005; far apart, as new ratings expect, when left
+    out."""
 
     def report(self) -> Report:
         from redqueen.training import simulate
@@ -43,6 +47,7 @@ class SimulateRatingsCommand(Reporting, Configured):
             attempts=positive("--attempts", self.attempts),
             births=positive("--births", self.births),
             settings=self.settings,
+            spread=self.spread,
         )
 
 

@@ -1,49 +1,68 @@
 """Members of a role that move towards their mean: what one of them has learnt reaches the others.
 
-A member keeps its A, so that its optimiser's moments still fit, and gets the B with which it is nearest to where it
-should be: B' = (1 - way) B + way M A^T (A A^T)^-1, with the mean M of all B @ A. What of the mean lies outside the rows
-of its A is lost to it. All members begin with one A, so that is little.
+The factors A and B are averaged as they stand, and the optimiser's moments with them, as local SGD does. That is the
+mean of what members do only as long as they come from the same factors: founders do, and so do children of operators
+that keep them (`Operator.keeps_factors`).
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from pathlib import Path
 
 import torch
+from torch import Tensor
 
-from redqueen.engine.protocol import MemberState
+from redqueen.analysis.export import member_folder
+from redqueen.engine import peft
+from redqueen.engine.protocol import MemberId, MemberState
+from redqueen.errors import InputError
 from redqueen.evolution.variation import child
-from redqueen.evolution.variation.adapter import Stack, stacked
 from redqueen.evolution.variation.mean import mean
+from redqueen.population.members import SOUP
+from redqueen.runs.checkpoints import MEMBERS, population
 
-RIDGE = 1e-6
-"""Of the mean diagonal of A A^T, in case two rows of A have become one."""
+Factors = Mapping[str, tuple[Tensor, Tensor]]
 
 
 @torch.no_grad()
-def pulled(states: Sequence[MemberState], way: float, device: torch.device) -> list[MemberState]:
-    """The members, each `way` (from 0 to 1) nearer to the mean of them all. Their optimisers stay."""
-    adapters = stacked(states, device)
-    moved: list[MemberState] = []
-    for at, state in enumerate(states):
-        factors = dict(state.factors)
-        for stacks in zip(*(adapter.stacks for adapter in adapters), strict=True):
-            b_S_O_R = _nearest(stacks[at], stacks, way).cpu()
-            for name, b_O_R in zip(stacks[at].names, b_S_O_R, strict=True):
-                factors[name] = factors[name][0], b_O_R.contiguous()
-        moved.append(replace(state, factors=factors))
-    return moved
+def pulled(states: Sequence[MemberState], way: float) -> list[MemberState]:
+    """The members, each `way` (from 0 to 1) nearer to the mean of them all; those with a fresh optimiser keep it."""
+    factors = _nearer([state.factors for state in states], way)
+    trained = [state.optimiser for state in states if state.optimiser is not None]
+    first = iter(_nearer([one.exp_avg for one in trained], way))
+    second = iter(_nearer([one.exp_avg_sq for one in trained], way))
+    return [
+        replace(
+            state,
+            factors=own,
+            optimiser=state.optimiser and replace(state.optimiser, exp_avg=next(first), exp_avg_sq=next(second)),
+        )
+        for state, own in zip(states, factors, strict=True)
+    ]
+
+
+def _nearer(members: Sequence[Factors], way: float) -> list[Factors]:
+    means = {
+        name: tuple(torch.stack([own[name][half] for own in members]).mean(0) for half in (0, 1))
+        for name in (members[0] if members else ())
+    }
+    return [
+        {name: (torch.lerp(a, means[name][0], way), torch.lerp(b, means[name][1], way)) for name, (a, b) in own.items()}
+        for own in members
+    ]
+
+
+def exported(checkpoint: Path, member: MemberId) -> tuple[MemberState, Path]:
+    """A member's weights and the PEFT folder that they are in; the soup's, and that of one of its students."""
+    if member != SOUP:
+        folder = member_folder(checkpoint, member)
+        return peft.load(folder), folder
+    folders = [checkpoint / MEMBERS / student.id for student in population(checkpoint).students]
+    if len(folders) < 2:
+        raise InputError("a soup is of several students, and this run has one", "export that one: --member student")
+    return soup([peft.load(folder) for folder in folders]), folders[0]
 
 
 def soup(states: Sequence[MemberState]) -> MemberState:
     """The mean of members, as one member of their rank."""
     return child(mean, states, seed=0)
-
-
-def _nearest(own: Stack, stacks: Sequence[Stack], way: float) -> torch.Tensor:
-    a_S_I_R = own.a_S_R_I.mT
-    product_S_O_R = torch.stack([other.b_S_O_R @ (other.a_S_R_I @ a_S_I_R) for other in stacks]).mean(0)
-    gram_S_R_R = own.a_S_R_I @ a_S_I_R
-    ridge_S = RIDGE * gram_S_R_R.diagonal(dim1=1, dim2=2).mean(1)
-    gram_S_R_R = gram_S_R_R + ridge_S[:, None, None] * torch.eye(own.rank, device=gram_S_R_R.device)
-    mean_S_O_R = torch.linalg.solve(gram_S_R_R, product_S_O_R.mT).mT
-    return torch.lerp(own.b_S_O_R, mean_S_O_R, way)

@@ -65,16 +65,16 @@ def take_back(race: Race, evolved: Evolved) -> None:
         race.engine.write(id, state)
 
 
-def pull(race: Race, population: Population) -> None:
-    """Move each member towards the mean of its role, if the settings want it."""
-    way = race.settings.evolution.pull
-    if way == 0 or race.settings.population.single:
+def pull(race: Race, step: int, population: Population) -> None:
+    """Move each member towards the mean of its role, if the settings want it after this step."""
+    way, every = race.settings.evolution.pull, race.settings.evolution.pull_every
+    if way == 0 or step % every or race.settings.population.single:
         return
     for role in Role:
         ids = [member.id for member in population.of(role)]
         if len(ids) > 1 and not race.frozen(role):
             states = [race.engine.read(id, optimiser=True) for id in ids]
-            for id, state in zip(ids, pulled(states, way, race.device), strict=True):
+            for id, state in zip(ids, pulled(states, way), strict=True):
                 race.engine.write(id, state)
 
 

@@ -14,6 +14,8 @@ from redqueen.population.ratings import PRIOR, Rating
 MemberId = str
 SOLO: MemberId = "solo"
 """The one adapter of a race with `population.single`."""
+SOUP: MemberId = "soup"
+"""The mean of a race's students, which is no member and can be exported and examined as one."""
 
 
 class Role(StrEnum):

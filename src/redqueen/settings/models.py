@@ -282,7 +282,9 @@ class EvolutionConfig(Section):
     """Before a replacement all students attempt so many tasks, the same ones, and all teachers write as many to the
     same prompts: fitness is then what they are worth there; 0 holds no trials."""
     pull: float = Field(default=0.0, ge=0, le=1, allow_inf_nan=False)
-    """How far each member moves to the mean of its role after every step; 0 leaves it where it is."""
+    """How far each member moves to the mean of its role, from 0, where it stays, to 1, where all become one."""
+    pull_every: int = Field(default=10, ge=1, le=1_000_000)
+    """Steps from one such move to the next."""
 
 
 class RlConfig(Section):

@@ -137,6 +137,13 @@ def _can_breed(settings: Config, operators: dict[str, Operator]) -> None:
                 'rl.update = "none" there are none',
                 "leave one of the two out",
             )
+    if settings.evolution.pull and settings.evolution.every:
+        for name in (name for name, operator in operators.items() if not operator.keeps_factors):
+            raise ConfigError(
+                f'the operator "{name}" gives children other factors than their parents, and evolution.pull averages '
+                "factors",
+                "use operators that keep them, such as slot_noise and layer_wise, or set evolution.every to 0",
+            )
     if settings.evolution.every == 0 or any(operator.parents == 1 for operator in operators.values()):
         return
     for role, count in (("teachers", settings.population.teachers), ("students", settings.population.students)):

@@ -1,9 +1,12 @@
 """Do ratings find the better members, and does evolution replace the worst? Races with known skills and no model.
 
 Members get true skills; everything else is what a run does: matchmaking, results, ratings, replacement. True skills
-are N(25, 25/6) in both roles, and an attempt succeeds with Phi((student - teacher) / (sqrt(2) beta)), all tasks of a
-match alike. Nobody learns. In the races with births a child's skill is its parents' mean, or in a second model that
-of the better one, plus N(0, beta/2).
+are N(25, 25/6) in both roles, or as near to each other as the user says, and an attempt succeeds with
+Phi((student - teacher) / (sqrt(2) beta)), all tasks of a match alike. Nobody learns. In the races with births a child's
+skill is its parents' mean, or in a second model that of the better one, plus normal noise of half the spread of skills.
+
+A trial (`evolution.trial`) gives a member its true solve rate against an average opponent plus noise, whose size comes
+from members of a real race that attempted the same tasks with the same random numbers.
 """
 
 import math
@@ -38,7 +41,14 @@ ATTEMPTS = 64
 """Of a match in `lineage`."""
 ATTEMPTS_PER_TASK = 8
 SKILL_SPREAD = SIGMA / 2
-CHILD_SPREAD = BETA / 2
+"""The standard deviation of true skills when nobody says otherwise: a member of the best sixth then solves 27 % more
+than an average one."""
+CHILD_SPREAD = 0.5
+"""Of a child's skill, as a part of that."""
+RATE_PER_POINT = NormalDist().pdf(0) / (math.sqrt(2) * BETA)
+"""What one point of skill adds to a solve rate between equals."""
+TRIAL_VARIANCE = 0.1
+"""Of the difference of two students' verdicts on the same task with the same random numbers."""
 
 Inheritance = Literal["mean", "best"]
 
@@ -70,18 +80,20 @@ _LABELS = {
 }
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class RatingsReport:
     """The report of `redqueen simulate ratings`."""
 
     sizes: Mapping[str, int]
+    spread: float
+    """The standard deviation of members' solve rates against an equal."""
     settings: Mapping[str, Any]
     figures: Mapping[str, MeanInterval]
     seconds: float
 
     def as_json(self) -> dict[str, Any]:
         figures = {"tau": min(self.figures["tau_teachers"], self.figures["tau_students"]), **self.figures}
-        values = {**self.sizes, "settings": self.settings, "seconds": self.seconds}
+        values = {**self.sizes, "spread": self.spread, "settings": self.settings, "seconds": self.seconds}
         for name, figure in figures.items():
             values |= {name: figure.mean, f"{name}_interval": [figure.low, figure.high]}
         return values
@@ -91,6 +103,7 @@ class RatingsReport:
         console.print(
             f"{sizes['teachers']} teachers and {sizes['students']} students, {sizes['seeds']} seeds, "
             f"{sizes['rounds']} rounds, {sizes['attempts']} attempts a match, "
+            f"solve rates {self.spread:.3g} apart (standard deviation), "
             f'matchmaker "{match["maker"]}", results by rule "{match["rule"]}"',
             soft_wrap=True,
         )
@@ -99,22 +112,35 @@ class RatingsReport:
         columns = {"mean": [f"{figure.mean:.3f}" for figure in figures], "95 %": intervals}
         print_table(console, {"": list(_LABELS.values())}, columns)
         every = self.settings["evolution"]["every"]
-        console.print(f"{sizes['births']} events, one every {every} rounds; {self.seconds:.0f} s", soft_wrap=True)
+        tasks = self.settings["evolution"]["trial"]
+        trial = f", after a trial of {tasks} tasks" if tasks else ""
+        console.print(
+            f"{sizes['births']} events, one every {every} rounds{trial}; {self.seconds:.0f} s", soft_wrap=True
+        )
 
 
 @dataclass(slots=True, kw_only=True)
 class _Race:
     population: Population
     skills: dict[MemberId, float]
+    spread: float
     rng: Random
     board: Board = field(default_factory=Board)
     step: int = 0
 
 
 def ratings(
-    teachers: int, students: int, seeds: int, rounds: int, attempts: int, births: int, settings: Config
+    teachers: int,
+    students: int,
+    seeds: int,
+    rounds: int,
+    attempts: int,
+    births: int,
+    settings: Config,
+    spread: float | None = None,
 ) -> RatingsReport:
-    """Races of all seeds, without births and with them under both rules."""
+    """Races of all seeds, without births and with them under both rules. `spread` is the standard deviation of members'
+    solve rates against an equal."""
     started = time.perf_counter()
     if min(teachers, students) < 2:
         raise InputError("one member of a role has no order", "simulate 2 teachers and 2 students or more")
@@ -124,6 +150,9 @@ def ratings(
         )
     if births < 2:
         raise InputError("one event has no newborns to judge by", "use --births 2 or more")
+    if spread is not None and not 0 < spread < 0.5:
+        raise InputError(f"--spread cannot be {spread:g}", "use a difference of solve rates, such as 0.005")
+    points = SKILL_SPREAD if spread is None else spread / RATE_PER_POINT
     if seeds < 2:
         raise InputError("one seed gives no interval", "use --seeds 2 or more")
     _check_births(settings)
@@ -132,15 +161,16 @@ def ratings(
     )
     # Whether match.exclude and the elites suit these sizes.
     check(settings)
-    orders = [_orders(seed, rounds, attempts, settings) for seed in range(seeds)]
+    orders = [_orders(seed, rounds, attempts, settings, points) for seed in range(seeds)]
     ours, paper, ours_best, paper_best = (
-        [_births(seed, births, attempts, settings, rule, inheritance) for seed in range(seeds)]
+        [_births(seed, births, attempts, settings, rule, inheritance, points) for seed in range(seeds)]
         for inheritance in ("mean", "best")
         for rule in ("ours", "paper")
     )
     sizes = {"teachers": teachers, "students": students, "seeds": seeds, "rounds": rounds}
     return RatingsReport(
         sizes={**sizes, "attempts": attempts, "births": births},
+        spread=points * RATE_PER_POINT,
         settings={name: getattr(settings, name).model_dump(mode="json") for name in ("match", "evolution")},
         figures={
             "tau_teachers": estimate([of_teachers for of_teachers, _ in orders]),
@@ -208,16 +238,18 @@ def _check_births(settings: Config) -> None:
         raise InputError("evolution.every = 0 leaves no births to simulate", "set it to 1 or more")
 
 
-def _start(seed: int, settings: Config) -> _Race:
+def _start(seed: int, settings: Config, spread: float = SKILL_SPREAD) -> _Race:
     rng = numbers("simulate", seed)
     population = founders(settings.population.teachers, settings.population.students)
-    skills = {member.id: rng.gauss(MU, SKILL_SPREAD) for member in population.members}
-    return _Race(population=population, skills=skills, rng=rng)
+    skills = {member.id: rng.gauss(MU, spread) for member in population.members}
+    return _Race(population=population, skills=skills, spread=spread, rng=rng)
 
 
-def _orders(seed: int, rounds: int, attempts: int, settings: Config) -> tuple[float, float]:
+def _orders(
+    seed: int, rounds: int, attempts: int, settings: Config, spread: float = SKILL_SPREAD
+) -> tuple[float, float]:
     """How well the ratings order teachers and students after these rounds, as Kendall's tau."""
-    race = _start(seed, settings)
+    race = _start(seed, settings, spread)
     for _ in range(rounds):
         _round(race, attempts, settings)
 
@@ -228,9 +260,15 @@ def _orders(seed: int, rounds: int, attempts: int, settings: Config) -> tuple[fl
 
 
 def _births(
-    seed: int, births: int, attempts: int, settings: Config, rule: Literal["ours", "paper"], inheritance: Inheritance
+    seed: int,
+    births: int,
+    attempts: int,
+    settings: Config,
+    rule: Literal["ours", "paper"],
+    inheritance: Inheritance,
+    spread: float,
 ) -> _Deaths:
-    race = _start(seed, settings)
+    race = _start(seed, settings, spread)
     changed = {name: getattr(settings, name).model_copy(update={"rule": rule}) for name in ("match", "evolution")}
     settings = settings.model_copy(update=changed)
     every = settings.evolution.every
@@ -244,7 +282,7 @@ def _births(
             deaths.worst.append(race.skills[event.dead] <= worst)
             deaths.chance.append(race.skills[race.rng.choice(role).id] <= worst)
             if race.step > every:
-                deaths.newborn.append(race.population.member(event.dead).birth.step == race.step - every)
+                deaths.newborn.append(race.population.member(event.dead).birth.step == event.step - every)
         _replace(race, events, inheritance)
     return deaths
 
@@ -255,14 +293,26 @@ def _interval(
     """Play the rounds from one event to the next, and plan that."""
     for _ in range(settings.evolution.every):
         _round(race, attempts, settings)
-    return replacement.plan(race.population, race.step, settings.evolution, race.board, operators, seed)
+    trials = _trials(race, settings.evolution.trial)
+    return replacement.plan(
+        race.population, race.step + 1, settings.evolution, race.board, operators, seed, trials=trials
+    )
+
+
+def _trials(race: _Race, tasks: int) -> dict[MemberId, float]:
+    """What each member is worth in a trial; nothing without one."""
+    if not tasks:
+        return {}
+    # The difference of two members has twice the variance of each one's error.
+    error = math.sqrt(TRIAL_VARIANCE / 2 / (tasks * ATTEMPTS_PER_TASK))
+    return {id: RATE_PER_POINT * skill + race.rng.gauss(0, error) for id, skill in race.skills.items()}
 
 
 def _replace(race: _Race, events: Sequence[replacement.Event], inheritance: Inheritance) -> None:
     for event in events:
         inherited = [race.skills[parent] for parent in event.parents]
         middle = statistics.fmean(inherited) if inheritance == "mean" else max(inherited)
-        race.skills[event.child.id] = race.rng.gauss(middle, CHILD_SPREAD)
+        race.skills[event.child.id] = race.rng.gauss(middle, CHILD_SPREAD * race.spread)
     race.population = replacement.apply(race.population, events)
 
 

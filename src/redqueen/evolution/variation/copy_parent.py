@@ -5,7 +5,7 @@ from redqueen.evolution.variation.draws import Draws
 from redqueen.evolution.variation.operator import Use, mutation
 
 
-@mutation("control", Use.CONTROL, norm=(1, 1), cosine=(1, 1), copies=True)
+@mutation("control", Use.CONTROL, norm=(1, 1), cosine=(1, 1), copies=True, keeps_factors=True)
 def copy_parent(parents: Parents, draws: Draws) -> Adapter:
     """The parent as it is."""
     [parent] = parents

@@ -8,7 +8,7 @@ from redqueen.evolution.variation.draws import Draws
 from redqueen.evolution.variation.operator import Use, mutation
 
 
-@mutation("PopuLoRA M4", Use.LIVE, norm=(0.99, 1.05), cosine=(0.96, 0.99))
+@mutation("PopuLoRA M4", Use.LIVE, norm=(0.99, 1.05), cosine=(0.96, 0.99), keeps_factors=True)
 def full_noise(parents: Parents, draws: Draws, *, sigma: float = 0.15) -> Adapter:
     """Gaussian noise on every factor, sigma times its standard deviation."""
     [parent] = parents

@@ -11,7 +11,7 @@ from redqueen.evolution.variation.draws import Draws
 from redqueen.evolution.variation.operator import Use, mutation
 
 
-@mutation("PopuLoRA M5; NEFTune, arXiv 2310.05914", Use.TRIED, norm=(0.98, 1.03), cosine=(0.98, 1))
+@mutation("PopuLoRA M5; NEFTune, arXiv 2310.05914", Use.TRIED, norm=(0.98, 1.03), cosine=(0.98, 1), keeps_factors=True)
 def input_noise(parents: Parents, draws: Draws, *, alpha: float = 10.0) -> Adapter:
     """Uniform noise on A alone, of alpha per cent of its norm."""
     [parent] = parents

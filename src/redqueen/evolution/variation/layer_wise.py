@@ -7,7 +7,7 @@ from redqueen.evolution.variation.draws import Draws
 from redqueen.evolution.variation.operator import Use, crossover
 
 
-@crossover("PopuLoRA X2", Use.LIVE, norm=(1, 1), cosine=(-0.1, 1))
+@crossover("PopuLoRA X2", Use.LIVE, norm=(1, 1), cosine=(-0.1, 1), keeps_factors=True)
 def layer_wise(parents: Parents, draws: Draws, *, share: float = 0.5) -> Adapter:
     """Each slot is the better parent's with this chance, otherwise the other's."""
     better = parents[0]

@@ -59,6 +59,8 @@ class Operator:
     """Of the child's Delta W and each parent's, likewise."""
     moments: bool = False
     """It needs the parents' optimiser states."""
+    keeps_factors: bool = False
+    """The child's factors are those of a parent, slot by slot, changed in place: they can be averaged with others'."""
     copies: bool = False
     """The child is its parent again: alone it makes nothing new."""
     values: Mapping[str, float] = field(default_factory=dict)

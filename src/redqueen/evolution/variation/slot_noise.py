@@ -8,7 +8,7 @@ from redqueen.evolution.variation.full_noise import noisy
 from redqueen.evolution.variation.operator import Use, mutation
 
 
-@mutation("PopuLoRA M2", Use.LIVE, norm=(0.99, 1.03), cosine=(0.98, 1))
+@mutation("PopuLoRA M2", Use.LIVE, norm=(0.99, 1.03), cosine=(0.98, 1), keeps_factors=True)
 def slot_noise(parents: Parents, draws: Draws, *, sigma: float = 0.1, share: float = 0.33) -> Adapter:
     """Gaussian noise, sigma times each factor's standard deviation, on a random share of the slots."""
     [parent] = parents

@@ -7,12 +7,13 @@ from typing import Literal
 
 from redqueen.errors import InputError
 from redqueen.evals.figures import Tally
+from redqueen.population.members import SOUP
 from redqueen.runs.store import Store
 from redqueen.settings import Config, override
 from redqueen.tasks.families import Families
 from redqueen.tasks.files import usual_exam
 from redqueen.training import arms
-from redqueen.training.study.exam import SOUP, Examinee, Half, HalfExam
+from redqueen.training.study.exam import Examinee, Half, HalfExam
 
 SWEEP_SEED = 1000
 """The first seed of the sweep; those of a study are below it."""

@@ -52,8 +52,6 @@ class Examinee:
 
 
 BARE = Examinee("", 0, "")
-SOUP = "soup"
-"""The member of a race that is the mean of its students."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -17,7 +17,7 @@ from redqueen.evolution.consensus import soup
 from redqueen.loop import run_race
 from redqueen.phases.state import State
 from redqueen.phases.view import Quiet, StepSummary
-from redqueen.population.members import SOLO, Population
+from redqueen.population.members import SOLO, SOUP, Population
 from redqueen.population.members import restore as restore_population
 from redqueen.runs.checkpoints import Loaded
 from redqueen.runs.run import Run
@@ -25,7 +25,7 @@ from redqueen.training.arms import POPULATION
 from redqueen.training.rules import read_rules
 from redqueen.training.setup import Start, open_races
 from redqueen.training.study.design import StudyRace
-from redqueen.training.study.exam import BARE, SOUP, Examinee, HalfExam
+from redqueen.training.study.exam import BARE, Examinee, HalfExam
 from redqueen.training.train import finished, heeding_signals, open_run, reached, started
 
 TICKS = 20
