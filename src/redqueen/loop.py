@@ -74,7 +74,8 @@ async def one_step(race: Race, state: State, clock: Clock) -> tuple[State, StepR
     with clock("evolve", may_stop=True):
         evolved = await evolve(race, state)
     try:
-        return await _step(race, replace(state, population=evolved.population), step, evolved, clock)
+        before = replace(state, population=evolved.population, watch=evolved.watch or state.watch)
+        return await _step(race, before, step, evolved, clock)
     except Stopped:
         take_back(race, evolved)
         raise

@@ -133,6 +133,8 @@ def test_where_there_were_trials_they_decide_and_not_the_ratings():
     [event] = planned(population, operators=[MUTATION], trials=trials)
     assert event.dead == "s0"
     assert event.parents[0] in ("s2", "s1")
+    [event] = planned(population, operators=[MUTATION], trials=dict.fromkeys(trials, 0.5))
+    assert event.dead == "s2", "where a trial tells nothing ratings do"
     [event] = planned(population, trials={"t0": 0.1})
     assert event.dead == "s2", "students had no trial"
 

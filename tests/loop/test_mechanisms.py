@@ -12,6 +12,7 @@ from loop.making import at_the_start, clock, listening, race_to_the_end, same_we
 from loop.scripted import Script, proposal, race, riddle, state, tries
 from redqueen.commands.main import main
 from redqueen.engine import peft
+from redqueen.engine.protocol import MemberState, OptimiserState
 from redqueen.errors import ConfigError
 from redqueen.evolution.consensus import pulled, soup
 from redqueen.loop import one_step
@@ -132,7 +133,7 @@ def test_a_refused_duplicate_costs_what_the_settings_say(duplicates, reward: flo
 
 
 def test_students_attempt_recent_tasks_once_more_and_nobody_wins_by_it(tmp_path: Path):
-    changes = {"run": {"steps": 3}, "tasks": {"replay": 2}}
+    changes = {"run": {"steps": 3, "measure_every": 9}, "tasks": {"replay": 2}}
     with listening() as asked:
         ran = race_to_the_end(tmp_path / "run", settings(changes=changes))
     attempts = ran.rows("attempts")
@@ -147,8 +148,14 @@ def test_students_attempt_recent_tasks_once_more_and_nobody_wins_by_it(tmp_path:
     assert own == {(task["step"], task["place"]) for task in ran.rows("tasks")}
     played = sum(row["attempts"] for row in ran.rows("matches"))
     assert played == len(attempts) - len(replays)
-    trained = {row.completion for batch in asked.updates for row in batch}
-    assert len(trained) > 0
+    again = {row["place"] for row in replays if row["step"] == 3}
+    asked_again = [one for one in asked.samples[-1] if one.prompt]
+    assert len(asked_again) == len([row for row in attempts if row["step"] == 3])
+    prompts = {one.prompt for one in asked_again}
+    texts = {(row.member, row.prompt) for row in asked.updates[-1] if row.prompt in prompts}
+    own_tasks = sum(task["step"] == 3 for task in ran.rows("tasks"))
+    assert again and len(prompts) > own_tasks, "some are of earlier steps"
+    assert texts
     assert all(task["attempts"] == 4 for task in ran.rows("tasks"))
 
 
@@ -209,9 +216,30 @@ def test_members_that_are_pulled_come_nearer_with_their_moments():
             assert torch.allclose(after.factors[name][half], 0.75 * before.factors[name][half] + 0.25 * mean)
             assert (after.optimiser is None) == (before.optimiser is None)
             if before.optimiser is not None and after.optimiser is not None:
-                assert after.optimiser.step == before.optimiser.step
+                assert after.optimiser.step == before.optimiser.step == 1
                 expected = 0.75 * before.optimiser.exp_avg_sq[name][half] + 0.25 * moment
                 assert torch.allclose(after.optimiser.exp_avg_sq[name][half], expected, rtol=1e-4, atol=1e-20)
+
+
+def test_a_young_members_moments_stay_those_of_its_age_when_it_is_pulled():
+    factors = {"layer": (torch.ones(1, 2), torch.ones(2, 1))}
+
+    def member(steps: int) -> MemberState:
+        # What Adam has after so many equal gradients of 1.
+        first, second = (
+            {name: (a * (1 - beta**steps), b * (1 - beta**steps)) for name, (a, b) in factors.items()}
+            for beta in (0.9, 0.999)
+        )
+        return MemberState(1, 1.0, factors, OptimiserState(steps, first, second))
+
+    members = [member(500), member(10)]
+    for before, after in zip(members, pulled(members, 1.0), strict=True):
+        assert before.optimiser is not None and after.optimiser is not None
+        for own, moved in (
+            (before.optimiser.exp_avg, after.optimiser.exp_avg),
+            (before.optimiser.exp_avg_sq, after.optimiser.exp_avg_sq),
+        ):
+            assert torch.allclose(moved["layer"][0], own["layer"][0], rtol=1e-4)
 
 
 def test_a_race_pulls_the_members_of_each_role_together_every_so_many_steps(tmp_path: Path):

@@ -111,13 +111,16 @@ def test_all_inputs_of_a_task_are_tried_in_one_run(recorder: Recorder):
     assert all(8 < len(job.texts) <= 20 for job in recorder.jobs)
 
 
-def test_a_constant_on_which_the_program_does_not_end_hides_no_copy(recorder: Recorder):
-    """A process that dies says nothing of its other calls."""
+def test_an_input_on_which_the_program_does_not_end_hides_no_other(recorder: Recorder):
+    """A process that dies says nothing of its other calls: each is then made in one of its own."""
     body = "while x == 0:\n        pass\n    return x"
     assert way(recorder, asked("code_i", body, "7", "7")) == ["copy"]
-    assert [len(job.texts) for job in recorder.jobs][1:] == [3]
+    together, *alone = recorder.jobs
+    assert [job.texts for job in alone] == [(text,) for text in together.texts]
+    body = "while x == 7:\n        pass\n    return (x or 0) + 7"
+    assert way(recorder, asked("code_i", body, "3 - 3", "7")) == ["constant"], "the copy does not end"
     endless = "while x == 7:\n        pass\n    return x + 3"
-    assert way(recorder, asked("code_i", endless, "4", "7")) == [None]
+    assert way(recorder, asked("code_i", endless, "4", "7")) == [None], "4 is nothing that one would guess"
 
 
 class Silent(Family):

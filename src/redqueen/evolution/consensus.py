@@ -14,7 +14,7 @@ from torch import Tensor
 
 from redqueen.analysis.export import member_folder
 from redqueen.engine import peft
-from redqueen.engine.protocol import MemberId, MemberState
+from redqueen.engine.protocol import MemberId, MemberState, OptimiserState, Recipe
 from redqueen.errors import InputError
 from redqueen.evolution.variation import child
 from redqueen.evolution.variation.mean import mean
@@ -29,16 +29,27 @@ def pulled(states: Sequence[MemberState], way: float) -> list[MemberState]:
     """The members, each `way` (from 0 to 1) nearer to the mean of them all; those with a fresh optimiser keep it."""
     factors = _nearer([state.factors for state in states], way)
     trained = [state.optimiser for state in states if state.optimiser is not None]
-    first = iter(_nearer([one.exp_avg for one in trained], way))
-    second = iter(_nearer([one.exp_avg_sq for one in trained], way))
+    moments = iter(_averaged(trained, way))
     return [
-        replace(
-            state,
-            factors=own,
-            optimiser=state.optimiser and replace(state.optimiser, exp_avg=next(first), exp_avg_sq=next(second)),
-        )
+        replace(state, factors=own, optimiser=state.optimiser and next(moments))
         for state, own in zip(states, factors, strict=True)
     ]
+
+
+def _averaged(optimisers: Sequence[OptimiserState], way: float) -> list[OptimiserState]:
+    """Moments begin at 0 and grow with a member's steps: they are averaged as they would be after many, and each keeps
+    its own growth."""
+    grown = [[1 - beta**one.step for beta in Recipe(lr=0.0).betas] for one in optimisers]
+    first = _nearer([_scaled(one.exp_avg, 1 / own[0]) for one, own in zip(optimisers, grown, strict=True)], way)
+    second = _nearer([_scaled(one.exp_avg_sq, 1 / own[1]) for one, own in zip(optimisers, grown, strict=True)], way)
+    return [
+        OptimiserState(one.step, _scaled(avg, own[0]), _scaled(avg_sq, own[1]))
+        for one, avg, avg_sq, own in zip(optimisers, first, second, grown, strict=True)
+    ]
+
+
+def _scaled(factors: Factors, by: float) -> Factors:
+    return {name: (a * by, b * by) for name, (a, b) in factors.items()}
 
 
 def _nearer(members: Sequence[Factors], way: float) -> list[Factors]:

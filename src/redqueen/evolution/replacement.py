@@ -105,7 +105,9 @@ def _plan_role(
     selection: Selection = SELECTIONS.get(settings.selection)
     fitness = measure(population, role, recent)
     if trials.keys() >= members.keys():
-        fitness = {id: Fitness(trials[id], trials[id]) for id in members}
+        # Alike members may do exactly alike: then it is as it would be without a trial.
+        order = sorted(members, key=lambda id: (trials[id], fitness[id].survival))
+        fitness = {id: Fitness(place, place) for place, id in enumerate(order)}
     breeding = {id: own.breeding for id, own in fitness.items()}
     survival = breeding if settings.rule == "paper" else {id: own.survival for id, own in fitness.items()}
     doomed = _doomed(members, breeding, selection.adjust(survival, distances), step, settings)

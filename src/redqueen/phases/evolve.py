@@ -7,7 +7,7 @@ from itertools import combinations
 from torch import Tensor
 
 from redqueen.analysis.distance import weight_distances
-from redqueen.analysis.watch import collapsed
+from redqueen.analysis.watch import Watch, collapsed
 from redqueen.engine.protocol import MemberId, MemberState
 from redqueen.evolution.breeding import breed
 from redqueen.evolution.consensus import pulled
@@ -28,6 +28,8 @@ class Evolved:
     trials: Trials = NO_TRIALS
     dead: Mapping[MemberId, MemberState] = field(default_factory=dict)
     """As they were, with their optimisers: a step that is given up takes its events back."""
+    watch: Watch | None = None
+    """After what was seen before the events; None where nobody looked."""
 
 
 async def evolve(race: Race, state: State) -> Evolved:
@@ -54,7 +56,9 @@ async def evolve(race: Race, state: State) -> Evolved:
     ]
     dead = {event.dead: race.engine.read(event.dead, optimiser=True) for event in events}
     breed(race.engine, events, race.operators, race.device, gradients=settings.rl.update != "none")
-    return Evolved(population=apply(population, events), events=tuple(events), trials=trials, dead=dead)
+    return Evolved(
+        population=apply(population, events), events=tuple(events), trials=trials, dead=dead, watch=seen.watch
+    )
 
 
 def take_back(race: Race, evolved: Evolved) -> None:

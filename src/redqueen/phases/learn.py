@@ -114,7 +114,7 @@ async def learn(race: Race, state: State, step: int, rollouts: Sequence[Rollout]
     for adapter in unfit:
         unfit_steps[adapter] = state.health.unfit_steps.get(adapter, 0) + 1
         if unfit_steps[adapter] == PATIENCE:
-            race.engine.write(adapter, _halved(race.engine.read(adapter)))
+            race.engine.write(adapter, _halved(race.engine.read(adapter, optimiser=True)))
             unfit_steps[adapter] = 0
             says = f"{adapter} was not fit to learn for {PATIENCE} steps: it was moved half of its way back to the base"
             skips.append(replace(unfit[adapter], says=says))
@@ -128,10 +128,8 @@ async def learn(race: Race, state: State, step: int, rollouts: Sequence[Rollout]
 
 
 def _halved(state: MemberState) -> MemberState:
-    """With half of its update, and a fresh optimiser."""
-    return replace(
-        state, factors={name: (a_R_I, b_O_R / 2) for name, (a_R_I, b_O_R) in state.factors.items()}, optimiser=None
-    )
+    """With half of its update."""
+    return replace(state, factors={name: (a_R_I, b_O_R / 2) for name, (a_R_I, b_O_R) in state.factors.items()})
 
 
 def _lessons(

@@ -91,21 +91,30 @@ async def sit(race: Race, step: int, sittings: Sequence[Sitting], attempts: int)
 def _replays(race: Race, state: State, step: int, place: int) -> list[Sitting]:
     """Recent tasks for every student, at places after the step's own."""
     count = race.settings.tasks.replay
-    recent = [entry for entry in state.archive if entry.step >= step - REPLAYED] if count else []
-    fit = [entry for entry in recent if entry.trivial is None and 0 < entry.solved < entry.attempts]
+    fit = sometimes_solved(race, state, step - REPLAYED) if count else []
     sittings: list[Sitting] = []
-    for student in state.population.students if fit else ():
-        for entry in race.numbers(step, "replay", student.id).sample(fit, min(count, len(fit))):
+    for student in state.population.students:
+        for task in race.numbers(step, "replay", student.id).sample(fit, min(count, len(fit))):
             sittings.append(
                 Sitting(
-                    task=entry.task,
+                    task=task,
                     student=student.id,
-                    key=("replay", entry.task.id, student.id),
+                    key=("replay", task.id, student.id),
                     place=place + len(sittings),
-                    replays=entry.task.id,
+                    replays=task.id,
                 )
             )
     return sittings
+
+
+def sometimes_solved(race: Race, state: State, since: int) -> list[Task]:
+    """The tasks since this step that were solved now and then, each once, of kinds that are still asked for."""
+    fit = [
+        entry.task
+        for entry in state.archive
+        if entry.step >= since and entry.trivial is None and 0 < entry.solved < entry.attempts
+    ]
+    return list({task.id: task for task in fit if task.kind in race.kinds}.values())
 
 
 def asked(

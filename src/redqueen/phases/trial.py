@@ -18,7 +18,7 @@ from redqueen.phases.judge import refused
 from redqueen.phases.propose import Asking, ask, prompts_of, screen
 from redqueen.phases.race import Race
 from redqueen.phases.sampling import settle
-from redqueen.phases.solve import Sitting, sit
+from redqueen.phases.solve import Sitting, sit, sometimes_solved
 from redqueen.phases.state import State
 from redqueen.population.members import Role
 from redqueen.rl.rewards import teacher_reward
@@ -57,8 +57,7 @@ async def hold_trials(race: Race, state: State, step: int) -> Trials:
 
 
 async def _students(race: Race, state: State, step: int, size: int) -> Trials:
-    recent = [entry for entry in state.archive if entry.step >= step - race.settings.evolution.every]
-    fit = [entry.task for entry in recent if entry.trivial is None and 0 < entry.solved < entry.attempts]
+    fit = sometimes_solved(race, state, step - race.settings.evolution.every)
     tasks = race.numbers(step, "trial").sample(fit, min(size, len(fit)))
     sittings = [
         Sitting(task=task, student=student.id, key=("trial", task.id), place=place)
@@ -96,15 +95,18 @@ async def _teachers(race: Race, state: State, step: int, size: int) -> Trials:
         if isinstance(task := proposal.became, Task)
         for student in students
     ]
-    attempts, student_runs = await settle(race, step, await sit(race, step, sittings, 1))
+    # Enough attempts at a task for a rate: of one nobody can tell whether it is hard.
+    each = max(1, math.ceil(race.settings.tasks.attempts / len(students)))
+    attempts, student_runs = await settle(race, step, await sit(race, step, sittings, each))
     counted = [attempt for attempt in attempts if attempt.counts]
     made = Counter(attempt.place for attempt in counted)
     solved = Counter(attempt.place for attempt in counted if attempt.became.correct)
     rewards: dict[MemberId, list[float]] = defaultdict(list)
     for proposal in proposals:
-        reward = refused(race, proposal.became)
         if made[proposal.place]:
             reward = teacher_reward(race.reward, solved[proposal.place], made[proposal.place], counts=True)
-        rewards[proposal.member].append(reward)
+            rewards[proposal.member].append(reward)
+        elif proposal.counts and not isinstance(proposal.became, Task):
+            rewards[proposal.member].append(refused(race, proposal.became))
     values = {teacher: fmean(rewards[teacher]) for teacher in rewards}
     return Trials(values=values, rollouts=(*proposals, *attempts), verifier_runs={**teacher_runs, **student_runs})

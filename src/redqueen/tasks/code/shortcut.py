@@ -16,7 +16,7 @@ from redqueen.tasks.code.running import call_job, died, gives
 from redqueen.tasks.code.task import MAX_INPUT_CHARS, CodeTask
 from redqueen.tasks.protocol import Task
 from redqueen.tasks.verdicts import Rejection
-from redqueen.verifier import Limits, Outcome, Verifier
+from redqueen.verifier import Limits, Verifier
 from redqueen.verifier.guest import literals
 
 _CONSTANT = "constant"
@@ -70,33 +70,24 @@ async def _tried(
     inputs: Mapping[CodeTask, Mapping[str, str]], limits: Limits, verifier: Verifier
 ) -> dict[CodeTask, str | None]:
     """Of each task's inputs, the name of the first that gives its output."""
-    ran = await _run(inputs, limits, verifier)
-    # An input on which the program does not end takes the others with it. Copies are then tried without constants.
-    some = {
-        task: {given: way for given, way in inputs[task].items() if way != _CONSTANT}
-        for task, outcome in ran.items()
-        if died(outcome.results)
-    }
-    ran |= await _run(some, limits, verifier)
+    tried = {task: list(given) for task, given in inputs.items() if given}
+    jobs = [call_job(task.program, given, limits, seeds=1) for task, given in tried.items()]
+    results = {task: outcome.results for task, outcome in zip(tried, await verifier.run(jobs), strict=True)}
+    # An input on which the program does not end takes the others with it: then each is tried by itself.
+    alone = [(task, given) for task, own in results.items() if died(own) for given in tried[task]]
+    outcomes = await verifier.run([call_job(task.program, [given], limits, seeds=1) for task, given in alone])
+    by_itself = {pair: outcome.results[0] for pair, outcome in zip(alone, outcomes, strict=True)}
     return {
         task: next(
             (
-                way
-                for way, result in zip((some.get(task) or inputs[task]).values(), outcome.results, strict=True)
-                if gives(result, task.outputs[0])
+                inputs[task][given]
+                for given, result in zip(tried[task], own, strict=True)
+                if gives(by_itself.get((task, given), result), task.outputs[0])
             ),
             None,
         )
-        for task, outcome in ran.items()
+        for task, own in results.items()
     }
-
-
-async def _run(
-    inputs: Mapping[CodeTask, Mapping[str, str]], limits: Limits, verifier: Verifier
-) -> dict[CodeTask, Outcome]:
-    tried = {task: list(given) for task, given in inputs.items() if given}
-    jobs = [call_job(task.program, given, limits, seeds=1) for task, given in tried.items()]
-    return dict(zip(tried, await verifier.run(jobs), strict=True))
 
 
 def _inputs(task: CodeTask) -> dict[str, str]:
