@@ -116,7 +116,10 @@ def cross_play(
 ) -> CrossPlayReport:
     """The students of two runs, who are the subjects, at the newest tasks of both."""
     first, second = subjects.groups
-    families = {what: Families.of(run.tasks.families, run.tasks.form) for what, run in subjects.runs.items()}
+    families = {
+        what: Families.of(run.tasks.families, run.tasks.form, unfenced=run.tasks.unfenced)
+        for what, run in subjects.runs.items()
+    }
     own = {
         group.what: _newest(group, subjects.runs[group.what], families[group.what], tasks) for group in subjects.groups
     }

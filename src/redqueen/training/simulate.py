@@ -41,8 +41,8 @@ ATTEMPTS = 64
 """Of a match in `lineage`."""
 ATTEMPTS_PER_TASK = 8
 SKILL_SPREAD = SIGMA / 2
-"""The standard deviation of true skills when nobody says otherwise: a member of the best sixth then solves 27 % more
-than an average one."""
+"""The standard deviation of true skills when nobody says otherwise: a student that far above its teacher solves three
+tasks in four."""
 CHILD_SPREAD = 0.5
 """Of a child's skill, as a part of that."""
 RATE_PER_POINT = NormalDist().pdf(0) / (math.sqrt(2) * BETA)
