@@ -9,9 +9,11 @@ returns is compared outside, by Python's equality as in the official check.
 import ast
 from abc import abstractmethod
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from redqueen.evals.protocol import Grade, Hub, Item, Prompt, Prompts, Published, Row, Suite
+from redqueen.tasks.code.program import parse_source
 from redqueen.tasks.code.running import read_inputs, read_literals
 from redqueen.tasks.verdicts import Rejection
 from redqueen.verifier import Job, Limits, Result, Verifier
@@ -130,6 +132,30 @@ class CruxEval(Published):
         """What was filled in; "" for nothing."""
 
 
+@dataclass(frozen=True, slots=True)
+class _Expression:
+    """The one expression that an answer is, or asserts."""
+
+    left: str
+    """Of a comparison by `==` at its top, what stands before that; the whole of any other expression."""
+    compared_with: str | None
+    is_call: bool
+
+
+def _expression(answer: str) -> _Expression | None:
+    """Parsed and not evaluated, so that an `==` in a string is told from a comparison; None for any other text."""
+    match parse_source(answer):
+        case ast.Module([ast.Expr(whole) | ast.Assert(whole)]):
+            text = ast.get_source_segment(answer, whole) or ""
+        case _:
+            return None
+    if isinstance(whole, ast.Compare) and isinstance(whole.ops[0], ast.Eq):
+        left = ast.get_source_segment(answer, whole.left) or ""
+        _, _, compared_with = text.partition(left)[2].partition("==")
+        return _Expression(left, compared_with.strip(), False)
+    return _Expression(text, None, isinstance(whole, ast.Call))
+
+
 class OutputPrediction(CruxEval):
     graded = "the output as a literal, by Python's equality"
 
@@ -137,7 +163,11 @@ class OutputPrediction(CruxEval):
         return f"assert f({row['input']}) == ??"
 
     def read(self, answer: str, row: Row) -> str:
-        """What follows the call that was asked, or else the first `==`; the whole where there is none."""
+        """What the call is compared with; the whole where nothing is compared. In what is no Python, what follows the
+        call that was asked, or else the first `==`."""
+        said = _expression(answer)
+        if said is not None:
+            return answer if said.compared_with is None else said.compared_with
         _, asked, after = answer.partition(f"f({row['input']}) ==")
         if not asked:
             _, asked, after = answer.partition("==")
@@ -164,7 +194,11 @@ class InputPrediction(CruxEval):
         return f"assert f(??) == {row['output']}"
 
     def read(self, answer: str, row: Row) -> str:
-        """The call, as far as the output that was shown, or else the first `==`."""
+        """What is compared with the output, or a call that stands alone. In anything else the text as far as the output
+        that was shown, or else the first `==`."""
+        said = _expression(answer)
+        if said is not None and (said.compared_with is not None or said.is_call):
+            return said.left
         _, asserts, after = answer.partition("assert ")
         call, shown, _ = (after if asserts else answer).partition(f"== {row['output']}")
         return (call if shown else call.partition("==")[0]).strip()
