@@ -20,10 +20,11 @@ from redqueen.phases.clock import Clock, Stopped
 from redqueen.phases.evolve import evolve, take_back
 from redqueen.phases.judge import judge
 from redqueen.phases.learn import PATIENCE, learn
+from redqueen.phases.record import _attempt_rows
 from redqueen.phases.state import Health
 from redqueen.phases.view import Quiet
 from redqueen.population.members import Birth
-from redqueen.tasks.verdicts import Reason, Rejection
+from redqueen.tasks.verdicts import Grade, Reason, Rejection, Verdict
 from redqueen.training import arms
 from redqueen.training.rules import read_rules
 
@@ -157,6 +158,15 @@ def test_students_attempt_recent_tasks_once_more_and_nobody_wins_by_it(tmp_path:
     assert again and len(prompts) > own_tasks, "some are of earlier steps"
     assert texts
     assert all(task["attempts"] == 4 for task in ran.rows("tasks"))
+
+
+def test_a_replayed_attempt_keeps_what_its_verdict_says():
+    refused = Verdict(grade=Grade.MALFORMED, reason=Reason.SYNTAX, detail="line 3")
+    first, *_ = tries(0, "C")
+    attempts = [replace(first, became=refused, replays=replays) for replays in (None, "0123456789abcdef")]
+    attempts.append(replace(first, replays="0123456789abcdef"))
+    details = [row.detail for row in _attempt_rows(2, attempts)]
+    assert details == ["line 3", "replays task 0123456789ab; line 3", "replays task 0123456789ab"]
 
 
 # Trials

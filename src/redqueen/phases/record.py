@@ -107,13 +107,19 @@ def _attempt_rows(step: int, rollouts: Sequence[Rollout]) -> list[AttemptRow]:
             grade=str(verdict.grade),
             reason=None if verdict.reason is None else str(verdict.reason),
             status=None if verdict.status is None else str(verdict.status),
-            detail=verdict.detail if attempt.replays is None else f"replays task {attempt.replays[:12]}",
+            detail=_detail(attempt, verdict),
             reward=attempt.reward,
             tokens=len(attempt.sample.tokens),
         )
         for attempt in rollouts
         if isinstance(verdict := attempt.became, Verdict)
     ]
+
+
+def _detail(attempt: Rollout, verdict: Verdict) -> str:
+    """What the verdict says, after which task it is of where that is one of an earlier step."""
+    replays = "" if attempt.replays is None else f"replays task {attempt.replays[:12]}"
+    return "; ".join(filter(None, (replays, verdict.detail)))
 
 
 def _event_rows(evolved: Evolved) -> list[EventRow]:
