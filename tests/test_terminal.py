@@ -14,6 +14,7 @@ from rich.console import Console
 from redqueen.console import cut, span_text
 from redqueen.phases.view import HardTask, MemberLine, Quiet, StepSummary, View
 from redqueen.runs.metrics import METRICS
+from redqueen.settings.models import RunConfig
 from redqueen.ui.live import Live, Pace, Plain, open_view, step_line
 
 CSI = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
@@ -35,7 +36,8 @@ def member(id: str, mu: float | None = 25.0, **more: float | None) -> MemberLine
 
 def summary(**more) -> StepSummary:
     facts = {
-        "step": 12, "steps": 200, "seconds": 3.1, "phases": {"propose": 1.0, "solve": 1.6, "update": 0.5},
+        "step": 12, "steps": 200, "steps_left": 200 - more.get("step", 12), "seconds": 3.1,
+        "phases": {"propose": 1.0, "solve": 1.6, "update": 0.5},
         "sampled_tokens": 29177,
         "members": [member("t0", reward=-0.2), member("t1", reward=-0.04), member("s0", reward=0.08)],
         "solve_rates": {"code_o": 0.42, "code_i": 0.3, "code_f": None}, "proposals": 48, "tasks": 31,
@@ -203,6 +205,24 @@ def test_the_eta_goes_by_the_median_of_recent_steps():
     for _ in range(20):
         pace.add(60.0)
     assert pace.eta(9) == "9 min"
+
+
+def test_a_race_that_ends_by_its_operations_says_about_when():
+    soon = summary(steps_left=18)
+    assert step_line(soon, "1 min").startswith("step 12/~30  31 of 48 tasks")
+    [line] = [line for line in plain_output([soon]).splitlines() if line.startswith("step 12/~30")]
+    assert line.endswith("eta 56 s")
+    assert step_line(summary(steps_left=0), "").startswith("step 12/12  31")
+    last = CSI.sub("", live_output([soon])).replace("\r", "")
+    assert "step 12/~30  9,412 tok/s  3.1 s a step  eta 56 s" in last
+
+
+@pytest.mark.parametrize(
+    ("flops", "spent", "left"),
+    [(None, 100, 88), (1000, 100, 88), (500, 100, 48), (105, 100, 1), (100, 100, 0), (90, 100, 0), (500, 0, 88)],
+)
+def test_how_many_steps_are_left_goes_by_those_so_far(flops, spent, left):
+    assert RunConfig(steps=100, flops=flops).steps_left(12, spent) == left
 
 
 @pytest.mark.parametrize(

@@ -163,7 +163,9 @@ def test_a_race_ends_with_the_step_in_which_its_operations_are_spent(file: Path,
     with Store.read(alone) as records:
         first, second, third = (int(row.value) for row in records.metrics(FLOPS, RACE))
     folder = place / "spent"
-    go_on(file, folder, "--run.flops", str(first + 1))
+    assert main(["train", str(file), "--run", str(folder), "--run.flops", str(first + 1)]) == 0
+    shown = re.findall(r"^step (\S+)", capsys.readouterr().out, re.M)
+    assert [step for step in shown if "/" in step] == ["1/~2", "2/2"], "and not 1/3"
     assert saved(folder)[-1] == 2
     assert (folder / REPORT).exists()
     line = f"--run.flops {first + second}".split()

@@ -169,6 +169,7 @@ def summary(race: Race, state: State, rows: StepRecord, seconds: Mapping[str, fl
     return StepSummary(
         step=rows.step,
         steps=race.settings.run.steps,
+        steps_left=race.settings.run.steps_left(state.step, state.flops),
         seconds=sum(seconds.values()),
         phases=dict(seconds),
         sampled_tokens=int(rows.figures()[metrics.SAMPLED_TOKENS]),

@@ -38,6 +38,9 @@ class StepSummary:
 
     step: int
     steps: int
+    """As many as the settings allow."""
+    steps_left: int
+    """As far as that can be told: fewer than up to `steps` where the operations will be spent before."""
     seconds: float
     phases: Mapping[str, float]
     """Seconds of each, in their order."""

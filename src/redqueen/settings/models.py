@@ -5,6 +5,7 @@ go together beyond one section is `training/checks.py`'s business, and so is whe
 run's settings can be read where its plug-ins are not.
 """
 
+import math
 import re
 import tomllib
 from importlib.resources import files
@@ -104,6 +105,13 @@ class RunConfig(Section):
     def ends(self, step: int, flops: int) -> bool:
         """Whether this step, with so many operations by then, is the last."""
         return step >= self.steps or (self.flops is not None and flops >= self.flops)
+
+    def steps_left(self, step: int, flops: int) -> int:
+        """After this one, if they take as many operations as those so far."""
+        left = self.steps - step
+        if self.flops is not None and flops > 0:
+            left = min(left, math.ceil((self.flops - flops) * step / flops))
+        return max(left, 0)
 
 
 class PopulationConfig(Section):

@@ -54,7 +54,7 @@ class Plain:
 
     def step_done(self, summary: StepSummary) -> None:
         self._pace.add(summary.seconds)
-        self.say(step_line(summary, self._pace.eta(summary.steps - summary.step)))
+        self.say(step_line(summary, self._pace.eta(summary.steps_left)))
         for line in happenings(summary):
             self.say(line)
 
@@ -94,7 +94,7 @@ class Live:
 
     def step_done(self, summary: StepSummary) -> None:
         self._pace.add(summary.seconds)
-        self._step, self._steps, self._phase = summary.step, summary.steps, None
+        self._step, self._phase = summary.step, None
         if summary.hard_task is not None:
             self._hard = summary.step, summary.hard_task
         if summary.alarms:
@@ -135,13 +135,14 @@ class Live:
         return Group(*parts, *below)
 
     def _head(self, width: int) -> Text:
-        words = [f"step {self._step}/{self._steps}"]
+        summary = self._summary
+        words = [f"step {self._step}/{self._steps if summary is None else _end(summary)}"]
         if (phase := self._phase) is not None:
             words.append(f"{phase[0]} {time.monotonic() - phase[1]:.0f} s")
-        if (summary := self._summary) is not None:
+        if summary is not None:
             words += [f"{_rate(summary)} tok/s", f"{summary.seconds:.1f} s a step"]
-        if eta := self._pace.eta(self._steps - (summary.step if summary else self._step)):
-            words.append(f"eta {eta}")
+            if eta := self._pace.eta(summary.steps_left):
+                words.append(f"eta {eta}")
         return _line("  ".join(words), width, "bold")
 
 
@@ -183,7 +184,7 @@ def counts_line(summary: StepSummary) -> str:
 
 def step_line(summary: StepSummary, eta: str) -> str:
     """A whole step in one line."""
-    words = [f"step {summary.step}/{summary.steps}", counts_line(summary), f"{_rate(summary)} tok/s"]
+    words = [f"step {summary.step}/{_end(summary)}", counts_line(summary), f"{_rate(summary)} tok/s"]
     return "  ".join([*words, f"{summary.seconds:.1f} s", *([f"eta {eta}"] if eta else [])])
 
 
@@ -191,6 +192,12 @@ def happenings(summary: StepSummary) -> list[str]:
     """A line for each event and each alarm of a step."""
     events = [f"step {summary.step}: {event}" for event in summary.events]
     return [*events, *(f"step {summary.step}: alarm: {alarm}" for alarm in summary.alarms)]
+
+
+def _end(summary: StepSummary) -> str:
+    """The last step, or about which one it will be."""
+    end = summary.step + summary.steps_left
+    return f"~{end}" if summary.step < end < summary.steps else str(end)
 
 
 def _rate(summary: StepSummary) -> str:
