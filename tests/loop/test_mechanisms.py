@@ -23,10 +23,13 @@ from redqueen.phases.learn import PATIENCE, learn
 from redqueen.phases.record import _attempt_rows
 from redqueen.phases.state import Health
 from redqueen.phases.view import Quiet
-from redqueen.population.members import Birth
+from redqueen.population.members import Birth, Role
+from redqueen.runs import CHECKPOINTS, checkpoints
 from redqueen.tasks.verdicts import Grade, Reason, Rejection, Verdict
 from redqueen.training import arms
 from redqueen.training.rules import read_rules
+from redqueen.training.setup import Start, open_races
+from redqueen.training.train import open_run
 
 GRADES = ["CWWW", "CCWW", "CCCW", "CWWM"]
 
@@ -326,6 +329,33 @@ def test_a_step_that_is_given_up_takes_its_events_back():
         assert (own.optimiser is None) == (after[id].optimiser is None)
         if own.optimiser is not None:
             assert own.optimiser.step == after[id].optimiser.step
+
+
+def test_a_run_whose_older_version_ended_a_step_with_events_does_not_begin_the_next_with_others(tmp_path: Path):
+    changes = {"evolution": {"every": 1}, "population": {"teachers": 3, "students": 3}, "rl": {"lr": 1e-2, "warmup": 4}}
+    of = settings(changes=changes)
+    ran = race_to_the_end(tmp_path / "run", of)
+    with open_run(of, ran.folder) as run, open_races([Start.of_run(of, read_rules(of), run)]) as stage:
+        race, state, engine = stage.only.race, stage.only.state, stage.engine
+        evolved = asyncio.run(evolve(race, state))
+        assert {event.role for event in evolved.events} == set(Role)
+        record = replace(state, population=evolved.population).as_record()
+        weights = {member.id: engine.read(member.id, optimiser=True) for member in evolved.population.members}
+        modules, children = race.modules, [event.child.id for event in evolved.events]
+    # As that version wrote it: events bear the step that they came after.
+    del record["unfit_steps"]
+    for grave in record["population"]["graves"]:
+        grave["step"] = 1
+    for member in record["population"]["members"]:
+        member["birth"]["step"] = min(member["birth"]["step"], 1)
+    checkpoints.save(ran.folder / CHECKPOINTS, 1, record, weights, base_name="chains", modules=modules)
+    longer = race_to_the_end(ran.folder, settings(changes={**changes, "run": {"steps": 3}}))
+    assert not longer.rows("events", step=2), "they have happened"
+    rates = longer.figures("lr", 2)
+    assert rates.keys() <= weights.keys()
+    assert set(children) & rates.keys()
+    assert rates == pytest.approx({id: 0.25e-2 if id in children else 0.5e-2 for id in rates}), "their first step"
+    assert {row["role"] for row in longer.rows("events", step=3)} == set(Role)
 
 
 def test_without_gradients_a_fresh_member_is_scattered_as_founders_are():

@@ -5,7 +5,7 @@ records.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from redqueen.analysis import watch
@@ -15,7 +15,7 @@ from redqueen.engine.protocol import MemberId
 from redqueen.errors import RunError
 from redqueen.population import members
 from redqueen.population.board import Board
-from redqueen.population.members import Population
+from redqueen.population.members import Grave, Member, Population
 from redqueen.tasks.archive import Archive
 
 
@@ -77,6 +77,8 @@ def restored(
         step, health = record["step"], Health(dict(record["health"]), dict(record.get("unfit_steps", {})))
         seen = watch.restore(record["watch"])
         population = members.restore(record["population"])
+        if "unfit_steps" not in record:
+            population = _of_older_version(population)
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         what = f"a checkpoint's state cannot be read: {type(error).__name__} {error}"
         raise RunError(what, "remove that checkpoint to go on from an older one") from None
@@ -91,4 +93,17 @@ def restored(
         health=health,
         base_on=base_on,
         flops=flops,
+    )
+
+
+def _of_older_version(population: Population) -> Population:
+    """Members that were replaced after a step have been replaced before the next one."""
+
+    def later(member: Member) -> Member:
+        birth = member.birth
+        return replace(member, birth=replace(birth, step=birth.step + 1)) if birth.step else member
+
+    return Population(
+        tuple(map(later, population.members)),
+        tuple(Grave(later(grave.member), grave.step + 1) for grave in population.graves),
     )
