@@ -6,10 +6,12 @@ from pathlib import Path
 import pytest
 from kill import SETTINGS, Left
 
+from loop.making import listening, race_to_the_end, settings
 from redqueen.commands.main import main
 from redqueen.evolution.retention import CONTROLS
 from redqueen.population.members import restore
 from redqueen.runs import CHECKPOINTS, checkpoints
+from redqueen.training.retention import measure_retention
 
 
 @pytest.fixture(scope="module")
@@ -59,3 +61,14 @@ def test_a_members_children_practise_and_the_run_is_left_as_it_is(file: Path, pl
         assert {"spectral", "dare", "fresh", *CONTROLS} <= {row["operator"] for row in found["rows"]}
         assert all(len(curve["rewards"]) == 3 for curve in found["curves"])
     assert Left.of(folder) == before
+
+
+def test_children_of_the_retention_test_begin_as_those_of_races_do(place: Path):
+    """They warm up from their first update on, and teachers' have the teachers' learning rate."""
+    changes = {"rl": {"lr": 1e-3, "teacher_lr": 5e-4, "warmup": 2}, "evolution": {"operators": ["slot_noise"]}}
+    folder = race_to_the_end(place / "warmed", settings(changes=changes)).folder
+    for member, factors in {"s0": [0.5, 1.0, 1.0], "t0": [0.25, 0.5, 0.5]}.items():
+        with listening() as asked:
+            measure_retention(folder, member, children=1, updates=3)
+        assert [{row.lr_factor for row in batch} for batch in asked.updates] == [{factor} for factor in factors]
+        assert {row.member.partition("~")[0] for batch in asked.updates for row in batch} == {member}

@@ -22,7 +22,7 @@ from redqueen.phases.sampling import settle
 from redqueen.phases.solve import solve
 from redqueen.phases.state import State
 from redqueen.population.matchmaking import Match
-from redqueen.population.members import Member, Role
+from redqueen.population.members import Birth, Member, Role
 from redqueen.runs import CHECKPOINTS, CONFIG
 from redqueen.runs.checkpoints import load as load_checkpoint
 from redqueen.runs.checkpoints import newest
@@ -57,6 +57,14 @@ def _alone(race: Race) -> Race:
     return replace(race, settings=settings.model_copy(update=alone))
 
 
+def _with_children(state: State, parent: Member, members: Sequence[MemberId]) -> State:
+    """The state in which all of these but the parent were born to its seat before the next step, as children of a race
+    are: they warm up, and have their role's learning rate."""
+    born = Birth(state.step + 1)
+    children = [Member(id=id, role=parent.role, seat=parent.seat, birth=born) for id in members if id != parent.id]
+    return replace(state, population=replace(state.population, members=(*state.population.members, *children)))
+
+
 async def _test(race: Race, state: State, tested: Member, children: int, updates: int) -> RetentionReport:
     mates = [member for member in state.population.of(tested.role) if member.id != tested.id]
     mate = max(mates, key=lambda member: member.rating.lower, default=None)
@@ -77,7 +85,8 @@ async def _test(race: Race, state: State, tested: Member, children: int, updates
         attempts, _ = await settle(race, step, await solve(race, state, step, matches, proposals))
         rollouts = judge(race, state, step, proposals, attempts)
         own = [rollout for rollout in rollouts if rollout.role is tested.role and rollout.counts]
-        await learn(race, state, step, [rollout for rollout in own if rollout.member not in frozen])
+        learners = [rollout for rollout in own if rollout.member not in frozen]
+        await learn(race, _with_children(state, tested, members), step, learners)
         rewards = {id: [rollout.reward for rollout in own if rollout.member == id] for id in members}
         # Without a valid task there is no reward: the worst that could be.
         return {id: fmean(values) if values else -1.0 for id, values in rewards.items()}
