@@ -210,6 +210,48 @@ def test_a_race_that_cannot_be_run_is_refused_before_it_starts(settings, told):
     assert told in refusal(None, tuple(settings.items()))
 
 
+SINGLE = {"population.single": "true", "population.teachers": "1", "population.students": "1", "evolution.every": "0"}
+GENETIC = {"rl.update": "none"}
+
+
+@pytest.mark.parametrize(
+    ("settings", "told"),
+    [
+        ({**SINGLE, "rl.share": "students"}, 'rl.share = "students" would do nothing: there are no two members'),
+        ({**SINGLE, "rl.teacher-lr": "1e-5"}, "rl.teacher_lr = 1e-05 would do nothing: one adapter in both roles"),
+        ({**SINGLE, "evolution.pull": "0.5"}, "evolution.pull = 0.5 would do nothing: no role has two members"),
+        ({**SINGLE, "evolution.trial": "4"}, "evolution.trial = 4 would do nothing: nobody is ever replaced"),
+        ({"evolution.every": "0", "evolution.trial": "4"}, "evolution.trial = 4 would do nothing: nobody is ever"),
+        ({"population.students": "1", "rl.share": "students"}, 'rl.share = "students" would do nothing'),
+        ({"rl.frozen": "students", "rl.share": "students"}, 'rl.share = "students" would do nothing'),
+        ({"rl.frozen": "students", "tasks.replay": "2"}, "tasks.replay = 2 would do nothing: no student learns"),
+        ({"rl.frozen": "teachers", "rl.teacher-lr": "1e-5"}, "rl.teacher_lr = 1e-05 would do nothing: no teacher"),
+        ({**GENETIC, "rl.share": "everybody"}, 'rl.share = "everybody" would do nothing'),
+        ({**GENETIC, "rl.teacher-lr": "1e-5"}, "rl.teacher_lr = 1e-05 would do nothing: no teacher learns"),
+        ({**GENETIC, "rl.full-rows": "8"}, "rl.full_rows = 8 would do nothing: nobody learns"),
+        ({**GENETIC, "tasks.replay": "2"}, "tasks.replay = 2 would do nothing"),
+        ({**GENETIC, "evolution.pull": "0.5"}, "evolution.pull = 0.5 would do nothing: no role has two members that"),
+    ],
+)
+def test_what_would_do_nothing_is_refused(settings, told):
+    message = refusal(None, tuple(settings.items()))
+    assert told in message and message.endswith("; leave it out")
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {**SINGLE, "rl.teacher-temperature": "0.8", "tasks.replay": "2", "rl.full-rows": "8"},
+        {"population.teachers": "1", "rl.share": "everybody", "evolution.pull": "0.5", "evolution.trial": "4"},
+        {"rl.frozen": "teachers", "rl.share": "everybody", "tasks.replay": "2", "evolution.trial": "4"},
+        {**GENETIC, "evolution.trial": "4", "rl.teacher-temperature": "0.8"},
+        {"evolution.every": "0", "rl.share": "students", "evolution.pull": "0.5"},
+    ],
+)
+def test_what_does_something_for_somebody_is_not(settings):
+    check(load(None, settings))
+
+
 def test_a_race_of_two_is_fine_as_it_comes():
     check(load(None, {"population.teachers": "1", "population.students": "1"}))
 

@@ -4,13 +4,14 @@ from random import Random
 
 import pytest
 
-from redqueen.errors import InputError
+from redqueen.errors import ConfigError, InputError
 from redqueen.plugins import MATCHMAKERS
 from redqueen.population.board import Board
 from redqueen.population.matchmaking import schedule
 from redqueen.population.members import founders
 from redqueen.settings import Config
 from redqueen.training.arms import ARMS, apply
+from redqueen.training.checks import check
 from redqueen.training.setup import Start
 
 POPULATION = Config.model_validate({"tasks": {"prompts": 3, "proposals": 4, "attempts": 8}, "run": {"steps": 10}})
@@ -49,6 +50,47 @@ def sampled(of: Config) -> tuple[int, int]:
 )
 def test_an_arm_changes_what_it_is_about(arm: str, settings: dict[str, object]):
     assert changed(arm) == settings
+
+
+SHARED = Config.model_validate(
+    {
+        "tasks": {"replay": 2},
+        "evolution": {"trial": 4, "pull": 0.5},
+        "rl": {"share": "students", "teacher_lr": 1e-5, "teacher_temperature": 0.8, "full_rows": 8},
+    }
+)
+"""What a study may have for all its arms."""
+NOBODY_ELSE = {"rl.share": "nobody", "evolution.trial": 0, "evolution.pull": 0.0}
+
+
+@pytest.mark.parametrize(
+    ("arm", "settings"),
+    [
+        ("single", {**NOBODY_ELSE, "rl.teacher_lr": None}),
+        ("single-wide", {**NOBODY_ELSE, "rl.teacher_lr": None}),
+        ("1t1s", NOBODY_ELSE),
+        ("no-evolution", {"evolution.trial": 0}),
+        ("frozen-teachers", {"rl.teacher_lr": None}),
+        ("frozen-students", {"rl.share": "nobody", "tasks.replay": 0}),
+        ("random-matching", {}),
+    ],
+)
+def test_an_arm_has_nothing_that_it_cannot_use(arm: str, settings: dict[str, object]):
+    own = changed(arm, SHARED)
+    mechanisms = {*NOBODY_ELSE, "rl.teacher_lr", "rl.teacher_temperature", "rl.full_rows", "tasks.replay"}
+    assert {name: value for name, value in own.items() if name in mechanisms} == settings
+    check(apply(SHARED, arm))
+
+
+def test_what_an_arm_cannot_use_is_refused_as_a_setting_of_its_own():
+    with pytest.raises(ConfigError, match=r'rl\.share = "students" would do nothing'):
+        check(apply(SHARED, "single rl.share=students"))
+
+
+def test_what_had_no_use_before_is_left_to_be_refused():
+    twice = Config.model_validate({"evolution": {"trial": 4, "every": 0}})
+    with pytest.raises(ConfigError, match=r"evolution\.trial = 4 would do nothing: nobody is ever replaced"):
+        check(apply(twice, "random-matching"))
 
 
 def test_a_single_agent_is_trained_as_each_of_the_population_is():

@@ -10,7 +10,8 @@ from typing import Any
 from redqueen.errors import InputError
 from redqueen.plugins import MATCHMAKERS, name_and_values
 from redqueen.population.matchmaking import Maker, count_matches
-from redqueen.settings import Config, override
+from redqueen.settings import Config, flat, override
+from redqueen.training.checks import idle
 
 Settings = dict[str, dict[str, Any]]
 
@@ -80,8 +81,8 @@ ARMS: dict[str, Callable[[Settings], None]] = {
 
 
 def apply(settings: Config, arm: str | None) -> Config:
-    """The settings of an arm; without one, or for the population, as they are. An arm may be given further settings:
-    `population rl.share=students`."""
+    """The settings of an arm; without one, or for the population, as they are. An arm has no settings that it cannot
+    use. It may be given further ones: `population rl.share=students`."""
     if arm is None:
         return settings
     name, values = name_and_values(arm)
@@ -90,8 +91,14 @@ def apply(settings: Config, arm: str | None) -> Config:
             raise InputError(f"there is no arm {name}", f"the arms are {', '.join([POPULATION, *ARMS])}")
         changed = settings.model_dump()
         ARMS[name](changed)
-        settings = Config.model_validate(changed)
+        settings = _without_use(settings, Config.model_validate(changed))
     return override(settings, values) if values else settings
+
+
+def _without_use(before: Config, arm: Config) -> Config:
+    """The arm's settings, less what has no use in it and had one before: it was asked for where it has."""
+    lost = idle(arm).keys() - idle(before).keys()
+    return override(arm, {name: str(flat(Config())[name]) for name in lost})
 
 
 def _matches_and_panel(settings: Settings) -> tuple[int, int]:

@@ -35,6 +35,32 @@ def check(settings: Config) -> None:
     _check_learning(settings)
     _check_matches(settings)
     _check_evolution(settings)
+    for name, why in idle(settings).items():
+        raise ConfigError(f"{name} = {shown(flat(settings)[name], quote=True)} would do nothing: {why}", "leave it out")
+
+
+def idle(settings: Config) -> dict[str, str]:
+    """The settings that ask for something and would do nothing beside the others, each with the reason."""
+    population, evolution, rl = settings.population, settings.evolution, settings.rl
+    counts = {"teachers": population.teachers, "students": population.students}
+    several = {role for role, count in counts.items() if count > 1 and rl.frozen != role}
+    gradients = rl.update != "none"
+    shared = set(counts) if rl.share == "everybody" else {rl.share}
+    found: dict[str, str] = {}
+    if rl.share != "nobody" and not (gradients and shared & several):
+        found["rl.share"] = "there are no two members of such a role that learn"
+    if rl.teacher_lr is not None and (population.single or not gradients or rl.frozen == "teachers"):
+        single = "one adapter in both roles has one learning rate"
+        found["rl.teacher_lr"] = single if population.single else "no teacher learns"
+    if rl.full_rows and not gradients:
+        found["rl.full_rows"] = "nobody learns"
+    if settings.tasks.replay and (not gradients or rl.frozen == "students"):
+        found["tasks.replay"] = "no student learns"
+    if evolution.trial and not (evolution.every and several):
+        found["evolution.trial"] = "nobody is ever replaced"
+    if evolution.pull and not (gradients and several):
+        found["evolution.pull"] = "no role has two members that learn"
+    return found
 
 
 def named_plugins(settings: Config) -> Iterator[tuple[Registry, str]]:
