@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import replace
 from pathlib import Path
+from urllib.parse import unquote_plus
 
 import pytest
 import torch
@@ -348,6 +349,62 @@ def test_a_mistake_is_one_line(place, capsys, words, complaint):
     error = capsys.readouterr().err
     assert error.startswith(f"redqueen: {complaint}") and error.count("\n") == 1
     assert not (place / "none").exists()
+
+
+SAME = "arms are compared under the same conditions; give"
+
+
+@pytest.mark.parametrize(
+    ("arm", "more", "complaint"),
+    [
+        *(
+            (f"population rl.share=students {setting}=1", "", f"cannot have {setting} of its own: {SAME} {setting} for")
+            for setting in (
+                "engine.rank", "engine.base", "verifier.workers", "run.seed", "run.steps", "run.flops", "tasks.form",
+                "tasks.families", "tasks.unfenced", "tasks.attempt_tokens", "rl.temperature",
+            )
+        ),
+        ("single rl.lr=1e-3", "--sweep 1e-3,2e-3", "cannot have rl.lr of its own"),
+        ("single track.to=wandb", "", "a study cannot report to trackers"),
+        ("single rl.share=students", "", 'rl.share = "students" would do nothing'),
+        ("population rl.share=1", "", 'rl.share cannot be "1"'),
+        ("population tasks.seeds=" + "a/" * 90, "", "this one has more than 180 letters: population tasks.seeds=a/a/"),
+    ],
+)  # fmt: skip
+def test_an_arm_has_no_settings_that_all_must_share_or_that_it_cannot_use(place, capsys, arm, more, complaint):
+    words = ["study", "demo", "--arms", f"population,{arm}", *more.split(), "--to", str(place / "none")]
+    assert redqueen(words) == 2
+    error = capsys.readouterr().err
+    assert complaint in error and error.count("\n") == 1
+    assert not (place / "none").exists()
+
+
+@pytest.mark.parametrize(
+    ("setting", "value"),
+    {"engine.base": "pico", "engine.dtype": "bfloat16", "tasks.form": "direct", "tasks.unfenced": "true",
+     "tasks.attempt_tokens": "7", "rl.temperature": "0.5"}.items(),
+)  # fmt: skip
+def test_whatever_changes_the_exam_is_the_same_for_all_arms(design, setting, value):
+    other = replace(design, settings=override(design.settings, {setting: value}))
+    assert other.exam("odd")._conditions() != design.exam("odd")._conditions()
+    with pytest.raises(InputError, match=f"cannot have {setting} of its own"):
+        replace(design, arms=(f"population {setting}={value}",))
+
+
+def test_an_arm_with_a_path_among_its_settings_has_a_folder_of_its_own(design, tmp_path):
+    arm = f"population tasks.seeds={tmp_path}/seeds.jsonl rl.lr=1e-3"
+    [race, plain] = replace(design, arms=(arm, "population rl.estimator=trr++"), seeds=1).races()
+    assert race.folder.parent == plain.folder.parent == design.folder
+    assert plain.name == "population+rl.estimator=trr++-0"
+    assert race.settings.tasks.seeds == f"{tmp_path}/seeds.jsonl"
+    assert unquote_plus(race.name) == f"{arm}-0"
+
+
+def test_what_a_study_has_for_all_arms_is_left_out_by_those_that_cannot_use_it(design):
+    shared = replace(design, settings=override(design.settings, {"rl.share": "students", "evolution.trial": "2"}))
+    of = {race.arm: race.settings for race in shared.races()}
+    assert (of["population"].rl.share, of["population"].evolution.trial) == ("students", 2)
+    assert (of["single"].rl.share, of["single"].evolution.trial) == ("nobody", 0)
 
 
 def test_how_far_all_races_are_is_said_a_few_times(result, capsys):

@@ -1,9 +1,11 @@
 """Each arm is the population less one thing."""
 
+from pathlib import Path
 from random import Random
 
 import pytest
 
+from redqueen.commands.train import TrainCommand
 from redqueen.errors import ConfigError, InputError
 from redqueen.plugins import MATCHMAKERS
 from redqueen.population.board import Board
@@ -132,6 +134,11 @@ def test_a_long_single_agent_samples_as_much_in_all_steps_as_the_population(matc
 def test_every_arm_gives_settings_that_go_together():
     for arm in ARMS:
         apply(POPULATION, arm)
+
+
+def test_a_run_that_is_called_after_its_arm_has_one_folder():
+    command = TrainCommand(preset=("small",), arm="single rl.reward=./mine.py:shape")
+    assert command._folder(1) == Path("runs/small-single+rl.reward=.%2Fmine.py:shape-seed1")
 
 
 def test_no_arm_is_the_population():

@@ -48,6 +48,13 @@ def test_arms_take_turns_on_one_engine(file: Path, capsys):
         assert arm["other_share"] == pytest.approx(1 - work / sum(arm["phases"].values()))
 
 
+def test_arms_that_take_turns_share_engine_and_verifier(file: Path, capsys):
+    for setting in ("engine.rank", "verifier.workers"):
+        assert main(["bench", "step", str(file), "--arms", f"population,population {setting}=2"]) == 2
+        error = capsys.readouterr().err
+        assert f'the arm "population {setting}=2" cannot have {setting} of its own' in error and error.count("\n") == 1
+
+
 def test_a_members_children_practise_and_the_run_is_left_as_it_is(file: Path, place: Path, capsys):
     folder = place / "practised"
     assert main(["train", str(file), "--run", str(folder), "--quiet"]) == 0

@@ -73,7 +73,7 @@ class TrainCommand(OfRace):
         if self.run_folder is not None:
             return Path(self.run_folder)
         name = Path(self.source or "default").stem
-        parts = [name, *([self.arm] if self.arm else []), *([f"seed{seed}"] if seed else [])]
+        parts = [name, *([arms.folder_name(self.arm)] if self.arm else []), *([f"seed{seed}"] if seed else [])]
         return Path("runs") / "-".join(parts)
 
     def _fork(self) -> "Fork | None":

@@ -4,8 +4,9 @@
 population's tokens in every step, `single-long` in all steps together. The others take one part of the method out.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from typing import Any
+from urllib.parse import quote_plus
 
 from redqueen.errors import InputError
 from redqueen.plugins import MATCHMAKERS, name_and_values
@@ -93,6 +94,20 @@ def apply(settings: Config, arm: str | None) -> Config:
         ARMS[name](changed)
         settings = _without_use(settings, Config.model_validate(changed))
     return override(settings, values) if values else settings
+
+
+def refuse_own(arm: str, names: Collection[str], mend: str) -> None:
+    """Refuse an arm with a setting of its own among these, which are dotted names or whole sections: it would not be
+    heeded, or the arm could not be compared with others. `mend` may have the setting as {}."""
+    for name in name_and_values(arm)[1]:
+        if any(name == each or name.startswith(f"{each}.") for each in names):
+            what = f'the arm "{arm}" cannot have {name} of its own: arms are compared under the same conditions'
+            raise InputError(what, mend.format(name))
+
+
+def folder_name(arm: str) -> str:
+    """An arm as the name of a folder, or a part of it."""
+    return quote_plus(arm, safe="=+:,")
 
 
 def _without_use(before: Config, arm: Config) -> Config:

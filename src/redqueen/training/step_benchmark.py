@@ -88,6 +88,8 @@ def measure(settings: Config, names: Sequence[str], steps: int, warmup: int) -> 
     """Measure these arms; the others are compared with the first. `population` is the settings as they are."""
     if len(set(names)) < len(names):
         raise InputError("an arm is named twice", "name each once")
+    for name in names:
+        arms.refuse_own(name, ["engine", "verifier"], "give {} for all of them")
     with open_races([Start.new(arms.apply(settings, name), f"{name}/") for name in names]) as stage:
         engine = stage.engine
         of_arms = asyncio.run(_in_turn({name: stage.races[f"{name}/"] for name in names}, steps, warmup))

@@ -13,7 +13,7 @@ from redqueen.settings import Config, override
 from redqueen.tasks.families import Families
 from redqueen.tasks.files import usual_exam
 from redqueen.training import arms
-from redqueen.training.study.exam import Examinee, Half, HalfExam
+from redqueen.training.study.exam import READ_BY_EXAM, Examinee, Half, HalfExam
 
 SWEEP_SEED = 1000
 """The first seed of the sweep; those of a study are below it."""
@@ -21,6 +21,10 @@ SWEEP_SEED = 1000
 
 MOST_STEPS = 8
 """An arm that is to spend what the population spends may take this many times its steps."""
+SAME = (*READ_BY_EXAM, "run", "verifier")
+"""The settings and sections that no arm has of its own. All races run on one engine and one verifier."""
+LONGEST_ARM = 180
+"""A file of the exam is called after the race, the step and the member, in 255 letters at most."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -91,8 +95,15 @@ class Design:
             raise InputError(f"--match is with the arm {arms.POPULATION}, which --arms leaves out", "name it too")
         if self.match and self.settings.run.flops is not None:
             raise InputError("--match gives run.flops to all arms but the population", "leave out run.flops")
-        if self.settings.track.to:
-            raise InputError("a study cannot report to trackers", "leave out track.to")
+        for arm in self.arms:
+            arms.refuse_own(arm, SAME, "give {} for the whole study")
+            if self.rates:
+                arms.refuse_own(arm, ["rl.lr"], "leave it out, or leave out --sweep, which chooses every arm's")
+            if arms.apply(self.settings, arm).track.to:
+                raise InputError("a study cannot report to trackers", "leave out track.to")
+            if len(arms.folder_name(arm)) > LONGEST_ARM:
+                what = f"an arm's name is a folder's, and this one has more than {LONGEST_ARM} letters: {arm}"
+                raise InputError(what, "give it fewer settings of its own")
 
     def races(
         self, rates: Mapping[str, float] | None = None, budgets: Mapping[int, int] | None = None
@@ -102,9 +113,9 @@ class Design:
         rates, budgets = rates or {}, budgets or {}
         most = MOST_STEPS * (self.steps or self.settings.run.steps)
         return tuple(
-            self._race(f"{arm}-{seed}", arm, seed, rates.get(arm), self.steps)
+            self._race(f"{arms.folder_name(arm)}-{seed}", arm, seed, rates.get(arm), self.steps)
             if arm == arms.POPULATION or seed not in budgets
-            else self._race(f"{arm}-{seed}", arm, seed, rates.get(arm), most, budgets[seed])
+            else self._race(f"{arms.folder_name(arm)}-{seed}", arm, seed, rates.get(arm), most, budgets[seed])
             for arm in self.arms
             for seed in range(self.first_seed, self.first_seed + self.seeds)
         )
@@ -112,7 +123,7 @@ class Design:
     def sweep_races(self) -> tuple[StudyRace, ...]:
         """The races of the sweep: every arm with every rate."""
         return tuple(
-            self._race(f"sweep/{arm}-lr{lr:g}-{seed}", arm, seed, lr, self.sweep_steps or self.steps)
+            self._race(f"sweep/{arms.folder_name(arm)}-lr{lr:g}-{seed}", arm, seed, lr, self.sweep_steps or self.steps)
             for arm in self.arms
             for lr in self.rates
             for seed in range(SWEEP_SEED, SWEEP_SEED + self.sweep_seeds)
@@ -134,4 +145,4 @@ class Design:
         changes = {"run.seed": seed, "rl.lr": lr, "run.steps": steps, "run.flops": flops}
         given = {name: repr(value) for name, value in changes.items() if value is not None}
         settings = arms.apply(override(self.settings, given), arm)
-        return StudyRace(arm=arm, seed=seed, settings=settings, folder=self.folder / folder.replace(" ", "+"))
+        return StudyRace(arm=arm, seed=seed, settings=settings, folder=self.folder / folder)

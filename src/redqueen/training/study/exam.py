@@ -28,6 +28,8 @@ MAIN = ("1", "2", "3", "4")
 """The bands of the main figures. Others may be too hard for anybody, or unlike what is trained on."""
 MAIN_NAME = "1-4"
 NO_SHORTCUT = f"{MAIN_NAME} no shortcut"
+READ_BY_EXAM = ("engine", "tasks.families", "tasks.form", "tasks.unfenced", "tasks.attempt_tokens", "rl.temperature")
+"""The settings and sections that answers depend on, beside the weights."""
 Half = Literal["even", "odd"]
 BATCH = 32
 """Examinees at a time: enough to keep any device busy; no more is lost when the exam is killed."""
@@ -62,7 +64,7 @@ class HalfExam:
     half: Half
     folder: Path
     settings: Config
-    """The task families, the form of the prompts, the temperature and the longest attempt: the same for all arms."""
+    """Those of `READ_BY_EXAM` count: the same for all arms."""
     attempts: int
 
     @property

@@ -15,6 +15,7 @@ from redqueen.resources import device_name, machine_name, place
 from redqueen.runs.atomic import write_text
 from redqueen.runs.store import Store
 from redqueen.training.arms import POPULATION
+from redqueen.training.rules import read_rules
 from redqueen.training.study.design import Design, StudyRace
 from redqueen.training.study.exam import BARE, HalfExam, exam_figures
 from redqueen.training.study.jobs import run_all
@@ -66,6 +67,8 @@ def run_study(design: Design) -> StudyReport | None:
     start = time.monotonic()
     # Bad settings are refused before anything is written.
     races, exam = design.races(), design.exam("odd")
+    for race in {race.arm: race for race in races}.values():
+        read_rules(race.settings)
     exam.parts()
     design.folder.mkdir(parents=True, exist_ok=True)
     rates = sweep(design) if design.rates else {}
