@@ -107,12 +107,13 @@ async def _step(race: Race, state: State, step: int, evolved: Evolved, clock: Cl
         # The verifier has nothing to do while members learn.
         behaving = asyncio.create_task(behave(race, rollouts))
         learned = await learn(race, state, step, rollouts)
-        pull(race, step, population)
     drifted, seen = None, None
     if step % settings.run.measure_every == 0:
         with clock("measure"):
             drifted = await drift(race, state, population)
             seen = None if settings.population.single else snapshot(race, state, step, population)
+    with clock("evolve"):
+        pull(race, step, population)
     evaluated: Accuracies = {}
     if race.slices is not None:
         with clock("evaluate"):

@@ -8,8 +8,9 @@ from pathlib import Path
 import pytest
 import torch
 
-from loop.making import at_the_start, clock, listening, race_to_the_end, same_weights, settings, untouched
+from loop.making import Ran, at_the_start, clock, listening, race_to_the_end, same_weights, settings, untouched
 from loop.scripted import Script, proposal, race, riddle, state, tries
+from redqueen.analysis.watch import Watch
 from redqueen.commands.main import main
 from redqueen.engine import peft
 from redqueen.engine.protocol import MemberState, OptimiserState
@@ -22,14 +23,15 @@ from redqueen.phases.judge import judge
 from redqueen.phases.learn import PATIENCE, learn
 from redqueen.phases.record import _attempt_rows
 from redqueen.phases.state import Health
-from redqueen.phases.view import Quiet
+from redqueen.phases.view import Quiet, StepSummary
 from redqueen.population.members import Birth, Role
 from redqueen.runs import CHECKPOINTS, checkpoints
+from redqueen.runs.metrics import EFFECTIVE_SIZE, WEIGHT_DISTANCE
 from redqueen.tasks.verdicts import Grade, Reason, Rejection, Verdict
 from redqueen.training import arms
 from redqueen.training.rules import read_rules
 from redqueen.training.setup import Start, open_races
-from redqueen.training.train import open_run
+from redqueen.training.train import open_run, train
 
 GRADES = ["CWWW", "CCWW", "CCCW", "CWWM"]
 
@@ -257,15 +259,46 @@ def test_a_young_members_moments_stay_those_of_its_age_when_it_is_pulled():
 
 def test_a_race_pulls_the_members_of_each_role_together_every_so_many_steps(tmp_path: Path):
     changes = {
-        "run": {"steps": 2, "keep_last": 2},
+        "run": {"steps": 2, "keep_last": 2, "measure_every": 1},
         "evolution": {"every": 0, "pull": 1.0, "pull_every": 2},
         "rl": {"lr": 1e-2},
     }
-    ran = race_to_the_end(tmp_path / "run", settings(changes=changes))
+    watcher = Watcher()
+    train(settings(changes=changes), tmp_path / "run", watcher)
+    ran = Ran(tmp_path / "run", settings(changes=changes))
     apart, together = ran.members(1), ran.members(2)
     assert all(_spread([apart[f"{role}0"], apart[f"{role}1"]]) > 0 for role in "ts")
     assert all(same_weights(together[f"{role}0"], together[f"{role}1"]) for role in "ts")
     assert not same_weights(together["s0"], together["t0"]), "roles are not mixed"
+    assert [summary.events for summary in watcher.seen] == [
+        [],
+        ["the teachers are averaged", "the students are averaged"],
+    ]
+    distances = ran.figures(WEIGHT_DISTANCE.name, step=2)
+    assert distances and all(distance > 0 for distance in distances.values()), "as far as they went apart"
+
+
+class Watcher(Quiet):
+    def __init__(self) -> None:
+        self.seen: list[StepSummary] = []
+
+    def step_done(self, summary: StepSummary) -> None:
+        self.seen.append(summary)
+
+
+@pytest.mark.parametrize("pull", [0.0, 0.5])
+def test_members_that_are_pulled_may_be_alike(pull: float):
+    # Nobody is updated, so all are alike.
+    changes = {
+        "run": {"measure_every": 1},
+        "evolution": {"every": 0, "pull": pull, "pull_every": 1},
+        "guard": {"entropy_floor": 100.0},
+    }
+    with at_the_start(settings(changes=changes)) as (race, state, _):
+        varied = Watch(1, {role: {EFFECTIVE_SIZE.name: 2.0, WEIGHT_DISTANCE.name: 1.0} for role in Role})
+        _, rows = asyncio.run(one_step(race, replace(state, watch=varied), clock(1)))
+    rang = {alarm.measure for alarm in rows.alarms} & {EFFECTIVE_SIZE.name, WEIGHT_DISTANCE.name}
+    assert bool(rang) == (pull == 0)
 
 
 def test_what_cannot_be_averaged_is_refused():

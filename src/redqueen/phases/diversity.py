@@ -12,7 +12,7 @@ from redqueen.engine.protocol import MemberId
 from redqueen.phases.race import Race
 from redqueen.phases.state import State
 from redqueen.population.members import Population
-from redqueen.runs.metrics import DESCRIPTORS_BITS
+from redqueen.runs.metrics import DESCRIPTORS_BITS, EFFECTIVE_SIZE, WEIGHT_DISTANCE
 from redqueen.tasks.protocol import Task
 
 RECENT = 64
@@ -38,6 +38,9 @@ def snapshot(race: Race, state: State, step: int, population: Population) -> Sna
     if entropy(seed.descriptor for seed in state.archive.seeds) < DESCRIPTORS_FLOOR:
         # Seeds of one type ask for tasks of one type.
         alarms = [alarm for alarm in alarms if alarm.measure != DESCRIPTORS_BITS.name]
+    if race.settings.evolution.pull:
+        # Members that are averaged are meant to be alike.
+        alarms = [alarm for alarm in alarms if alarm.measure not in (EFFECTIVE_SIZE.name, WEIGHT_DISTANCE.name)]
     return Snapshot(diversity=diversity, watch=watch, alarms=tuple(alarms), cosine_N_N=cosine_N_N)
 
 

@@ -74,15 +74,19 @@ def take_back(race: Race, evolved: Evolved) -> None:
 
 def pull(race: Race, step: int, population: Population) -> None:
     """Move each member towards the mean of its role, if the settings want it after this step."""
-    way, every = race.settings.evolution.pull, race.settings.evolution.pull_every
-    if way == 0 or step % every or race.settings.population.single:
-        return
-    for role in Role:
+    for role in pulled_roles(race, step, population):
         ids = [member.id for member in population.of(role)]
-        if len(ids) > 1 and not race.frozen(role):
-            states = [race.engine.read(id, optimiser=True) for id in ids]
-            for id, state in zip(ids, pulled(states, way), strict=True):
-                race.engine.write(id, state)
+        states = [race.engine.read(id, optimiser=True) for id in ids]
+        for id, state in zip(ids, pulled(states, race.settings.evolution.pull), strict=True):
+            race.engine.write(id, state)
+
+
+def pulled_roles(race: Race, step: int, population: Population) -> list[Role]:
+    """The roles whose members move towards their mean after this step."""
+    evolution = race.settings.evolution
+    if evolution.pull == 0 or step % evolution.pull_every or race.settings.population.single:
+        return []
+    return [role for role in Role if len(population.of(role)) > 1 and not race.frozen(role)]
 
 
 def _between(population: Population, distance_N_N: Tensor) -> Mapping[tuple[MemberId, MemberId], float]:
