@@ -71,7 +71,7 @@ NOBODY_ELSE = {"rl.share": "nobody", "evolution.trial": 0, "evolution.pull": 0.0
         ("single", {**NOBODY_ELSE, "rl.teacher_lr": None}),
         ("single-wide", {**NOBODY_ELSE, "rl.teacher_lr": None}),
         ("1t1s", NOBODY_ELSE),
-        ("no-evolution", {"evolution.trial": 0}),
+        ("no-evolution", {"evolution.trial": 0, "evolution.pull": 0.0}),
         ("frozen-teachers", {"rl.teacher_lr": None}),
         ("frozen-students", {"rl.share": "nobody", "tasks.replay": 0}),
         ("random-matching", {}),

@@ -75,7 +75,7 @@ ARMS: dict[str, Callable[[Settings], None]] = {
     "full-panel": _full_panel,
     "frozen-teachers": _set("rl", frozen="teachers"),
     "frozen-students": _set("rl", frozen="students"),
-    "no-evolution": _set("evolution", every=0),
+    "no-evolution": _set("evolution", every=0, pull=0.0),
     "random-matching": _set("match", maker="uniform"),
     "shuffled-rewards": _set("rl", shuffle=True),
 }
