@@ -18,6 +18,7 @@ from redqueen.commands.main import main
 from redqueen.runs.metrics import COMPLEXITY, MU, REWARD
 from redqueen.runs.store import Store
 from redqueen.ui.live import MEMBER_HEADS
+from redqueen.ui.page import views
 from report.conftest import MEMBERS, STEPS, TASKS
 
 pytestmark = pytest.mark.usefixtures("browser")
@@ -188,6 +189,12 @@ def test_the_lineage_has_every_replacement(either, recorded):
         str(event.step), event.child, event.operator, ", ".join(event.parents), event.dead,
     ]  # fmt: skip
     tree.locator("summary").click()
+
+
+def test_the_lineage_says_when_members_were_averaged(either, recorded):
+    assert views.run_view(recorded)["pulls"] == [10]
+    assert "upright: all are moved to the mean" in either.page.locator("#tree").inner_text()
+    expect(either.page.locator("#tree .shapelayer path")).to_have_count(1)
 
 
 def test_the_filters_of_the_live_page_are_those_of_the_records(live, recorded):
