@@ -51,5 +51,9 @@ class MachineError(UserError):
     program, and whatever was under way can be begun again."""
 
 
+class NotJudged(MachineError):
+    """It failed a program for so long: there is no verdict on that one. Others are judged."""
+
+
 class VerifierFault(Fault):
     """The pool of the verifier cannot go on."""

@@ -9,9 +9,11 @@ from pathlib import Path
 
 import pytest
 from loop.making import race_to_the_end, random_base, settings
-from tasks.proposing import Recorder
+from tasks.proposing import Failing, Recorder
 
 from evals.slices import CRUXEVAL
+from redqueen.errors import MachineError
+from redqueen.evals import evaluation
 from redqueen.evals.cruxeval import COPYABLE, UNCOPYABLE, CruxEval, InputPrediction
 from redqueen.evals.data import find
 from redqueen.evals.protocol import Grade, Item, Prompts
@@ -240,6 +242,12 @@ def test_whether_a_copy_of_the_output_is_right_is_found_by_running(slices, verif
     assert isinstance(found, InputPrediction)
     items = find(found, slices).items
     assert asyncio.run(found.subsets(items, verifier)) == [COPYABLE, *[UNCOPYABLE] * 4]
+
+
+def test_an_item_whose_copy_the_machine_keeps_from_being_tried_is_in_no_subset(slices, verifier):
+    loaded = find(benchmark("cruxeval_i"), slices)
+    with pytest.raises(MachineError, match=r"the machine failed 1 of 5 programs .*same command"):
+        asyncio.run(evaluation._subsets(loaded, Failing(verifier, lambda job: job.texts == ("['heron']",))))
 
 
 def test_copyable_inputs_have_lines_of_their_own(redqueen, slices, tmp_path):

@@ -338,6 +338,13 @@ def test_an_answer_that_the_machine_keeps_from_being_judged_is_no_wrong_one(veri
         examined(Failing(verifier, lambda job: job.mode is mode), lambda *_: "```output\n2\n```")
 
 
+def test_a_task_whose_shortcuts_the_machine_keeps_from_being_tried_is_not_taken_for_one_without(verifier, tmp_path):
+    drafts = read_exam(written(tmp_path, row(ADD, "4", kind="code_i")), CODE)
+    failing = Failing(verifier, lambda job: job.seeds == 1 and job.mode is Mode.CALLS)
+    with pytest.raises(MachineError, match=r"the machine failed a program .*same command"):
+        asyncio.run(validated_exam(drafts, CODE, failing))
+
+
 def test_a_task_whose_own_truth_fails_during_the_exam_is_named(verifier, monkeypatch):
     monkeypatch.setattr(sys.modules[__name__], "DOUBLE", "def f(n):\n    return -1")
     with pytest.raises(InputError, match=r"\(def f\(n\):\.\.\.\) does not return its own output again"):

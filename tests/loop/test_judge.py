@@ -4,7 +4,7 @@ import asyncio
 from dataclasses import replace
 
 import pytest
-from tasks.proposing import fence, pair
+from tasks.proposing import Failing, fence, pair
 from tasks.proposing import propose as one_task
 
 from loop.scripted import Script, proposal, race, riddle, sample, state, tries
@@ -281,6 +281,24 @@ def test_a_teacher_is_paid_for_none_of_the_tasks_that_cannot_be_answered(verifie
     rollouts = judge(of, state(), 1, proposals, tries(0, "CW"))
     assert [each.reward for each in rollouts[: len(texts)]] == [0.5, *[-1.0] * (len(texts) - 1)]
     assert runs.keys() == {"t0"}
+
+
+def test_a_proposal_whose_shortcuts_the_machine_keeps_from_being_tried_costs_nobody_anything(verifier):
+    programs = [f"def f(x):\n    return [x + {number}, x]" for number in range(1, 5)]
+    engine = Script([sample(pair(program, "41")) for program in programs])
+    lost = Failing(verifier, lambda job: job.source == programs[1] and job.seeds == 1)
+    of = race({"tasks": {"prompts": 1, "proposals": len(programs)}}, engine, lost)
+    of = replace(of, kinds={"code_i": FAMILY.kinds()["code_i"]})
+
+    async def lead():
+        return await verify(of, state(), 1, await propose(of, state(), 1, ALONE))
+
+    proposals, _ = asyncio.run(lead())
+    assert [isinstance(each.became, Task) for each in proposals] == [True, False, True, True]
+    rollouts = judge(of, state(), 1, proposals, [attempt for place in (0, 2, 3) for attempt in tries(place, "CW")])
+    lost_one = rollouts[1]
+    assert isinstance(lost_one.became, Rejection) and lost_one.became.reason is Reason.NOT_JUDGED
+    assert (lost_one.reward, lost_one.counts, lost_one.entry) == (0.0, False, None)
 
 
 def test_a_proposal_that_was_cut_is_refused_whatever_it_says(verifier):

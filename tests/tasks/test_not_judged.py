@@ -6,10 +6,11 @@ from collections.abc import Hashable
 import pytest
 
 from redqueen.tasks.code import FAMILY, CodeTask
+from redqueen.tasks.guards import Guards
 from redqueen.tasks.protocol import Attempt, Task
 from redqueen.tasks.verdicts import NOT_JUDGED_ATTEMPT, Grade, Reason, Rejection, Verdict
 from redqueen.verifier import Job, Mode, Verifier
-from tasks.proposing import Failing, Recorder, fence, pair
+from tasks.proposing import CODE, Failing, Recorder, fence, pair
 
 PROGRAM = "def f(x):\n    return x * 3"
 OTHER = "def f(x):\n    return x * 4"
@@ -70,3 +71,23 @@ def test_whichever_run_of_an_attempt_fails_it_is_neither_wrong_nor_malformed(kin
         changed = [one for one, other in zip(verdicts, sound, strict=True) if one != other]
         assert changed
         assert set(changed) == {NOT_JUDGED_ATTEMPT}
+
+
+def test_a_task_whose_shortcuts_could_not_be_tried_is_not_judged_and_the_others_are(verifier):
+    fair, other, shown = (
+        CodeTask("code_i", program="def f(x):\n    " + body, inputs=("41",), outputs=(output,))
+        for body, output in (("return [x, x + 1]", "[41, 42]"), ("return [x + 2, x]", "[43, 41]"), ("return x", "41"))
+    )
+
+    def checked(verifier: Verifier) -> list[Task | Rejection]:
+        return asyncio.run(Guards().refuse_shortcuts([fair, shown, other, fair], CODE, verifier))
+
+    copied = shown.rejected(Reason.SHORTCUT, "copy")
+    recorder = Recorder(verifier)
+    assert checked(recorder) == [fair, copied, other, fair]
+    assert len(recorder.jobs) == 3, "equal tasks are tried once"
+    for lost in (fair, other, shown):
+        results = checked(Failing(verifier, lambda job: job.source == lost.program))  # noqa: B023
+        not_judged = lost.rejected(Reason.NOT_JUDGED, "its shortcuts could not be tried")
+        sound = zip([fair, shown, other, fair], [fair, copied, other, fair], strict=True)
+        assert results == [not_judged if task == lost else became for task, became in sound]

@@ -143,7 +143,7 @@ async def _answers(
 async def _subsets(loaded: LoadedBenchmark, verifier: Verifier) -> Sequence[str]:
     """The subset of each item; none where the benchmark has no subsets."""
     benchmark = loaded.benchmark
-    return await benchmark.subsets(loaded.items, verifier) if isinstance(benchmark, HasSubsets) else ()
+    return await benchmark.subsets(loaded.items, StrictVerifier(verifier)) if isinstance(benchmark, HasSubsets) else ()
 
 
 def _settings(

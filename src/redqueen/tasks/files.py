@@ -105,7 +105,8 @@ async def validated_exam(drafts: Sequence[FileDraft], families: Families, verifi
     where_first: dict[str, str] = {}
     exam: list[ExamTask] = []
     tasks = await _validated("task", drafts, families, verifier)
-    for draft, task, shortcut in zip(drafts, tasks, await families.shortcuts(tasks, verifier), strict=True):
+    shortcuts = await families.shortcuts(tasks, StrictVerifier(verifier))
+    for draft, task, shortcut in zip(drafts, tasks, shortcuts, strict=True):
         if task.id in where_first:
             # It would count twice, and the intervals would take it for two.
             raise InputError(f"{draft.where}: the same task as in {where_first[task.id]}", "leave one of them out")

@@ -5,6 +5,7 @@ new constants, riddles that nobody solves. `Guards.screen` refuses; `mark_trivia
 difficulty earns nothing. Every refusal has its reason, in our words, for the records.
 """
 
+import asyncio
 import re
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
@@ -12,13 +13,13 @@ from dataclasses import dataclass, field, replace
 from statistics import median
 from typing import Literal
 
-from redqueen.errors import ConfigError
+from redqueen.errors import ConfigError, NotJudged
 from redqueen.keys import Part, key
 from redqueen.tasks.archive import Archive, Entry, Trivial
 from redqueen.tasks.families import Families
 from redqueen.tasks.protocol import Task
 from redqueen.tasks.verdicts import Reason, Rejection
-from redqueen.verifier import Job, Limits, Result, Status, Verifier
+from redqueen.verifier import Job, Limits, Result, Status, StrictVerifier, Verifier
 
 WINDOW = 20
 """Steps that count as recent, as far as the archive goes back."""
@@ -76,15 +77,15 @@ class Guards:
     async def refuse_shortcuts(
         self, results: Sequence[Task | Rejection], families: Families, verifier: Verifier
     ) -> list[Task | Rejection]:
-        """The results without the tasks that a shortcut solves, whatever else was proposed."""
-        tasks = [result for result in results if isinstance(result, Task)] if self.shortcuts == "refuse" else []
-        ways = {task.id: way for task, way in zip(tasks, await families.shortcuts(tasks, verifier), strict=True) if way}
-        return [
-            result.rejected(Reason.SHORTCUT, ways[result.id])
-            if isinstance(result, Task) and result.id in ways
-            else result
-            for result in results
-        ]
+        """The results without the tasks that a shortcut solves, whatever else was proposed, and without those of which
+        the machine did not let it be found out."""
+        tasks = {result.id: result for result in results if isinstance(result, Task)}
+        if self.shortcuts == "allow" or not tasks:
+            return list(results)
+        # Each by itself: what the machine fails of one is no news about another.
+        checked = await asyncio.gather(*(_without_shortcut(task, families, verifier) for task in tasks.values()))
+        became = dict(zip(tasks, checked, strict=True))
+        return [became[result.id] if isinstance(result, Task) else result for result in results]
 
     async def screen(
         self, results: Sequence[Task | Rejection], archive: Archive, verifier: Verifier
@@ -160,6 +161,14 @@ class Guards:
         if not number:
             return None
         return Rejection(Reason.DENIED, f"pattern {number}: {ascii(self.deny[number - 1].pattern)[1:-1]}")
+
+
+async def _without_shortcut(task: Task, families: Families, verifier: Verifier) -> Task | Rejection:
+    try:
+        [way] = await families.shortcuts([task], StrictVerifier(verifier))
+    except NotJudged:
+        return task.rejected(Reason.NOT_JUDGED, "its shortcuts could not be tried")
+    return task.rejected(Reason.SHORTCUT, way) if way else task
 
 
 async def _search(

@@ -10,7 +10,7 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
-from redqueen.errors import MachineError
+from redqueen.errors import MachineError, NotJudged
 
 RETRY_S = 60.0
 """How long failures of the machine are retried."""
@@ -62,12 +62,10 @@ class Retries:
         )
 
 
-def not_judged(what: str, why: str | None) -> MachineError:
+def not_judged(what: str, why: str | None) -> NotJudged:
     """For work that cannot do without a verdict on what the machine keeps failing."""
     because = f" ({why})" if why else ""
-    return MachineError(
-        f"the machine failed {what} time and again{because}", f"{_MEND}, then go on with the same command"
-    )
+    return NotJudged(f"the machine failed {what} time and again{because}", f"{_MEND}, then go on with the same command")
 
 
 def exhausted(error: OSError) -> MachineError:
