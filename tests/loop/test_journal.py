@@ -71,6 +71,87 @@ def test_verdicts_of_older_versions_which_say_less_can_be_read(fields, lacking):
     assert judged(Journal(shelf, CODE.restore), Judge([])) == (read, 3)
 
 
+@dataclass
+class Flaky:
+    """Takes its time, and gives another verdict every time; may fail."""
+
+    fails: int = 0
+    asked: int = 0
+    go_on: asyncio.Event = field(default_factory=asyncio.Event)
+
+    async def __call__(self, items) -> tuple[list[Any], int]:
+        self.asked += 1
+        mine = self.asked
+        await self.go_on.wait()
+        if mine <= self.fails:
+            raise OSError("failed")
+        return [replace(VERDICTS[1], detail=f"number {mine}")] * len(items), mine
+
+
+async def at_once(journal: Journal, judge: Flaky, count: int) -> list[asyncio.Task[Any]]:
+    """This many equal groups, all under way."""
+    groups = [asyncio.create_task(journal.attempts(ATTEMPTS, judge)) for _ in range(count)]
+    await asyncio.sleep(0.01)
+    assert judge.asked == 1, "the others wait"
+    return groups
+
+
+def test_equal_groups_of_a_phase_are_judged_once_whether_at_once_or_one_after_the_other():
+    """A program near its time limit must not pass in one and fail in the other: the journal has room for one."""
+
+    async def lead():
+        shelf, judge = Shelf(), Flaky()
+        journal = Journal(shelf, CODE.restore)
+        first, second = await at_once(journal, judge, 2)
+        judge.go_on.set()
+        judged = [await first, await second, await journal.attempts(ATTEMPTS, judge)]
+        journal.flush(5)
+        return judge.asked, [*judged, await Journal(shelf, CODE.restore).attempts(ATTEMPTS, Judge([]))]
+
+    asked, judged = asyncio.run(asyncio.wait_for(lead(), 60))
+    assert asked == 1
+    assert judged == [([replace(VERDICTS[1], detail="number 1")] * 3, 1)] * 4
+
+
+@pytest.mark.parametrize("way", ["fails", "is cancelled"])
+def test_where_the_first_of_equal_groups_comes_to_nothing_the_next_is_judged(way):
+    async def lead():
+        judge = Flaky(fails=way == "fails")
+        first, second, third = await at_once(Journal(Shelf(), CODE.restore), judge, 3)
+        if way == "is cancelled":
+            first.cancel()
+        judge.go_on.set()
+        with pytest.raises(OSError if way == "fails" else asyncio.CancelledError):
+            await first
+        return judge, await second, await third
+
+    judge, *judged = asyncio.run(asyncio.wait_for(lead(), 60))
+    assert judge.asked == 2
+    assert judged == [([replace(VERDICTS[1], detail="number 2")] * 3, 2)] * 2
+
+
+def test_groups_that_wait_for_each_other_all_end_when_the_race_is_stopped():
+    async def lead():
+        groups = await at_once(Journal(Shelf(), CODE.restore), Flaky(), 4)
+        for group in groups:
+            group.cancel()
+        return await asyncio.gather(*groups, return_exceptions=True)
+
+    ends = asyncio.run(asyncio.wait_for(lead(), 60))
+    assert [type(end) for end in ends] == [asyncio.CancelledError] * 4
+
+
+def test_what_is_forgotten_is_judged_anew():
+    judge = Judge(VERDICTS)
+    journal = Journal(shelf := Shelf(), CODE.restore)
+    judged(journal, judge)
+    journal.forget()
+    journal.flush(5)
+    assert shelf.kept == {}
+    judged(journal, judge)
+    assert judge.asked == [3, 3]
+
+
 def test_nothing_is_kept_before_the_phase_is_over():
     shelf = Shelf()
     journal = Journal(shelf, CODE.restore)

@@ -4,11 +4,13 @@ A program near its time limit may pass once and fail the next time. Whatever was
 kept until the next one is whole.
 """
 
+import asyncio
 import hashlib
 import json
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
 from typing import Any, Generic, Protocol, TypeVar
+from weakref import WeakValueDictionary
 
 from redqueen.errors import InputError, RunError
 from redqueen.tasks.protocol import Attempt, Draft, Task
@@ -44,13 +46,15 @@ class Journal:
     """What was judged, and what is to be written down at the end of the phase.
 
     Whole groups are kept, with the runs that they took, so that the account of a step that is done again is the same.
+    Of equal groups one is judged and the others get its verdicts and runs, as they will when the step is done again.
     """
 
     def __init__(self, shelf: Shelf, restore: Callable[[Mapping[str, Any]], Task]) -> None:
         """`restore` makes a task of its record."""
         self._shelf = shelf
         self._tasks = _Form(_to_record, lambda record: _from_record(record, restore))
-        self._new: dict[str, Any] = {}
+        self._new: dict[str, _Group[Any]] = {}
+        self._under_way: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
 
     async def drafts(
         self, drafts: Sequence[Draft], validate: Judge[Draft, Task | Rejection]
@@ -70,20 +74,31 @@ class Journal:
     def flush(self, step: int) -> None:
         """Write down what was judged since the last time."""
         if self._new:
-            self._shelf.journal_put(step, self._new)
+            self._shelf.journal_put(step, {key: group.entry() for key, group in self._new.items()})
             self._new = {}
 
+    def forget(self) -> None:
+        """Have judged anew what was judged since the last time."""
+        self._new = {}
+
     async def _through(self, key: str, items: Sequence[I], judge: Judge[I, O], form: "_Form[O]") -> Judged[O]:
-        known = self._shelf.journal_get([key]).get(key)
-        if known is not None:
-            try:
-                return [form.read(result) for result in known["results"]], known["runs"]
-            except (KeyError, TypeError, ValueError, InputError) as error:
-                what = f"what was judged in the step under way cannot be read from the journal ({error})"
-                raise RunError(what, "restore the run's records from a copy, or start another run") from None
-        results, runs = await judge(items)
-        self._new[key] = {"results": [form.write(result) for result in results], "runs": runs}
-        return results, runs
+        # Whoever judges and fails, or is cancelled, leaves it to the next that waits.
+        async with self._under_way.setdefault(key, asyncio.Lock()):
+            known = self._shelf.journal_get([key]).get(key)
+            if known is not None:
+                return _read(known, form)
+            if key not in self._new:
+                self._new[key] = _Group(form, *await judge(items))
+            group = self._new[key]
+            return list(group.results), group.runs
+
+
+def _read(known: Any, form: "_Form[O]") -> Judged[O]:
+    try:
+        return [form.read(result) for result in known["results"]], known["runs"]
+    except (KeyError, TypeError, ValueError, InputError) as error:
+        what = f"what was judged in the step under way cannot be read from the journal ({error})"
+        raise RunError(what, "restore the run's records from a copy, or start another run") from None
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,6 +107,18 @@ class _Form(Generic[O]):
 
     write: Callable[[O], Any]
     read: Callable[[Any], O]
+
+
+@dataclass(frozen=True, slots=True)
+class _Group(Generic[O]):
+    """What was judged together and is not written down yet."""
+
+    form: _Form[O]
+    results: Sequence[O]
+    runs: int
+
+    def entry(self) -> dict[str, Any]:
+        return {"results": [self.form.write(result) for result in self.results], "runs": self.runs}
 
 
 def _key(*parts: Any) -> str:

@@ -23,10 +23,11 @@ async def sample_groups(
     return await sample_and_check(race.engine, requests, groups, check)
 
 
-def _check_judged(rollouts: Sequence[Rollout]) -> None:
-    """Before anything of it is in the journal: the same command judges all of it again."""
+def _check_judged(race: Race, rollouts: Sequence[Rollout]) -> None:
+    """Before anything of it is written down: the same command judges all of it again."""
     lost = sum(not rollout.judged for rollout in rollouts)
     if lost > MOST_NOT_JUDGED * len(rollouts):
+        race.journal.forget()
         raise not_judged(f"the programs of {lost} of {len(rollouts)} texts", None)
 
 
@@ -35,7 +36,7 @@ async def settle(
 ) -> tuple[list[Rollout[ResultT]], dict[MemberId, int]]:
     """The rollouts in the order of their requests, and the verifier's runs for each member."""
     groups = await pending.results()
-    _check_judged([rollout for rollouts, _ in groups for rollout in rollouts])
+    _check_judged(race, [rollout for rollouts, _ in groups for rollout in rollouts])
     race.journal.flush(step)
     runs: dict[MemberId, int] = {}
     for rollouts, count in groups:
