@@ -16,7 +16,7 @@ from transformers.utils import logging
 
 from redqueen.engine.flops import ModelSize
 from redqueen.engine.local import LocalEngine
-from redqueen.engine.protocol import MemberState, SampleRequest, Trajectory
+from redqueen.engine.protocol import MemberState, OptimiserState, SampleRequest, Trajectory
 from redqueen.phases.clock import Clock
 from redqueen.phases.race import Race
 from redqueen.phases.state import State
@@ -29,6 +29,7 @@ from redqueen.training.train import train
 
 END = "<end>"
 CHANGES = dict[str, dict[str, Any]]
+Pairs = Mapping[str, tuple[torch.Tensor, torch.Tensor]]
 
 
 def settings(base: str = "chains", changes: CHANGES | None = None) -> Config:
@@ -175,10 +176,17 @@ def clock(step: int) -> Clock:
 
 def same_weights(ours: MemberState, theirs: MemberState) -> bool:
     """Bit for bit."""
-    return ours.factors.keys() == theirs.factors.keys() and all(
-        torch.equal(a, b)
-        for module in ours.factors
-        for a, b in zip(ours.factors[module], theirs.factors[module], strict=True)
+    return _same(ours.factors, theirs.factors)
+
+
+def same_moments(ours: OptimiserState, theirs: OptimiserState) -> bool:
+    """Bit for bit."""
+    return _same(ours.exp_avg, theirs.exp_avg) and _same(ours.exp_avg_sq, theirs.exp_avg_sq)
+
+
+def _same(ours: Pairs, theirs: Pairs) -> bool:
+    return ours.keys() == theirs.keys() and all(
+        torch.equal(a, b) for module in ours for a, b in zip(ours[module], theirs[module], strict=True)
     )
 
 

@@ -4,15 +4,17 @@ import json
 import os
 import subprocess
 import sys
+import tomllib
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from kill import Left, Trial
+from kill import SETTINGS, Left, Trial
 from runs.making import record
 
 import redqueen
 from redqueen.runs.store import Store
+from redqueen.settings import Config
 
 TOOL = Path(__file__).parents[2] / "tools" / "kill" / "kill.py"
 RANDOM, EVERY = 2, 16
@@ -46,6 +48,14 @@ def test_killed_at_a_flush_or_a_rename_it_ends_with_the_same_members_and_records
     assert "fsync" in calls and calls & {"rename", "replace"}
     for trial in found["at_calls"]:
         assert trial["differs"] == [], trial
+
+
+def test_what_is_killed_is_a_race_whose_members_learn_from_each_other_in_every_way(found):
+    settings = Config.model_validate(tomllib.loads(SETTINGS))
+    assert settings.rl.share == "students" and settings.evolution.pull > 0
+    assert settings.evolution.pull_every < settings.run.steps
+    assert found["trials"] == 4, "both roles, before the one event"
+    assert found["replays"] > 0
 
 
 def test_verdicts_are_not_kept_after_the_last_checkpoint(found):

@@ -8,7 +8,17 @@ from pathlib import Path
 import pytest
 import torch
 
-from loop.making import Ran, at_the_start, clock, listening, race_to_the_end, same_weights, settings, untouched
+from loop.making import (
+    Ran,
+    at_the_start,
+    clock,
+    listening,
+    race_to_the_end,
+    same_moments,
+    same_weights,
+    settings,
+    untouched,
+)
 from loop.scripted import Script, proposal, race, riddle, state, tries
 from redqueen.analysis.watch import Watch
 from redqueen.commands.main import main
@@ -333,7 +343,7 @@ def test_a_soup_is_exported_as_one_member_with_a_card(tmp_path: Path):
 
 
 def test_a_step_that_is_given_up_takes_its_events_back():
-    of = settings(changes={"evolution": {"every": 1}, "rl": {"lr": 1e-2}})
+    of = settings(changes={"evolution": {"every": 1}, "rl": {"lr": 1e-2}, "tasks": {"prompts": 4}})
     stopping = False
 
     def stop() -> bool:
@@ -349,6 +359,7 @@ def test_a_step_that_is_given_up_takes_its_events_back():
         before = {id: engine.read(id, optimiser=True) for id in engine.members}
         evolved = await evolve(race, state)
         assert set(engine.members) != set(before), "children are there"
+        assert any(member.optimiser is not None for member in evolved.dead.values()), "some of the dead have learnt"
         take_back(race, evolved)
         with pytest.raises(Stopped):
             await one_step(race, state, Clock(2, Stopper(), stop))
@@ -362,6 +373,7 @@ def test_a_step_that_is_given_up_takes_its_events_back():
         assert (own.optimiser is None) == (after[id].optimiser is None)
         if own.optimiser is not None:
             assert own.optimiser.step == after[id].optimiser.step
+            assert same_moments(own.optimiser, after[id].optimiser)
 
 
 def test_a_run_whose_older_version_ended_a_step_with_events_does_not_begin_the_next_with_others(tmp_path: Path):

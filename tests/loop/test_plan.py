@@ -29,9 +29,9 @@ def answer(capsys, *words: object) -> dict:
 def test_a_plan_tries_one_step_and_leaves_no_run(file: Path, tmp_path: Path, capsys, monkeypatch):
     monkeypatch.chdir(tmp_path)
     plan = answer(capsys, "train", file, "--plan", "--json", "--run.steps", 7)
-    assert (plan["members"], plan["prompts"], plan["proposals"], plan["attempts"]) == (4, 2, 20, 60)
+    assert (plan["members"], plan["prompts"], plan["proposals"], plan["attempts"]) == (4, 2, 16, 48)
     assert plan["tried_attempts"] == 3 * plan["tried_tasks"] > 0
-    assert 0 < plan["sampled_tokens"] <= plan["most_sampled_tokens"] == 80 * 48
+    assert 0 < plan["sampled_tokens"] <= plan["most_sampled_tokens"] == 64 * 48
     assert plan["run_seconds"] == pytest.approx(7 * sum(plan["seconds"].values()))
     assert {"propose", "solve", "update"} <= plan["seconds"].keys()
     assert list(tmp_path.iterdir()) == []
@@ -65,7 +65,7 @@ def test_a_members_children_practise_and_the_run_is_left_as_it_is(file: Path, pl
     for member in (living.students[0].id, living.teachers[0].id):
         found = answer(capsys, "retention", folder, "--member", member, "--children", 1, "--updates", 3, "--json")
         assert found["parent"] == member
-        assert {"spectral", "dare", "fresh", *CONTROLS} <= {row["operator"] for row in found["rows"]}
+        assert {"slot_noise", "layer_wise", "fresh", *CONTROLS} <= {row["operator"] for row in found["rows"]}
         assert all(len(curve["rewards"]) == 3 for curve in found["curves"])
     assert Left.of(folder) == before
 

@@ -47,20 +47,30 @@ seeds = "chains"
 kinds = ["code_o"]
 form = "short"
 prompts = 1
-proposals = 10
+proposals = 8
 attempts = 3
 proposal_tokens = 48
 attempt_tokens = 48
+replay = 2
 [evolution]
 every = 2
+operators = ["slot_noise", "layer_wise"]
+trial = 4
+pull = 0.2
+pull_every = 1
 [guard]
 duplicates = "near"
+valid_floor = 0.6
 [oversight]
 every = 3
 [rl]
 lr = 1e-3
+teacher_lr = 5e-4
+full_rows = 40
+share = "students"
 """
-"""Every table of the records gets rows, and a checkpoint is pruned."""
+"""Every table of the records gets rows, a checkpoint is pruned, members learn from each other in every way that there
+is, and some are not fit to learn."""
 FREE = {("evidence", "runs")}
 """Columns in which equal races may differ: a refused program that is not deterministic returns something else again."""
 CALLS = ("fsync", "rename", "replace")
@@ -80,6 +90,10 @@ class Left:
     """All of the records but `timings` and what is `FREE`."""
     journal: int
     """Entries of the journal, which a finished race has none of."""
+    trials: int = 0
+    """Members that were in a trial."""
+    replays: int = 0
+    """Attempts at tasks of earlier steps."""
 
     @classmethod
     def of(cls, folder: Path) -> "Left":
@@ -89,8 +103,10 @@ class Left:
             names = [name for (name,) in db.execute("SELECT name FROM sqlite_master WHERE type = 'table' ORDER BY 1")]
             tables = {name: _sum(_rows(db, name)) for name in names if name not in ("timings", "journal")}
             [journal] = db.execute("SELECT count(*) FROM journal").fetchone()
+            [trials] = db.execute("SELECT count(*) FROM metrics WHERE name = 'trial'").fetchone()
+            [replays] = db.execute("SELECT count(*) FROM attempts WHERE detail LIKE 'replays task %'").fetchone()
         sums = {f"{last.name}/{each.relative_to(last).as_posix()}": _sum(each.read_bytes()) for each in files}
-        return cls(sums, tables, journal)
+        return cls(sums, tables, journal, trials, replays)
 
     def differences(self, other: "Left") -> list[str]:
         """The names of what is not the same."""
@@ -304,6 +320,8 @@ def compare(kills: int, every: int, seed: int, place: Path) -> dict[str, Any]:
         "files": len(alone.weights),
         "tables": len(alone.tables),
         "calls": len(calls),
+        "trials": alone.trials,
+        "replays": alone.replays,
         "random": [asdict(trial) for trial in at_random],
         "at_calls": [asdict(trial) for trial in at_calls],
         "equal": not any(trial.differs for trial in (*at_random, *at_calls)) and alone.journal == 0,
