@@ -1,6 +1,8 @@
 """The simulation: its parts are right, and the method's two claims about ratings hold in it."""
 
 import json
+import math
+import statistics
 from dataclasses import replace
 from random import Random
 
@@ -39,7 +41,7 @@ def test_our_rule_drops_the_truly_worst_and_the_papers_drops_newborns(report):
 def test_every_figure_comes_with_its_interval(report):
     answer = json.loads(json.dumps(report.as_json()))
     figures = [name for name in answer if name.startswith(("tau", "worst", "newborn")) and "interval" not in name]
-    assert len(figures) == 10
+    assert len(figures) == 12
     for name in figures:
         low, high = answer[f"{name}_interval"]
         assert low <= answer[name] <= high
@@ -53,15 +55,41 @@ def test_without_information_ratings_find_out_nothing():
 
 
 def test_members_as_alike_as_in_a_race_are_told_apart_by_trials_and_not_by_matches():
-    settings = {name: load(None, {"evolution.trial": size}) for name, size in (("matches", "0"), ("trials", "4096"))}
-    hits = {
-        name: simulate.ratings(4, 4, 40, 2, 96, 10, of, spread=0.005).figures["worst_quarter_hit"]
-        for name, of in settings.items()
-    }
-    assert hits["trials"].mean >= 0.6
-    assert hits["matches"].high < hits["trials"].low
+    matches, trials = (
+        simulate.ratings(4, 4, 40, 2, 96, 10, load(None, {"evolution.trial": size}), spread=0.018)
+        for size in ("0", "4096")
+    )
+    hits = {role: trials.figures[f"worst_quarter_hit_{role}s"] for role in ("teacher", "student")}
+    for role, hit in hits.items():
+        assert matches.figures[f"worst_quarter_hit_{role}s"].high < hit.low
+    assert hits["student"].mean >= 0.6
+    assert matches.trials == {}
+    assert trials.trials["teacher"] == 4096
+    assert 400 < trials.trials["student"] < 480, "no more than there are: 12 tasks of 4 matches in 10 steps"
     with pytest.raises(InputError, match="--spread cannot be 2"):
         simulate.ratings(2, 2, 2, 2, 8, 2, Config(), spread=2)
+
+
+def test_a_teacher_is_judged_by_a_reward_for_each_proposal_and_a_student_by_all_its_attempts():
+    race = simulate._start(0, Config(), spread=0.0)
+    tasks = {Role.TEACHER: 100, Role.STUDENT: 100}
+    trials = [simulate._trials(race, tasks) for _ in range(300)]
+    for role, judged in ((Role.TEACHER, 100), (Role.STUDENT, 100 * simulate.ATTEMPTS_PER_TASK)):
+        worth = [trial[member.id] for trial in trials for member in race.population.of(role)]
+        expected = math.sqrt(simulate.TRIAL_VARIANCE[role] / 2 / judged)
+        assert statistics.stdev(worth) == pytest.approx(expected, rel=0.1)
+    assert simulate._trials(race, {Role.TEACHER: 4, Role.STUDENT: 0}).keys() == {"t0", "t1", "t2", "t3"}
+
+
+def test_a_trial_has_no_more_tasks_than_are_fit_and_whole_prompts_of_proposals():
+    settings = load(None, {"evolution.trial": "30", "tasks.proposals": "8", "evolution.every": "2"})
+    race = simulate._start(0, settings)
+    race.fit = 500
+    simulate._interval(race, 16, settings, 0)
+    assert 0 < race.fit <= 2 * 2 * 4, "those of the interval: two tasks in each of four matches a step"
+    assert simulate._trial_tasks(race, settings) == {Role.STUDENT: race.fit, Role.TEACHER: 32}
+    race.fit = 500
+    assert simulate._trial_tasks(race, settings) == {Role.STUDENT: 30, Role.TEACHER: 32}
 
 
 def test_more_attempts_tell_more():
@@ -135,6 +163,8 @@ def test_the_command_answers_people_and_scripts(capsys):
     assert (answer["teachers"], answer["students"], answer["seeds"]) == (4, 5, 2)
     assert main(words) == 0
     assert "worst quarter" in capsys.readouterr().out
+    assert main([*words, "--evolution.trial", "6"]) == 0
+    assert "each after a trial of 6 tasks for students and 8 proposals for teachers" in capsys.readouterr().out
     assert main(["simulate", "ratings", "--seeds", "0"]) == 2
     assert "--seeds cannot be 0" in capsys.readouterr().err
 

@@ -202,6 +202,9 @@ def test_in_a_trial_all_of_a_role_face_the_same_with_the_same_luck(tmp_path: Pat
         assert sum(map(len, faced.values())) == len(batch)
     assert len(of_teachers) == 2 * 4
     assert {one.member for one in of_panels} == {"s0", "s1", "s2"}
+    faced_by_each = {one.prompt for one in of_students if one.member == "s0"}
+    judged_by = {"s0": len(faced_by_each), "s1": len(faced_by_each), "s2": len(faced_by_each), "t0": 4, "t1": 4}
+    assert ran.figures("trial_tasks", 2) == judged_by
     worth = ran.figures("trial", 2)
     assert worth.keys() == {"t0", "t1", "s0", "s1", "s2"}
     assert all(0 <= worth[id] <= 1 for id in worth if id[0] == "s")

@@ -27,7 +27,6 @@ OTHER_MEANINGS = {
     "tasks/code/cells.py": {"cyclomatic", "depth", "lines"},  # of one task
     "tasks/guards.py": {"depth", "lines"},
     "training/rules.py": {"depth", "lines"},
-    "training/simulate.py": {"trial"},  # a setting
     "training/study/design.py": {"flops"},
     "training/study/sweep.py": {"lr"},
     "ui/page/views.py": {"lines", "solve_rate"},  # of one task, of one match

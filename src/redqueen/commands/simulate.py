@@ -8,7 +8,7 @@ from redqueen.console import Report
 _SIMULATED = (
     "population.teachers", "population.students", "match",
     "evolution.every", "evolution.share", "evolution.elites", "evolution.fitness", "evolution.selection",
-    "evolution.trial",
+    "evolution.trial", "tasks.proposals",
 )  # fmt: skip
 
 

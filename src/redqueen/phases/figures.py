@@ -42,6 +42,7 @@ def step_metrics(race: Race, happened: Happened) -> list[MetricRow]:
         _of_measures(happened),
         _of_diversity(happened),
         (Figure(metrics.TRIAL, member, value) for member, value in happened.evolved.trials.values.items()),
+        (Figure(metrics.TRIAL_TASKS, member, count) for member, count in happened.evolved.trials.tasks.items()),
     )
     # Where two are of the same name, the later one counts.
     rows = {

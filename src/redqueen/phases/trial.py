@@ -32,6 +32,8 @@ class Trials:
 
     values: Mapping[MemberId, float] = field(default_factory=dict)
     """A student's solve rate, a teacher's mean reward."""
+    tasks: Mapping[MemberId, int] = field(default_factory=dict)
+    """How many tasks a student was judged by, how many proposals a teacher; there may be fewer than were asked for."""
     rollouts: tuple[Rollout, ...] = ()
     verifier_runs: Mapping[MemberId, int] = field(default_factory=dict)
 
@@ -45,15 +47,17 @@ async def hold_trials(race: Race, state: State, step: int) -> Trials:
     if size == 0:
         return NO_TRIALS
     values: dict[MemberId, float] = {}
+    tasks: dict[MemberId, int] = {}
     rollouts: list[Rollout] = []
     runs: Counter[MemberId] = Counter()
     for role, hold in ((Role.STUDENT, _students), (Role.TEACHER, _teachers)):
         if len(state.population.of(role)) > 1 and race.settings.rl.frozen != f"{role}s":
             trials = await hold(race, state, step, size)
             values |= trials.values
+            tasks |= trials.tasks
             rollouts += trials.rollouts
             runs.update(trials.verifier_runs)
-    return Trials(values=values, rollouts=tuple(rollouts), verifier_runs=runs)
+    return Trials(values=values, tasks=tasks, rollouts=tuple(rollouts), verifier_runs=runs)
 
 
 async def _students(race: Race, state: State, step: int, size: int) -> Trials:
@@ -65,14 +69,19 @@ async def _students(race: Race, state: State, step: int, size: int) -> Trials:
         for student in state.population.students
     ]
     if not sittings:
-        return NO_TRIALS
+        return Trials(tasks={student.id: 0 for student in state.population.students})
     attempts, runs = await settle(race, step, await sit(race, step, sittings, race.settings.tasks.attempts))
+    counted = [attempt for attempt in attempts if attempt.counts]
     grades: dict[MemberId, list[bool]] = defaultdict(list)
-    for attempt in attempts:
-        if attempt.counts:
-            grades[attempt.member].append(attempt.became.correct)
-    values = {student: fmean(right) for student, right in grades.items()}
-    return Trials(values=values, rollouts=tuple(attempts), verifier_runs=runs)
+    for attempt in counted:
+        grades[attempt.member].append(attempt.became.correct)
+    judged_by = Counter(student for student, _ in {(attempt.member, attempt.place) for attempt in counted})
+    return Trials(
+        values={student: fmean(right) for student, right in grades.items()},
+        tasks={student.id: judged_by[student.id] for student in state.population.students},
+        rollouts=tuple(attempts),
+        verifier_runs=runs,
+    )
 
 
 async def _teachers(race: Race, state: State, step: int, size: int) -> Trials:
@@ -108,5 +117,9 @@ async def _teachers(race: Race, state: State, step: int, size: int) -> Trials:
             rewards[proposal.member].append(reward)
         elif proposal.counts and not isinstance(proposal.became, Task):
             rewards[proposal.member].append(refused(race, proposal.became))
-    values = {teacher: fmean(rewards[teacher]) for teacher in rewards}
-    return Trials(values=values, rollouts=(*proposals, *attempts), verifier_runs={**teacher_runs, **student_runs})
+    return Trials(
+        values={teacher: fmean(own) for teacher, own in rewards.items()},
+        tasks={teacher.id: len(rewards.get(teacher.id, ())) for teacher in teachers},
+        rollouts=(*proposals, *attempts),
+        verifier_runs={**teacher_runs, **student_runs},
+    )

@@ -107,6 +107,9 @@ DRIFT = Metric("drift", "drift", "nats", "distance in functions from the bare ba
 TRIAL = Metric(
     "trial", "trial", "", "solve rate of a student, reward of a teacher on common tasks", of="members", signed=True
 )
+TRIAL_TASKS = Metric(
+    "trial_tasks", "tasks of a trial", "tasks", "that a student was judged by, or proposals of a teacher", of="members"
+)
 KINDS_BITS = Metric("kinds_bits", "bits of kinds", "bits", "entropy over recent tasks", of="teachers")
 DESCRIPTORS_BITS = Metric("descriptors_bits", "bits of types", "bits", "entropy over recent tasks", of="teachers")
 BENCHMARK = Metric(

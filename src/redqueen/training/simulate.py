@@ -5,8 +5,9 @@ are N(25, 25/6) in both roles, or as near to each other as the user says, and an
 Phi((student - teacher) / (sqrt(2) beta)), all tasks of a match alike. Nobody learns. In the races with births a child's
 skill is its parents' mean, or in a second model that of the better one, plus normal noise of half the spread of skills.
 
-A trial (`evolution.trial`) gives a member its true solve rate against an average opponent plus noise, whose size comes
-from members of a real race that attempted the same tasks with the same random numbers.
+A trial (`evolution.trial`) gives a member its true solve rate against an average opponent plus noise. Each role has its
+own: a student is judged by all its attempts at the tasks of the interval that are fit for a trial, of which there may
+be fewer than it asks for; a teacher by one reward for each of its proposals.
 """
 
 import math
@@ -27,7 +28,7 @@ from redqueen.keys import numbers
 from redqueen.plugins import MATCHMAKERS
 from redqueen.population.board import Board
 from redqueen.population.matchmaking import schedule
-from redqueen.population.members import Member, MemberId, Population, founders
+from redqueen.population.members import Member, MemberId, Population, Role, founders
 from redqueen.population.play import KindOutcome, MatchOutcome, play
 from redqueen.population.ratings import BETA, MU, SIGMA
 from redqueen.population.results import TaskScore
@@ -47,8 +48,9 @@ CHILD_SPREAD = 0.5
 """Of a child's skill, as a part of that."""
 RATE_PER_POINT = NormalDist().pdf(0) / (math.sqrt(2) * BETA)
 """What one point of skill adds to a solve rate between equals."""
-TRIAL_VARIANCE = 0.1
-"""Of the difference of two students' verdicts on the same task with the same random numbers."""
+TRIAL_VARIANCE = {Role.STUDENT: 0.1, Role.TEACHER: 0.13}
+"""Of the difference of two members of a real race with the same random numbers: of students' verdicts on the same task,
+of teachers' rewards for proposals to the same prompt."""
 
 Inheritance = Literal["mean", "best"]
 
@@ -71,6 +73,8 @@ _LABELS = {
     "tau_teachers": "order of the teachers after the rounds (Kendall's tau)",
     "tau_students": "order of the students",
     "worst_quarter_hit": "share of the dead in the true worst quarter: our rule",
+    "worst_quarter_hit_teachers": "  our rule, dead teachers alone",
+    "worst_quarter_hit_students": "  our rule, dead students alone",
     "worst_quarter_hit_paper": "  the paper's rule",
     "worst_quarter_hit_chance": "  by chance",
     "worst_quarter_hit_best_parent": "  our rule, children take after the better parent",
@@ -88,12 +92,16 @@ class RatingsReport:
     spread: float
     """The standard deviation of members' solve rates against an equal."""
     settings: Mapping[str, Any]
+    trials: Mapping[str, float]
+    """The tasks of students' trials and the proposals of teachers', by role, the mean over events; none without
+    trials."""
     figures: Mapping[str, MeanInterval]
     seconds: float
 
     def as_json(self) -> dict[str, Any]:
         figures = {"tau": min(self.figures["tau_teachers"], self.figures["tau_students"]), **self.figures}
-        values = {**self.sizes, "spread": self.spread, "settings": self.settings, "seconds": self.seconds}
+        values = {**self.sizes, "spread": self.spread, "settings": self.settings, "trials": self.trials}
+        values["seconds"] = self.seconds
         for name, figure in figures.items():
             values |= {name: figure.mean, f"{name}_interval": [figure.low, figure.high]}
         return values
@@ -107,13 +115,19 @@ class RatingsReport:
             f'matchmaker "{match["maker"]}", results by rule "{match["rule"]}"',
             soft_wrap=True,
         )
-        figures = [self.figures[name] for name in _LABELS]
+        labels = {name: label for name, label in _LABELS.items() if name in self.figures}
+        figures = [self.figures[name] for name in labels]
         intervals = [f"{figure.low:.3f} to {figure.high:.3f}" for figure in figures]
         columns = {"mean": [f"{figure.mean:.3f}" for figure in figures], "95 %": intervals}
-        print_table(console, {"": list(_LABELS.values())}, columns)
+        print_table(console, {"": list(labels.values())}, columns)
         every = self.settings["evolution"]["every"]
-        tasks = self.settings["evolution"]["trial"]
-        trial = f", after a trial of {tasks} tasks" if tasks else ""
+        tasks = self.trials
+        trial = (
+            f", each after a trial of {tasks['student']:.0f} tasks for students and {tasks['teacher']:.0f} proposals "
+            "for teachers"
+            if tasks
+            else ""
+        )
         console.print(
             f"{sizes['births']} events, one every {every} rounds{trial}; {self.seconds:.0f} s", soft_wrap=True
         )
@@ -127,6 +141,8 @@ class _Race:
     rng: Random
     board: Board = field(default_factory=Board)
     step: int = 0
+    fit: int = 0
+    """Tasks since the last event that were solved now and then."""
 
 
 def ratings(
@@ -167,15 +183,20 @@ def ratings(
         for inheritance in ("mean", "best")
         for rule in ("ours", "paper")
     )
+    of_role = {role: [deaths.worst_of(role) for deaths in ours] for role in Role}
     sizes = {"teachers": teachers, "students": students, "seeds": seeds, "rounds": rounds}
     return RatingsReport(
         sizes={**sizes, "attempts": attempts, "births": births},
         spread=points * RATE_PER_POINT,
         settings={name: getattr(settings, name).model_dump(mode="json") for name in ("match", "evolution")},
+        trials={str(role): statistics.fmean(trial[role] for deaths in ours for trial in deaths.trials) for role in Role}
+        if settings.evolution.trial
+        else {},
         figures={
             "tau_teachers": estimate([of_teachers for of_teachers, _ in orders]),
             "tau_students": estimate([of_students for _, of_students in orders]),
             "worst_quarter_hit": _share([deaths.worst for deaths in ours]),
+            **{f"worst_quarter_hit_{role}s": _share(own) for role, own in of_role.items() if sum(map(bool, own)) > 1},
             "worst_quarter_hit_paper": _share([deaths.worst for deaths in paper]),
             "worst_quarter_hit_chance": _share([deaths.chance for deaths in ours]),
             "worst_quarter_hit_best_parent": _share([deaths.worst for deaths in ours_best]),
@@ -223,6 +244,13 @@ class _Deaths(NamedTuple):
     """a member drawn at random was,"""
     newborn: list[bool]
     """the dead was born at the event before."""
+    roles: list[Role]
+    """Of the dead."""
+    trials: list[dict[Role, int]]
+    """For every event the size of its trials."""
+
+    def worst_of(self, role: Role) -> list[bool]:
+        return [worst for worst, own in zip(self.worst, self.roles, strict=True) if own is role]
 
 
 def _share(races: Sequence[list[bool]]) -> MeanInterval:
@@ -272,10 +300,12 @@ def _births(
     changed = {name: getattr(settings, name).model_copy(update={"rule": rule}) for name in ("match", "evolution")}
     settings = settings.model_copy(update=changed)
     every = settings.evolution.every
-    deaths = _Deaths([], [], [])
+    deaths = _Deaths([], [], [], [], [])
     for _ in range(births):
         events = _interval(race, attempts, settings, seed)
+        deaths.trials.append(_trial_tasks(race, settings))
         for event in events:
+            deaths.roles.append(event.role)
             role = race.population.of(event.role)
             skills = sorted(race.skills[member.id] for member in role)
             worst = skills[max(1, len(role) // 4) - 1]
@@ -291,21 +321,32 @@ def _interval(
     race: _Race, attempts: int, settings: Config, seed: int, operators: Sequence[replacement.Breeder] = _BREEDERS
 ) -> list[replacement.Event]:
     """Play the rounds from one event to the next, and plan that."""
+    race.fit = 0
     for _ in range(settings.evolution.every):
         _round(race, attempts, settings)
-    trials = _trials(race, settings.evolution.trial)
+    trials = _trials(race, _trial_tasks(race, settings))
     return replacement.plan(
         race.population, race.step + 1, settings.evolution, race.board, operators, seed, trials=trials
     )
 
 
-def _trials(race: _Race, tasks: int) -> dict[MemberId, float]:
-    """What each member is worth in a trial; nothing without one."""
-    if not tasks:
-        return {}
-    # The difference of two members has twice the variance of each one's error.
-    error = math.sqrt(TRIAL_VARIANCE / 2 / (tasks * ATTEMPTS_PER_TASK))
-    return {id: RATE_PER_POINT * skill + race.rng.gauss(0, error) for id, skill in race.skills.items()}
+def _trial_tasks(race: _Race, settings: Config) -> dict[Role, int]:
+    """What a trial has, as in `phases/trial.py`: the tasks of the interval that are fit, proposals to whole prompts."""
+    size, proposals = settings.evolution.trial, settings.tasks.proposals
+    return {Role.STUDENT: min(size, race.fit), Role.TEACHER: math.ceil(size / proposals) * proposals}
+
+
+def _trials(race: _Race, tasks: Mapping[Role, int]) -> dict[MemberId, float]:
+    """What each member is worth in a trial; nothing of a role whose trial has no tasks."""
+    worth: dict[MemberId, float] = {}
+    for role, count in tasks.items():
+        if count:
+            judged = count * ATTEMPTS_PER_TASK if role is Role.STUDENT else count
+            # The difference of two members has twice the variance of each one's error.
+            error = math.sqrt(TRIAL_VARIANCE[role] / 2 / judged)
+            for member in race.population.of(role):
+                worth[member.id] = RATE_PER_POINT * race.skills[member.id] + race.rng.gauss(0, error)
+    return worth
 
 
 def _replace(race: _Race, events: Sequence[replacement.Event], inheritance: Inheritance) -> None:
@@ -326,6 +367,8 @@ def _round(race: _Race, attempts: int, settings: Config) -> None:
         for match in matches
         for student in match.students
     ]
+    scores = [score for outcome in outcomes for kind in outcome.kinds.values() for score in kind.scores]
+    race.fit += sum(0 < score.solved < score.attempts for score in scores)
     race.population, meetings = play(race.population, race.step, outcomes, rules.rule)
     race.board = race.board.add(meetings)
 
