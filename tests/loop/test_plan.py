@@ -37,6 +37,15 @@ def test_a_plan_tries_one_step_and_leaves_no_run(file: Path, tmp_path: Path, cap
     assert list(tmp_path.iterdir()) == []
 
 
+def test_a_plan_says_what_the_first_step_has_not(file: Path, capsys):
+    more = ("--tasks.replay", 2, "--evolution.every", 5, "--evolution.trial", 64)
+    replays, trial = answer(capsys, "train", file, "--plan", "--json", *more)["besides"]
+    assert replays == "up to 2 recent tasks that each student attempts 3 times more"
+    assert trial.startswith("every 5 steps a trial: 2 students at up to 64 tasks, 2 teachers with 64 proposals")
+    more = ("--tasks.replay", 0, "--evolution.trial", 0)
+    assert answer(capsys, "train", file, "--plan", "--json", *more)["besides"] == []
+
+
 def test_arms_take_turns_on_one_engine(file: Path, capsys):
     words = ("--arms", "single-wide,population", "--steps", 2, "--warmup", 0, "--json")
     wide, population = answer(capsys, "bench", "step", file, *words)["arms"]

@@ -2,7 +2,7 @@
 
 import asyncio
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -41,6 +41,8 @@ class PlanReport:
     seconds: Mapping[str, float]
     """By phase."""
     steps: int
+    besides: tuple[str, ...]
+    """What the first step has not, and others have."""
     memory_gib: Mapping[str, float]
     """What the engine plans to hold."""
 
@@ -63,6 +65,7 @@ class PlanReport:
             f"seconds: {self.step_seconds:.2f} ({phases})",
             "memory, planned: " + ", ".join(f"{name} {size:.2f} GiB" for name, size in self.memory_gib.items()),
             f"{self.steps} such steps take {span_text(self.step_seconds * self.steps)}; texts change as members learn",
+            *(f"not in it: {what}" for what in self.besides),
         ):
             console.print(line, markup=False, highlight=False, soft_wrap=True)
 
@@ -99,8 +102,20 @@ def plan(settings: Config) -> PlanReport:
         flops=int(figures[FLOPS]),
         seconds=seconds,
         steps=settings.run.steps,
+        besides=tuple(_besides(settings)),
         memory_gib=memory,
     )
+
+
+def _besides(settings: Config) -> Iterator[str]:
+    evolution, tasks, population = settings.evolution, settings.tasks, settings.population
+    if tasks.replay:
+        yield f"up to {tasks.replay} recent tasks that each student attempts {tasks.attempts} times more"
+    if evolution.trial and evolution.every:
+        yield (
+            f"every {evolution.every} steps a trial: {population.students} students at up to {evolution.trial} tasks, "
+            f"{population.teachers} teachers with {evolution.trial} proposals, about {tasks.attempts} attempts at each"
+        )
 
 
 async def _try_steps(opened: Opened, count: int) -> tuple[StepRecord, dict[str, float]]:
