@@ -15,12 +15,13 @@ from redqueen.phases.clock import Clock, Stopped
 from redqueen.phases.diversity import snapshot
 from redqueen.phases.drift import drift
 from redqueen.phases.evaluate import BASE, Accuracies, evaluate
-from redqueen.phases.evolve import Evolved, evolve, pull, take_back
+from redqueen.phases.evolve import Evolved, evolve, take_back
 from redqueen.phases.happened import Happened
 from redqueen.phases.judge import judge, outcomes
 from redqueen.phases.learn import learn, soundness
 from redqueen.phases.measure import behave, measure
 from redqueen.phases.propose import propose, verify
+from redqueen.phases.pull import pull
 from redqueen.phases.race import Race
 from redqueen.phases.ruler import SolveRates, ruler
 from redqueen.phases.sampling import settle
@@ -113,7 +114,7 @@ async def _step(race: Race, state: State, step: int, evolved: Evolved, clock: Cl
             drifted = await drift(race, state, population)
             seen = None if settings.population.single else snapshot(race, state, step, population)
     with clock("evolve"):
-        pull(race, step, population)
+        pull(race, step, population, learned.unfit_steps)
     evaluated: Accuracies = {}
     if race.slices is not None:
         with clock("evaluate"):

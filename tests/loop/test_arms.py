@@ -57,12 +57,13 @@ def test_an_arm_changes_what_it_is_about(arm: str, settings: dict[str, object]):
 SHARED = Config.model_validate(
     {
         "tasks": {"replay": 2},
-        "evolution": {"trial": 4, "pull": 0.5},
+        "evolution": {"trial": 4, "pull": 0.5, "pull_rate": 2.0},
         "rl": {"share": "students", "teacher_lr": 1e-5, "teacher_temperature": 0.8, "full_rows": 8},
     }
 )
 """What a study may have for all its arms."""
-NOBODY_ELSE = {"rl.share": "nobody", "evolution.trial": 0, "evolution.pull": 0.0}
+APART = {"evolution.pull": 0.0, "evolution.pull_rate": 1.0}
+NOBODY_ELSE = {"rl.share": "nobody", "evolution.trial": 0, **APART}
 
 
 @pytest.mark.parametrize(
@@ -71,7 +72,7 @@ NOBODY_ELSE = {"rl.share": "nobody", "evolution.trial": 0, "evolution.pull": 0.0
         ("single", {**NOBODY_ELSE, "rl.teacher_lr": None}),
         ("single-wide", {**NOBODY_ELSE, "rl.teacher_lr": None}),
         ("1t1s", NOBODY_ELSE),
-        ("no-evolution", {"evolution.trial": 0, "evolution.pull": 0.0}),
+        ("no-evolution", {"evolution.trial": 0, **APART}),
         ("frozen-teachers", {"rl.teacher_lr": None}),
         ("frozen-students", {"rl.share": "nobody", "tasks.replay": 0}),
         ("random-matching", {}),

@@ -31,6 +31,7 @@ from redqueen.phases.clock import Clock, Stopped
 from redqueen.phases.evolve import evolve, take_back
 from redqueen.phases.judge import judge
 from redqueen.phases.learn import PATIENCE, learn
+from redqueen.phases.pull import pull
 from redqueen.phases.record import _attempt_rows
 from redqueen.phases.state import Health
 from redqueen.phases.view import Quiet, StepSummary
@@ -230,7 +231,7 @@ def test_members_that_are_pulled_come_nearer_with_their_moments():
         asyncio.run(one_step(race, state, clock(1)))
         states = [engine.read(id, optimiser=True) for id in ("s0", "s1", "t0", "t1")]
     assert _spread(states) > 0
-    spreads = [_spread(pulled(states, way)) for way in (0.0, 0.1, 0.5, 1.0)]
+    spreads = [_spread(pulled(states, way, states)) for way in (0.0, 0.1, 0.5, 1.0)]
     assert spreads[0] == _spread(states)
     assert spreads == sorted(spreads, reverse=True)
     assert spreads[3] == pytest.approx(0, abs=1e-7)
@@ -240,7 +241,7 @@ def test_members_that_are_pulled_come_nearer_with_their_moments():
     for half in (0, 1):
         mean = torch.stack([one.factors[name][half] for one in states]).mean(0)
         moment = torch.stack([one.exp_avg_sq[name][half] for one in trained]).mean(0)
-        for before, after in zip(states, pulled(states, 0.25), strict=True):
+        for before, after in zip(states, pulled(states, 0.25, states), strict=True):
             assert torch.allclose(after.factors[name][half], 0.75 * before.factors[name][half] + 0.25 * mean)
             assert (after.optimiser is None) == (before.optimiser is None)
             if before.optimiser is not None and after.optimiser is not None:
@@ -261,7 +262,7 @@ def test_a_young_members_moments_stay_those_of_its_age_when_it_is_pulled():
         return MemberState(1, 1.0, factors, OptimiserState(steps, first, second))
 
     members = [member(500), member(10)]
-    for before, after in zip(members, pulled(members, 1.0), strict=True):
+    for before, after in zip(members, pulled(members, 1.0, members), strict=True):
         assert before.optimiser is not None and after.optimiser is not None
         for own, moved in (
             (before.optimiser.exp_avg, after.optimiser.exp_avg),
@@ -288,6 +289,7 @@ def test_a_race_pulls_the_members_of_each_role_together_every_so_many_steps(tmp_
         ["the teachers are averaged", "the students are averaged"],
     ]
     distances = ran.figures(WEIGHT_DISTANCE.name, step=2)
+    assert [ran.figures("pull", step=step) for step in (1, 2)] == [{}, {"teacher": 1.0, "student": 1.0}]
     assert distances and all(distance > 0 for distance in distances.values()), "as far as they went apart"
 
 
@@ -299,19 +301,42 @@ class Watcher(Quiet):
         self.seen.append(summary)
 
 
-@pytest.mark.parametrize("pull", [0.0, 0.5])
-def test_members_that_are_pulled_may_be_alike(pull: float):
+def test_who_is_not_fit_to_learn_has_no_part_in_the_mean_and_is_moved_to_it():
+    with at_the_start(settings(changes={"evolution": {"every": 0, "pull": 1.0, "pull_every": 1}})) as (
+        race,
+        state,
+        engine,
+    ):
+        start, lost = engine.read("s0", optimiser=True), engine.read("s1", optimiser=True)
+        far = {name: (a, b + 1) for name, (a, b) in lost.factors.items()}
+        engine.write("s1", replace(lost, factors=far))
+        pull(race, 1, state.population, {"s1"})
+        assert same_weights(engine.read("s0"), start) and same_weights(engine.read("s1"), start)
+        engine.write("s1", replace(lost, factors=far))
+        pull(race, 1, state.population, {"s0", "s1"})
+        assert not same_weights(engine.read("s0"), start), "of two that are not, the mean is what there is"
+
+
+def test_members_that_are_pulled_learn_at_a_rate_of_their_own(tmp_path: Path):
+    changes = {"rl": {"lr": 1e-3, "warmup": 0}, "evolution": {"every": 0, "pull": 1.0, "pull_rate": 1.5}}
+    ran = race_to_the_end(tmp_path / "run", settings(changes=changes))
+    rates = ran.figures("lr")
+    assert rates and rates == pytest.approx(dict.fromkeys(rates, 1.5e-3))
+
+
+@pytest.mark.parametrize("way", [0.0, 0.5])
+def test_members_that_are_pulled_may_be_alike(way: float):
     # Nobody is updated, so all are alike.
     changes = {
         "run": {"measure_every": 1},
-        "evolution": {"every": 0, "pull": pull, "pull_every": 1},
+        "evolution": {"every": 0, "pull": way, "pull_every": 1},
         "guard": {"entropy_floor": 100.0},
     }
     with at_the_start(settings(changes=changes)) as (race, state, _):
         varied = Watch(1, {role: {EFFECTIVE_SIZE.name: 2.0, WEIGHT_DISTANCE.name: 1.0} for role in Role})
         _, rows = asyncio.run(one_step(race, replace(state, watch=varied), clock(1)))
     rang = {alarm.measure for alarm in rows.alarms} & {EFFECTIVE_SIZE.name, WEIGHT_DISTANCE.name}
-    assert bool(rang) == (pull == 0)
+    assert bool(rang) == (way == 0)
 
 
 def test_what_cannot_be_averaged_is_refused():

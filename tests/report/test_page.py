@@ -193,7 +193,7 @@ def test_the_lineage_has_every_replacement(either, recorded):
 
 def test_the_lineage_says_when_members_were_averaged(either, recorded):
     assert views.run_view(recorded)["pulls"] == [10]
-    assert "upright: all are moved to the mean" in either.page.locator("#tree").inner_text()
+    assert "upright: all move to the mean" in either.page.locator("#tree").inner_text()
     expect(either.page.locator("#tree .shapelayer path")).to_have_count(1)
 
 

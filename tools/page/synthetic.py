@@ -285,6 +285,8 @@ def _metrics(
         yield MetricRow(step=step, subject="race", kind="", name=name, value=value)
     for role in ("teacher", "student"):
         yield from _figures(numbers, step, role, progress)
+        if step % 10 == 0:
+            yield MetricRow(step=step, subject=role, kind="", name="pull", value=1.0)
     for seat in race.seats:
         if step % 8 or seat.mu != 25.0:
             seat.mu += 0.2 * (25 + 4 * seat.skill - seat.mu) + numbers.uniform(-1, 1)

@@ -25,37 +25,53 @@ Factors = Mapping[str, tuple[Tensor, Tensor]]
 
 
 @torch.no_grad()
-def pulled(states: Sequence[MemberState], way: float) -> list[MemberState]:
-    """The members, each `way` (from 0 to 1) nearer to the mean of them all; those with a fresh optimiser keep it."""
-    factors = _nearer([state.factors for state in states], way)
-    trained = [state.optimiser for state in states if state.optimiser is not None]
-    moments = iter(_averaged(trained, way))
+def pulled(states: Sequence[MemberState], way: float, counted: Sequence[MemberState]) -> list[MemberState]:
+    """The members, each `way` (from 0 to 1) nearer to the mean of those that count; a fresh optimiser stays so."""
+    factors = _nearer([state.factors for state in states], way, [state.factors for state in counted])
+    moments = iter(_averaged(_optimisers(states), way, _optimisers(counted)))
     return [
         replace(state, factors=own, optimiser=state.optimiser and next(moments))
         for state, own in zip(states, factors, strict=True)
     ]
 
 
-def _averaged(optimisers: Sequence[OptimiserState], way: float) -> list[OptimiserState]:
+def _optimisers(states: Sequence[MemberState]) -> list[OptimiserState]:
+    return [state.optimiser for state in states if state.optimiser is not None]
+
+
+def _averaged(
+    optimisers: Sequence[OptimiserState], way: float, counted: Sequence[OptimiserState]
+) -> list[OptimiserState]:
     """Moments begin at 0 and grow with a member's steps: they are averaged as they would be after many, and each keeps
-    its own growth."""
-    grown = [[1 - beta**one.step for beta in Recipe(lr=0.0).betas] for one in optimisers]
-    first = _nearer([_scaled(one.exp_avg, 1 / own[0]) for one, own in zip(optimisers, grown, strict=True)], way)
-    second = _nearer([_scaled(one.exp_avg_sq, 1 / own[1]) for one, own in zip(optimisers, grown, strict=True)], way)
+    its own growth. Without any that count they stay."""
+    if not counted:
+        return list(optimisers)
+    first = _nearer([_grown(one)[0] for one in optimisers], way, [_grown(one)[0] for one in counted])
+    second = _nearer([_grown(one)[1] for one in optimisers], way, [_grown(one)[1] for one in counted])
     return [
-        OptimiserState(one.step, _scaled(avg, own[0]), _scaled(avg_sq, own[1]))
-        for one, avg, avg_sq, own in zip(optimisers, first, second, grown, strict=True)
+        OptimiserState(one.step, *(_scaled(moment, share) for moment, share in zip(moments, _growth(one), strict=True)))
+        for one, *moments in zip(optimisers, first, second, strict=True)
     ]
+
+
+def _growth(optimiser: OptimiserState) -> list[float]:
+    """The share of their final size that both moments have."""
+    return [1 - beta**optimiser.step for beta in Recipe(lr=0.0).betas]
+
+
+def _grown(optimiser: OptimiserState) -> list[Factors]:
+    """Both moments, as they would be after many steps."""
+    moments = optimiser.exp_avg, optimiser.exp_avg_sq
+    return [_scaled(moment, 1 / share) for moment, share in zip(moments, _growth(optimiser), strict=True)]
 
 
 def _scaled(factors: Factors, by: float) -> Factors:
     return {name: (a * by, b * by) for name, (a, b) in factors.items()}
 
 
-def _nearer(members: Sequence[Factors], way: float) -> list[Factors]:
+def _nearer(members: Sequence[Factors], way: float, counted: Sequence[Factors]) -> list[Factors]:
     means = {
-        name: tuple(torch.stack([own[name][half] for own in members]).mean(0) for half in (0, 1))
-        for name in (members[0] if members else ())
+        name: tuple(torch.stack([own[name][half] for own in counted]).mean(0) for half in (0, 1)) for name in counted[0]
     }
     return [
         {name: (torch.lerp(a, means[name][0], way), torch.lerp(b, means[name][1], way)) for name, (a, b) in own.items()}

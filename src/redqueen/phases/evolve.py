@@ -10,13 +10,12 @@ from redqueen.analysis.distance import weight_distances
 from redqueen.analysis.watch import Watch, collapsed
 from redqueen.engine.protocol import MemberId, MemberState
 from redqueen.evolution.breeding import breed
-from redqueen.evolution.consensus import pulled
 from redqueen.evolution.replacement import Event, apply, due, plan
 from redqueen.phases.diversity import snapshot
 from redqueen.phases.race import Race
 from redqueen.phases.state import State
 from redqueen.phases.trial import NO_TRIALS, Trials, hold_trials
-from redqueen.population.members import Population, Role
+from redqueen.population.members import Population
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,23 +69,6 @@ def take_back(race: Race, evolved: Evolved) -> None:
         race.engine.remove(event.child.id)
     for id, state in evolved.dead.items():
         race.engine.write(id, state)
-
-
-def pull(race: Race, step: int, population: Population) -> None:
-    """Move each member towards the mean of its role, if the settings want it after this step."""
-    for role in pulled_roles(race, step, population):
-        ids = [member.id for member in population.of(role)]
-        states = [race.engine.read(id, optimiser=True) for id in ids]
-        for id, state in zip(ids, pulled(states, race.settings.evolution.pull), strict=True):
-            race.engine.write(id, state)
-
-
-def pulled_roles(race: Race, step: int, population: Population) -> list[Role]:
-    """The roles whose members move towards their mean after this step."""
-    evolution = race.settings.evolution
-    if evolution.pull == 0 or step % evolution.pull_every or race.settings.population.single:
-        return []
-    return [role for role in Role if len(population.of(role)) > 1 and not race.frozen(role)]
 
 
 def _between(population: Population, distance_N_N: Tensor) -> Mapping[tuple[MemberId, MemberId], float]:

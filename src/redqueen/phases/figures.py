@@ -11,6 +11,7 @@ from redqueen.engine.flops import Passage
 from redqueen.engine.protocol import MemberId
 from redqueen.phases.happened import Happened
 from redqueen.phases.learn import entropy, sound
+from redqueen.phases.pull import pulled_roles
 from redqueen.phases.race import Race
 from redqueen.population.board import Meeting
 from redqueen.population.members import Population, Role
@@ -42,6 +43,10 @@ def step_metrics(race: Race, happened: Happened) -> list[MetricRow]:
         _of_measures(happened),
         _of_diversity(happened),
         (Figure(metrics.TRIAL, member, value) for member, value in happened.evolved.trials.values.items()),
+        (
+            Figure(metrics.PULL, role, race.settings.evolution.pull)
+            for role in pulled_roles(race, happened.step, happened.population)
+        ),
         (Figure(metrics.TRIAL_TASKS, member, count) for member, count in happened.evolved.trials.tasks.items()),
     )
     # Where two are of the same name, the later one counts.

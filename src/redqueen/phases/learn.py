@@ -12,6 +12,7 @@ from statistics import fmean
 
 from redqueen.engine.flops import Passage
 from redqueen.engine.protocol import MemberId, MemberState, Recipe, ScoreRequest, Trajectory, UpdateStats
+from redqueen.phases.pull import averaged_roles
 from redqueen.phases.race import Race
 from redqueen.phases.state import State
 from redqueen.population.members import Population, Role
@@ -144,13 +145,16 @@ def _lessons(
 
 
 def _lr_factor(race: Race, population: Population, step: int, adapter: MemberId, rows: Sequence[Rollout]) -> float:
-    """What the learning rate is multiplied by: for a role of its own rate, a young member, a handful of rows."""
+    """What the learning rate is multiplied by: for a role of its own rate, a young member, one that is averaged with
+    others, a handful of rows."""
     rl = race.settings.rl
     member = next((member for member in population.members if member.id == adapter), None)
     steps = step if member is None else member.steps(step)
     factor = min(1.0, steps / rl.warmup) if rl.warmup else 1.0
     if member is not None and member.role is Role.TEACHER and rl.teacher_lr is not None:
         factor *= rl.teacher_lr / rl.lr
+    if member is not None and member.role in averaged_roles(race, population):
+        factor *= race.settings.evolution.pull_rate
     if rl.full_rows:
         telling = sum(row.advantage != 0 for row in rows)
         factor *= min(1.0, math.sqrt(telling / rl.full_rows))

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 
-from redqueen.phases.evolve import Evolved, pulled_roles
+from redqueen.phases.evolve import Evolved
 from redqueen.phases.figures import step_metrics
 from redqueen.phases.happened import Happened
 from redqueen.phases.learn import NOTHING_TO_LEARN
@@ -183,7 +183,7 @@ def summary(race: Race, state: State, rows: StepRecord, seconds: Mapping[str, fl
         hard_task=None if hard is None else _hard(race, hard),
         # That there was nothing to learn is in the records; it happens whenever everybody agrees.
         alarms=[alarm.says for alarm in rows.alarms if alarm.measure != NOTHING_TO_LEARN],
-        events=[*map(_event, rows.events), *_pulled(race, state, rows.step), *_evaluated(rows)],
+        events=[*map(_event, rows.events), *_pulled(rows), *_evaluated(rows)],
     )
 
 
@@ -204,10 +204,12 @@ def _hard(race: Race, row: TaskRow) -> HardTask:
     )
 
 
-def _pulled(race: Race, state: State, step: int) -> list[str]:
-    way = race.settings.evolution.pull
-    how = "are averaged" if way == 1 else f"moved {way:.0%} of the way to their mean"
-    return [f"the {role}s {how}" for role in pulled_roles(race, step, state.population)]
+def _pulled(rows: StepRecord) -> list[str]:
+    ways = {role: way for role in Role if (way := rows.figures(role).get(metrics.PULL)) is not None}
+    return [
+        f"the {role}s " + ("are averaged" if way == 1 else f"moved {way:.2g} of the way to their mean")
+        for role, way in ways.items()
+    ]
 
 
 def _evaluated(rows: StepRecord) -> list[str]:

@@ -110,6 +110,7 @@ TRIAL = Metric(
 TRIAL_TASKS = Metric(
     "trial_tasks", "tasks of a trial", "tasks", "that a student was judged by, or proposals of a teacher", of="members"
 )
+PULL = Metric("pull", "pull", SHARE, "how far members moved to the mean of their role", of="roles")
 KINDS_BITS = Metric("kinds_bits", "bits of kinds", "bits", "entropy over recent tasks", of="teachers")
 DESCRIPTORS_BITS = Metric("descriptors_bits", "bits of types", "bits", "entropy over recent tasks", of="teachers")
 BENCHMARK = Metric(

@@ -293,6 +293,8 @@ class EvolutionConfig(Section):
     """How far each member moves to the mean of its role, from 0, where it stays, to 1, where all become one."""
     pull_every: int = Field(default=10, ge=1, le=1_000_000)
     """Steps from one such move to the next."""
+    pull_rate: float = Field(default=1.0, gt=0, le=1000, allow_inf_nan=False)
+    """What learning rates are multiplied by where members are pulled: a mean stands longer steps than one member."""
 
 
 class RlConfig(Section):

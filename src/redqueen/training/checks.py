@@ -60,6 +60,10 @@ def idle(settings: Config) -> dict[str, str]:
         found["evolution.trial"] = "nobody is ever replaced"
     if evolution.pull and not (gradients and several):
         found["evolution.pull"] = "no role has two members that learn"
+    if evolution.pull_rate != 1 and (not evolution.pull or "evolution.pull" in found):
+        found["evolution.pull_rate"] = "nobody is pulled"
+    if evolution.inject and evolution.pull:
+        found["evolution.inject"] = "members that are pulled are meant to be alike"
     return found
 
 

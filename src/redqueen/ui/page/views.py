@@ -56,19 +56,13 @@ def run_view(folder: Path, since: int = 0) -> JSON:
             "series": _series(store, since, last),
             "phases": _phases(store, since, last),
             "members": _members(store, events),
-            "pulls": _pulls(settings, last),
+            "pulls": sorted({row.step for role in Role for row in store.metrics(metrics.PULL, role)}),
             "matches": {"all": _matches(store, 1, last), "late": _matches(store, quarters.quarters(last)[1][0], last)},
             "late": quarters.quarters(last)[1][0],
             "alarms": [{"step": alarm.step, "says": alarm.says} for alarm in store.alarms(newest=ALARMS)],
             "reasons": store.reasons(),
             "counts": store.counts("tasks", "rejections", "events"),
         }
-
-
-def _pulls(settings: Config, last: int) -> list[int]:
-    """The steps after which members were moved to the mean of their role."""
-    every = settings.evolution.pull_every
-    return list(range(every, last + 1, every)) if settings.evolution.pull else []
 
 
 def about_view(folder: Path) -> JSON:

@@ -156,13 +156,13 @@ RQ.drawLineage = (run) => {
   const kin = born.flatMap((member) => member.parents.filter((parent) => byId.has(parent) && byId.get(parent).seat !== member.seat).map((parent) => [member, byId.get(parent)]));
   const descents = {type: "scatter", mode: "lines", hoverinfo: "skip", showlegend: false, line: {color: "gray", width: 1.2, dash: "dot"},
     x: kin.flatMap(([member]) => [member.born, member.born, null]), y: kin.flatMap(([member, parent]) => [RQ.plain(parent.seat), RQ.plain(member.seat), null])};
-  const about = {id: "lineage", steps: run.step, title: "Who holds each seat", note: `dotted: from a parent to its child${run.pulls.length ? "; upright: all are moved to the mean of their role" : ""}`, lines: [], traces: [descents, ...bars, births],
+  const about = {id: "lineage", steps: run.step, title: "Who holds each seat", note: `dotted: from a parent to its child${run.pulls.length ? "; upright: all move to the mean of their role, or towards it" : ""}`, lines: [], traces: [descents, ...bars, births],
     extra: (css) => ({showlegend: false, hovermode: "closest", height: Math.max(220, 34 * seats.length + 70), margin: {l: 50, r: 34, t: 20, b: 34},
       shapes: run.pulls.map((step) => ({type: "line", xref: "x", yref: "paper", x0: step, x1: step, y0: 0, y1: 1, line: {color: "gray", width: 1.2}})),
       yaxis: {type: "category", categoryorder: "array", categoryarray: seats.map(RQ.plain).reverse(), gridcolor: css("--grid"), fixedrange: true}})};
   const figure = RQ.chart(place, about);
   figure.querySelector(".plot").style.height = `${Math.max(220, 34 * seats.length + 70)}px`;
-  figure.querySelector(".plot").setAttribute("aria-label", `Chart: ${RQ.many(born.length, "replacement")}, listed in the table below.${run.pulls.length ? ` Members were moved to the mean of their role after the steps ${run.pulls.join(", ")}.` : ""}`);
+  figure.querySelector(".plot").setAttribute("aria-label", `Chart: ${RQ.many(born.length, "replacement")}, listed in the table below.${run.pulls.length ? ` Members moved to the mean of their role, or towards it, after the steps ${run.pulls.join(", ")}.` : ""}`);
   figure.list = () => {};
   const table = figure.querySelector("details");
   RQ.fill(table.firstChild, born.length ? `${RQ.many(born.length, "replacement")}, as a table` : "no replacement yet");
