@@ -32,6 +32,7 @@ from redqueen.phases.view import Quiet
 from redqueen.resources import open_engine
 from redqueen.runs import CHECKPOINTS, REPORT, checkpoints
 from redqueen.runs.metrics import FLOPS, RACE
+from redqueen.runs.run import Run
 from redqueen.runs.store import Store
 from redqueen.settings import dump, load, override
 from redqueen.tasks.files import ExamTask, FileDraft
@@ -122,6 +123,13 @@ def opened(monkeypatch) -> list[list[str]]:
 
 
 # Races on one engine
+
+
+def test_a_race_from_before_a_setting_stays_the_race_that_it_was(design, tmp_path):
+    study = replace(design, folder=tmp_path, settings=override(design.settings, {"guard.shortcuts": "refuse"}))
+    older, *newer = study.races()
+    Run.open(older.folder, dump(older.settings).replace('shortcuts = "refuse"\n', "")).close()
+    assert [race.settings.guard.shortcuts for race in study.races()] == ["allow", *("refuse" for _ in newer)]
 
 
 @pytest.mark.parametrize(("arm", "seed"), [("population", 1), ("single", 0)])

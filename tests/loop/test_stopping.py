@@ -13,11 +13,12 @@ from kill import SETTINGS, Left
 from loop.processes import Child, held_after_the_first_step, signalled_twice, with_small_files
 from redqueen.commands.main import main
 from redqueen.phases.view import Quiet
-from redqueen.runs import CHECKPOINTS, REPORT, checkpoints
+from redqueen.runs import CHECKPOINTS, CONFIG, REPORT, checkpoints
 from redqueen.runs.metrics import FLOPS, RACE
 from redqueen.runs.records_file import RECORDS
 from redqueen.runs.run import Run
 from redqueen.runs.store import Store
+from redqueen.settings import load_run
 from redqueen.training.train import heeding_signals
 
 
@@ -201,6 +202,23 @@ def test_steps_whose_operations_nobody_counted_cannot_end_by_them(file: Path, pl
     assert main(["compare", str(folder)]) == 0
     assert re.search(r"^floating-point operations +-$", capsys.readouterr().out, re.M)
     go_on(file, folder, "--run.steps", "2")
+
+
+def test_a_run_from_before_a_setting_stays_the_race_that_it_was(file: Path, place: Path):
+    allowed = go_on(file, place / "allowed", "--guard.shortcuts", "allow")
+    folder = place / "from-before"
+    go_on(file, folder, "--run.steps", "1", "--guard.shortcuts", "allow")
+    config = folder / CONFIG
+    config.write_text(config.read_text().replace('shortcuts = "allow"\n', ""))
+    assert "shortcuts" not in config.read_text() and load_run(config).guard.shortcuts == "allow"
+    assert go_on(file, folder).differences(allowed) == []
+    assert 'shortcuts = "allow"' in config.read_text()
+
+
+def test_what_a_run_says_of_its_settings_is_not_changed(file: Path, place: Path, capsys):
+    folder = place / "says-so"
+    go_on(file, folder, "--run.steps", "1", "--guard.shortcuts", "allow")
+    assert 'guard.shortcuts: "allow" here, "refuse" asked' in refused(capsys, str(file), "--run", str(folder))
 
 
 def test_a_fork_goes_on_from_a_step_of_another_run(file: Path, alone: Path, place: Path):

@@ -10,7 +10,7 @@ from redqueen.population.members import SOLO, SOUP, Member, Role
 from redqueen.runs import CONFIG
 from redqueen.runs.checkpoints import population
 from redqueen.runs.store import Store
-from redqueen.settings import Config, load
+from redqueen.settings import Config, load_run
 from redqueen.tasks.families import Families
 
 _DOES = {
@@ -21,7 +21,7 @@ _DOES = {
 
 def card(run: Path, checkpoint: Path, step: int, id: str, base: str, loaded: str) -> str:
     """Markdown, with the head that model hubs read; `loaded` is what loads the base."""
-    settings = load(str(run / CONFIG))
+    settings = load_run(run / CONFIG)
     member = None if id in (SOLO, SOUP) else population(checkpoint).member(id)
     # Of families that come with the package: others are not imported for a card.
     known = Families.of([name for name in settings.tasks.families if name in FAMILIES.builtins]).kinds

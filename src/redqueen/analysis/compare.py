@@ -23,7 +23,7 @@ from redqueen.errors import InputError
 from redqueen.population.members import Role
 from redqueen.runs import benchmarks, metrics
 from redqueen.runs.store import Store
-from redqueen.settings import Affects, Config, affecting, flat, load
+from redqueen.settings import Affects, Config, affecting, flat, load_run
 from redqueen.settings.toml import value_text
 
 if TYPE_CHECKING:
@@ -174,7 +174,7 @@ def no_race_twice(runs: Iterable[tuple[int, str]]) -> None:
 def measure(folder: Path) -> MeasuredRun:
     """The figures of one run. Values that are not finite, as of a step that broke down, are left out."""
     with Store.read(folder) as store:
-        settings = load(str(folder / "config.toml"))
+        settings = load_run(folder / "config.toml")
         steps = store.last_step()
         if steps == 0:
             raise InputError(f"{folder} has no step yet", "wait for its first one, or leave it out")

@@ -21,7 +21,7 @@ from redqueen.population.members import SOLO, Role
 from redqueen.resources import open_engine
 from redqueen.runs import CONFIG, checkpoints
 from redqueen.runs.records_file import RECORDS
-from redqueen.settings import Config, load
+from redqueen.settings import Config, load_run
 
 if TYPE_CHECKING:
     from redqueen.engine.local import LocalEngine
@@ -81,7 +81,7 @@ def find_subjects(whats: Sequence[str], roles: Roles, base_name: str | None = No
         prefix = f"{what}/" if len(whats) > 1 else ""
         run, step, member = _run(what)
         if run is not None:
-            runs[what] = load(str(run / CONFIG))
+            runs[what] = load_run(run / CONFIG)
             checkpoint, told = export.find(run, step)
             notes += told
             if member is None:

@@ -25,7 +25,7 @@ from redqueen.runs.atomic import clear_leftovers, flush_entry, leftover, put_in_
 from redqueen.runs.checkpoints import Loaded
 from redqueen.runs.records_file import RECORDS
 from redqueen.runs.store import Store
-from redqueen.settings import Config
+from redqueen.settings import BEFORE, Config
 from redqueen.settings.toml import value_text
 
 LOCK = "lock"
@@ -165,8 +165,8 @@ def origin_of(source: Path, step: int) -> str:
 
 def differences(here: Mapping[str, Any], wanted: Mapping[str, Any], free: Collection[str] = ()) -> list[str]:
     """How two tables of settings differ, a line for each dotted key that is not free. A key that one of them lacks, as
-    one that was written by an older version may, has its default there."""
-    usual = dict(_flat(Config().model_dump(mode="json", exclude_none=True)))
+    one that was written by an older version may, is there as that version behaved."""
+    usual = {**dict(_flat(Config().model_dump(mode="json", exclude_none=True))), **BEFORE}
     ours, theirs = usual | dict(_flat(here)), usual | dict(_flat(wanted))
     return [
         f"{key}: {_shown(ours.get(key))} here, {_shown(theirs.get(key))} asked"

@@ -2,9 +2,22 @@
 
 from redqueen.settings.fields import Affects
 from redqueen.settings.models import Config, Section
-from redqueen.settings.reading import Overrides, affecting, dump, flat, keys, load, override, presets
+from redqueen.settings.reading import (
+    BEFORE,
+    Overrides,
+    affecting,
+    dump,
+    flat,
+    keys,
+    load,
+    load_run,
+    override,
+    presets,
+    unwritten,
+)
 
 __all__ = [
+    "BEFORE",
     "Affects",
     "Config",
     "Overrides",
@@ -14,6 +27,8 @@ __all__ = [
     "flat",
     "keys",
     "load",
+    "load_run",
     "override",
     "presets",
+    "unwritten",
 ]

@@ -23,6 +23,9 @@ from redqueen.settings.toml import shown, to_toml, value_text
 
 Overrides = Mapping[str, str] | Sequence[tuple[str, str]]
 
+BEFORE: Mapping[str, str] = {"guard.shortcuts": "allow"}
+"""How runs behaved before a setting existed, by its dotted name, where that is not today's default."""
+
 
 def presets() -> list[str]:
     """The names of the settings files that come with the package."""
@@ -35,6 +38,17 @@ def load(source: str | None = None, overrides: Overrides = ()) -> Config:
     An override is a dotted key and its value as text: `("verifier.minimum", "full")`.
     """
     return _overridden({} if source is None else _read(source), overrides, source)
+
+
+def load_run(path: Path) -> Config:
+    """The settings that a run wrote down. One that its version did not have yet is as the run behaved."""
+    return _overridden(_read(str(path)), unwritten(path), str(path))
+
+
+def unwritten(path: Path) -> dict[str, str]:
+    """How a run behaved where its settings lack one that its version did not have yet, as overrides."""
+    data = _read(str(path))
+    return {key: value for key, value in BEFORE.items() if not _has(data, key)}
 
 
 def override(config: Config, overrides: Overrides) -> Config:
@@ -107,6 +121,15 @@ def _read(source: str) -> dict[str, Any]:
     except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
         raise ConfigError(f"{name} cannot be read: {reason}", "give a readable .toml file") from None
+
+
+def _has(data: Mapping[str, Any], key: str) -> bool:
+    *sections, last = key.split(".")
+    for section in sections:
+        data = data.get(section, {})
+        if not isinstance(data, dict):
+            return True  # which validation refuses
+    return last in data
 
 
 def _override(data: dict[str, Any], key: str, text: str) -> str:

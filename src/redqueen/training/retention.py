@@ -27,7 +27,7 @@ from redqueen.runs import CHECKPOINTS, CONFIG
 from redqueen.runs.checkpoints import load as load_checkpoint
 from redqueen.runs.checkpoints import newest
 from redqueen.runs.store import Store
-from redqueen.settings import load
+from redqueen.settings import load_run
 from redqueen.training.rules import read_rules
 from redqueen.training.setup import Start, open_races
 
@@ -38,7 +38,7 @@ def measure_retention(folder: Path, member: str, children: int, updates: int) ->
         path, _ = newest(folder / CHECKPOINTS, records.last_step())
         if path is None:
             raise InputError(f"{folder} has no complete checkpoint yet", "wait for its first one")
-        settings = load(str(folder / CONFIG))
+        settings = load_run(folder / CONFIG)
         if settings.population.single:
             raise InputError(f"{folder} has a single adapter, and no children", "test a run with a population")
         start = Start(settings=settings, rules=read_rules(settings), checkpoint=load_checkpoint(path), records=records)

@@ -17,9 +17,10 @@ from redqueen.population.members import Population
 from redqueen.population.members import restore as restore_population
 from redqueen.runs import CONFIG
 from redqueen.runs.checkpoints import Loaded
+from redqueen.runs.records_file import RECORDS
 from redqueen.runs.run import FORKED_FROM, Run, fork, origin_of
 from redqueen.runs.store import Store
-from redqueen.settings import Affects, Config, affecting, dump, flat, load
+from redqueen.settings import Affects, Config, affecting, dump, flat, load_run, override, unwritten
 from redqueen.settings.toml import shown
 from redqueen.tasks.families import Families
 from redqueen.training.rules import read_rules
@@ -47,6 +48,7 @@ class Reached:
 
 def train(settings: Config, folder: Path, view: View, forked: Fork | None = None) -> Reached:
     """Begin the run in `folder`, or go on with it, until its steps are done or somebody stops it."""
+    settings = as_begun(settings, folder)
     rules = read_rules(settings)
     if forked is not None:
         _begin_fork(forked, folder, settings)
@@ -65,6 +67,20 @@ def train(settings: Config, folder: Path, view: View, forked: Fork | None = None
             with heeding_signals(view) as stopping:
                 ended = asyncio.run(run_race(race, state, run, view, stopping, track))
         return reached(run, settings, ended.step, ended.population)
+
+
+def as_begun(settings: Config, folder: Path) -> Config:
+    """The settings with which the run in `folder` stays the race that it was: what its version had no setting for goes
+    on as it did. Without a run there, as they are."""
+    if not is_run(folder):
+        return settings
+    asked, usual = flat(settings), flat(Config())
+    return override(settings, {key: old for key, old in unwritten(folder / CONFIG).items() if asked[key] == usual[key]})
+
+
+def is_run(folder: Path) -> bool:
+    """Whether there is one to go on with."""
+    return (folder / CONFIG).is_file() and (folder / RECORDS).is_file()
 
 
 def open_run(settings: Config, folder: Path) -> Run:
@@ -147,7 +163,7 @@ def _begin_fork(forked: Fork, folder: Path, settings: Config) -> None:
             raise RunError(what, "name another folder with --run, or leave --fork out to go on with it")
         return
     with Store.read(forked.source):  # refuses what is no run
-        theirs = load(str(forked.source / CONFIG))
+        theirs = load_run(forked.source / CONFIG)
     # Members and adapters are the checkpoint's: other ones cannot go on from it.
     there, here = flat(theirs), flat(settings)
     for key in here:

@@ -14,6 +14,7 @@ from redqueen.tasks.families import Families
 from redqueen.tasks.files import usual_exam
 from redqueen.training import arms
 from redqueen.training.study.exam import READ_BY_EXAM, Examinee, Half, HalfExam
+from redqueen.training.train import as_begun
 
 SWEEP_SEED = 1000
 """The first seed of the sweep; those of a study are below it."""
@@ -145,4 +146,5 @@ class Design:
         changes = {"run.seed": seed, "rl.lr": lr, "run.steps": steps, "run.flops": flops}
         given = {name: repr(value) for name, value in changes.items() if value is not None}
         settings = arms.apply(override(self.settings, given), arm)
-        return StudyRace(arm=arm, seed=seed, settings=settings, folder=self.folder / folder)
+        place = self.folder / folder
+        return StudyRace(arm=arm, seed=seed, settings=as_begun(settings, place), folder=place)
