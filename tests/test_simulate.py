@@ -12,7 +12,7 @@ from redqueen.commands.main import main
 from redqueen.errors import ConfigError, InputError
 from redqueen.evolution.replacement import Event
 from redqueen.population.members import Member, Role
-from redqueen.settings import Config, load
+from redqueen.settings import Config, load, presets
 from redqueen.training import simulate
 from redqueen.training.simulate import kendall
 
@@ -127,6 +127,23 @@ def test_other_settings_are_raced_too(settings):
     assert simulate.ratings(3, 4, 2, 4, 24, 3, load(None, settings)).seconds > 0
 
 
+@pytest.mark.parametrize("preset", presets())
+def test_every_preset_can_be_simulated(preset, capsys):
+    words = ["--teachers", "2", "--students", "2", "--seeds", "2", "--rounds", "2", "--births", "2", "--json"]
+    assert main(["simulate", "ratings", "--config", preset, *words]) == 0
+    found = json.loads(capsys.readouterr().out)
+    births = 2 if load(preset).evolution.every else 0
+    assert found["births"] == births and ("worst_quarter_hit" in found) == bool(births)
+    assert -1 <= found["tau"] <= 1
+
+
+def test_a_simulation_without_births_says_so(capsys):
+    words = ["--seeds", "2", "--rounds", "2", "--evolution.every", "0"]
+    assert main(["simulate", "ratings", *words]) == 0
+    said = capsys.readouterr().out
+    assert "no events: evolution.every is 0" in said and "worst quarter" not in said
+
+
 def test_what_cannot_be_simulated_is_refused():
     for sizes in ((1, 8, 4), (8, 1, 4), (8, 8, 1)):
         with pytest.raises(InputError):
@@ -135,8 +152,6 @@ def test_what_cannot_be_simulated_is_refused():
         simulate.ratings(2, 2, 2, 2, 8, 1, Config())
     with pytest.raises(InputError, match="a multiple of 8"):
         simulate.ratings(2, 2, 2, 2, 7, 2, Config())
-    with pytest.raises(InputError, match="every"):
-        simulate.ratings(2, 2, 2, 2, 8, 2, load(None, {"evolution.every": "0"}))
     with pytest.raises(ConfigError, match="sharing"):
         simulate.ratings(2, 2, 2, 2, 8, 2, load(None, {"evolution.selection": "sharing"}))
     with pytest.raises(ConfigError, match="there is no such seat"):

@@ -121,6 +121,9 @@ class RatingsReport:
         columns = {"mean": [f"{figure.mean:.3f}" for figure in figures], "95 %": intervals}
         print_table(console, {"": list(labels.values())}, columns)
         every = self.settings["evolution"]["every"]
+        if every == 0:
+            console.print(f"no events: evolution.every is 0; {self.seconds:.0f} s", soft_wrap=True)
+            return
         tasks = self.trials
         trial = (
             f", each after a trial of {tasks['student']:.0f} tasks for students and {tasks['teacher']:.0f} proposals "
@@ -155,8 +158,8 @@ def ratings(
     settings: Config,
     spread: float | None = None,
 ) -> RatingsReport:
-    """Races of all seeds, without births and with them under both rules. `spread` is the standard deviation of members'
-    solve rates against an equal."""
+    """Races of all seeds, without births and with them under both rules; without them alone where evolution.every is 0.
+    `spread` is the standard deviation of members' solve rates against an equal."""
     started = time.perf_counter()
     if min(teachers, students) < 2:
         raise InputError("one member of a role has no order", "simulate 2 teachers and 2 students or more")
@@ -171,46 +174,61 @@ def ratings(
     points = SKILL_SPREAD if spread is None else spread / RATE_PER_POINT
     if seeds < 2:
         raise InputError("one seed gives no interval", "use --seeds 2 or more")
-    _check_births(settings)
     settings = Config.model_validate(
         settings.model_dump() | {"population": {"teachers": teachers, "students": students}}
     )
     # Whether match.exclude and the elites suit these sizes.
     check(settings)
     orders = [_orders(seed, rounds, attempts, settings, points) for seed in range(seeds)]
-    ours, paper, ours_best, paper_best = (
-        [_births(seed, births, attempts, settings, rule, inheritance, points) for seed in range(seeds)]
-        for inheritance in ("mean", "best")
-        for rule in ("ours", "paper")
-    )
-    of_role = {role: [deaths.worst_of(role) for deaths in ours] for role in Role}
+    figures = {
+        "tau_teachers": estimate([of_teachers for of_teachers, _ in orders]),
+        "tau_students": estimate([of_students for _, of_students in orders]),
+    }
+    trials: dict[str, float] = {}
+    if settings.evolution.every:
+        of_births, trials = _with_births(seeds, births, attempts, settings, points)
+        figures |= of_births
     sizes = {"teachers": teachers, "students": students, "seeds": seeds, "rounds": rounds}
     return RatingsReport(
-        sizes={**sizes, "attempts": attempts, "births": births},
+        sizes={**sizes, "attempts": attempts, "births": births if settings.evolution.every else 0},
         spread=points * RATE_PER_POINT,
         settings={name: getattr(settings, name).model_dump(mode="json") for name in ("match", "evolution")},
-        trials={str(role): statistics.fmean(trial[role] for deaths in ours for trial in deaths.trials) for role in Role}
-        if settings.evolution.trial
-        else {},
-        figures={
-            "tau_teachers": estimate([of_teachers for of_teachers, _ in orders]),
-            "tau_students": estimate([of_students for _, of_students in orders]),
-            "worst_quarter_hit": _share([deaths.worst for deaths in ours]),
-            **{f"worst_quarter_hit_{role}s": _share(own) for role, own in of_role.items() if sum(map(bool, own)) > 1},
-            "worst_quarter_hit_paper": _share([deaths.worst for deaths in paper]),
-            "worst_quarter_hit_chance": _share([deaths.chance for deaths in ours]),
-            "worst_quarter_hit_best_parent": _share([deaths.worst for deaths in ours_best]),
-            "worst_quarter_hit_best_parent_paper": _share([deaths.worst for deaths in paper_best]),
-            "newborn_hit": _share([deaths.newborn for deaths in ours]),
-            "newborn_hit_paper": _share([deaths.newborn for deaths in paper]),
-        },
+        trials=trials,
+        figures=figures,
         seconds=time.perf_counter() - started,
     )
 
 
+def _with_births(
+    seeds: int, births: int, attempts: int, settings: Config, spread: float
+) -> tuple[dict[str, MeanInterval], dict[str, float]]:
+    """What races with births find, and the size of their trials."""
+    ours, paper, ours_best, paper_best = (
+        [_births(seed, births, attempts, settings, rule, inheritance, spread) for seed in range(seeds)]
+        for inheritance in ("mean", "best")
+        for rule in ("ours", "paper")
+    )
+    of_role = {role: [deaths.worst_of(role) for deaths in ours] for role in Role}
+    figures = {
+        "worst_quarter_hit": _share([deaths.worst for deaths in ours]),
+        **{f"worst_quarter_hit_{role}s": _share(own) for role, own in of_role.items() if sum(map(bool, own)) > 1},
+        "worst_quarter_hit_paper": _share([deaths.worst for deaths in paper]),
+        "worst_quarter_hit_chance": _share([deaths.chance for deaths in ours]),
+        "worst_quarter_hit_best_parent": _share([deaths.worst for deaths in ours_best]),
+        "worst_quarter_hit_best_parent_paper": _share([deaths.worst for deaths in paper_best]),
+        "newborn_hit": _share([deaths.newborn for deaths in ours]),
+        "newborn_hit_paper": _share([deaths.newborn for deaths in paper]),
+    }
+    if not settings.evolution.trial:
+        return figures, {}
+    trials = [trial for deaths in ours for trial in deaths.trials]
+    return figures, {str(role): statistics.fmean(trial[role] for trial in trials) for role in Role}
+
+
 def lineage(births: int, seed: int, settings: Config) -> Population:
     """The population, with its dead, after a race with births."""
-    _check_births(settings)
+    if settings.evolution.every == 0:
+        raise InputError("evolution.every = 0 leaves no births to simulate", "set it to 1 or more")
     from redqueen.evolution.variation import resolve
 
     operators = list(resolve(settings.evolution.operators).values())
@@ -259,11 +277,6 @@ def _share(races: Sequence[list[bool]]) -> MeanInterval:
     if len(shares) < 2:
         raise InputError("too few members die to judge by", "use more --births, or larger roles")
     return estimate(shares)
-
-
-def _check_births(settings: Config) -> None:
-    if settings.evolution.every == 0:
-        raise InputError("evolution.every = 0 leaves no births to simulate", "set it to 1 or more")
 
 
 def _start(seed: int, settings: Config, spread: float = SKILL_SPREAD) -> _Race:
