@@ -1,5 +1,6 @@
 """Settings: what loads, what is refused, and that a refusal is one line that helps."""
 
+import re
 import tomllib
 from importlib.resources import files
 from pathlib import Path
@@ -15,7 +16,7 @@ from redqueen.errors import ConfigError
 from redqueen.plugins import MATCHMAKERS, REGISTRIES
 from redqueen.population.results import Rule
 from redqueen.resources import open_engine, place
-from redqueen.settings import Affects, Config, affecting, dump, flat, keys, load, presets
+from redqueen.settings import Affects, Config, affecting, dump, flat, keys, load, override, presets
 from redqueen.settings.models import (
     EngineConfig,
     EvolutionConfig,
@@ -25,7 +26,7 @@ from redqueen.settings.models import (
     VerifierConfig,
 )
 from redqueen.settings.toml import to_toml
-from redqueen.training.checks import check
+from redqueen.training.checks import check, refuse_idle
 
 
 def written(folder: Path, text: str) -> str:
@@ -36,7 +37,9 @@ def written(folder: Path, text: str) -> str:
 
 def refusal(source: str | None = None, overrides: tuple[tuple[str, str], ...] = ()) -> str:
     with pytest.raises(ConfigError) as caught:
-        check(load(source, overrides))
+        settings = load(source, overrides)
+        check(settings)
+        refuse_idle(settings)
     assert caught.value.what
     assert caught.value.mend
     assert str(caught.value).isprintable(), "a refusal is one printable line"
@@ -235,7 +238,16 @@ GENETIC = {"rl.update": "none"}
 )
 def test_what_would_do_nothing_is_refused(settings, told):
     message = refusal(None, tuple(settings.items()))
-    assert told in message and message.endswith("; leave it out")
+    assert told in message
+    name, off = re.fullmatch(r".*; set (\S+) to (\S+)", message).groups()  # pyright: ignore[reportOptionalMemberAccess]
+    mended = override(load(None, settings), {name: off.strip('"')})
+    check(mended)
+    refuse_idle(mended)
+
+
+def test_what_a_preset_asks_for_and_would_do_nothing_is_turned_off_as_the_refusal_says():
+    pair = (("population.teachers", "1"), ("population.students", "1"))
+    assert refusal("demo", pair).endswith("; set evolution.pull to 0.0")
 
 
 @pytest.mark.parametrize(
@@ -250,6 +262,7 @@ def test_what_would_do_nothing_is_refused(settings, told):
 )
 def test_what_does_something_for_somebody_is_not(settings):
     check(load(None, settings))
+    refuse_idle(load(None, settings))
 
 
 def test_a_race_of_two_is_fine_as_it_comes():

@@ -11,9 +11,9 @@ from redqueen.plugins import MATCHMAKERS
 from redqueen.population.board import Board
 from redqueen.population.matchmaking import schedule
 from redqueen.population.members import founders
-from redqueen.settings import Config
+from redqueen.settings import Config, load, presets
 from redqueen.training.arms import ARMS, apply
-from redqueen.training.checks import check
+from redqueen.training.checks import check, refuse_idle
 from redqueen.training.setup import Start
 
 POPULATION = Config.model_validate({"tasks": {"prompts": 3, "proposals": 4, "attempts": 8}, "run": {"steps": 10}})
@@ -82,18 +82,18 @@ def test_an_arm_has_nothing_that_it_cannot_use(arm: str, settings: dict[str, obj
     own = changed(arm, SHARED)
     mechanisms = {*NOBODY_ELSE, "rl.teacher_lr", "rl.teacher_temperature", "rl.full_rows", "tasks.replay"}
     assert {name: value for name, value in own.items() if name in mechanisms} == settings
-    check(apply(SHARED, arm))
+    refuse_idle(apply(SHARED, arm))
 
 
 def test_what_an_arm_cannot_use_is_refused_as_a_setting_of_its_own():
     with pytest.raises(ConfigError, match=r'rl\.share = "students" would do nothing'):
-        check(apply(SHARED, "single rl.share=students"))
+        refuse_idle(apply(SHARED, "single rl.share=students"))
 
 
 def test_what_had_no_use_before_is_left_to_be_refused():
     twice = Config.model_validate({"evolution": {"trial": 4, "every": 0}})
     with pytest.raises(ConfigError, match=r"evolution\.trial = 4 would do nothing: nobody is ever replaced"):
-        check(apply(twice, "random-matching"))
+        refuse_idle(apply(twice, "random-matching"))
 
 
 def test_a_single_agent_is_trained_as_each_of_the_population_is():
@@ -132,9 +132,12 @@ def test_a_long_single_agent_samples_as_much_in_all_steps_as_the_population(matc
     assert [long.run.steps * each for each in sampled(long)] == [of.run.steps * each for each in sampled(of)]
 
 
-def test_every_arm_gives_settings_that_go_together():
-    for arm in ARMS:
-        apply(POPULATION, arm)
+@pytest.mark.parametrize("preset", [None, *presets()])
+@pytest.mark.parametrize("arm", ARMS)
+def test_every_arm_of_every_preset_can_be_run(arm: str, preset: str | None):
+    settings = apply(load(preset), arm)
+    check(settings)
+    refuse_idle(settings)
 
 
 def test_a_run_that_is_called_after_its_arm_has_one_folder():

@@ -221,6 +221,29 @@ def test_what_a_run_says_of_its_settings_is_not_changed(file: Path, place: Path,
     assert 'guard.shortcuts: "allow" here, "refuse" asked' in refused(capsys, str(file), "--run", str(folder))
 
 
+PAIR = ["--population.teachers", "1", "--population.students", "1", "--evolution.trial", "0", "--evolution.pull", "0"]
+
+
+def test_what_would_do_nothing_is_refused_for_a_new_run(file: Path, place: Path, capsys):
+    for more in ([], ["--plan"]):
+        line = refused(capsys, str(file), "--run", str(place / "idle"), *PAIR, *more)
+        assert 'rl.share = "students" would do nothing' in line and line.endswith('; set rl.share to "nobody"')
+    assert not (place / "idle").exists()
+
+
+def test_a_run_with_what_does_nothing_goes_on(file: Path, place: Path):
+    folder = place / "was-idle"
+    of_run = [*PAIR, "--rl.share", "nobody", "--run.steps"]
+    go_on(file, folder, *of_run, "1")
+    config = folder / CONFIG
+    config.write_text(config.read_text().replace('share = "nobody"', 'share = "students"'))
+    assert main(["retention", str(folder), "--member", "s0", "--children", "1", "--updates", "3"]) == 0
+    go_on(file, folder, *PAIR, "--run.steps", "2")
+    go_on(file, folder, *of_run, "3")
+    assert saved(folder)[-1] == 3
+    assert 'share = "nobody"' in config.read_text()
+
+
 def test_a_fork_goes_on_from_a_step_of_another_run(file: Path, alone: Path, place: Path):
     before = Left.of(alone)
     fork = go_on(file, place / "fork", "--fork", f"{alone}:2")

@@ -35,8 +35,14 @@ def check(settings: Config) -> None:
     _check_learning(settings)
     _check_matches(settings)
     _check_evolution(settings)
+
+
+def refuse_idle(settings: Config) -> None:
+    """Refuse what would do nothing, for a new race: whoever asks for it is mistaken. One that has it goes on."""
+    asked, off = flat(settings), flat(Config())
     for name, why in idle(settings).items():
-        raise ConfigError(f"{name} = {shown(flat(settings)[name], quote=True)} would do nothing: {why}", "leave it out")
+        what = f"{name} = {shown(asked[name], quote=True)} would do nothing: {why}"
+        raise ConfigError(what, f"set {name} to {'none' if off[name] is None else shown(off[name], quote=True)}")
 
 
 def idle(settings: Config) -> dict[str, str]:

@@ -142,7 +142,8 @@ def _can_breed(settings: Config, operators: dict[str, Operator]) -> None:
             raise ConfigError(
                 f'the operator "{name}" gives children other factors than their parents, and evolution.pull averages '
                 "factors",
-                "use operators that keep them, such as slot_noise and layer_wise, or set evolution.every to 0",
+                "use operators that keep them, such as slot_noise and layer_wise, or set evolution.pull or "
+                "evolution.every to 0",
             )
     if settings.evolution.every == 0 or any(operator.parents == 1 for operator in operators.values()):
         return

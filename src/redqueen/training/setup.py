@@ -48,6 +48,7 @@ from redqueen.tasks.archive import CAPACITY, Archive, Entry, Trivial
 from redqueen.tasks.families import Families
 from redqueen.tasks.files import validated_seeds
 from redqueen.tasks.protocol import Complexity, Task
+from redqueen.training.checks import refuse_idle
 from redqueen.training.rules import Rules, read_rules
 from redqueen.verifier import LocalVerifier, Verifier
 
@@ -69,7 +70,9 @@ class Start:
     @classmethod
     def new(cls, settings: Config, name: str = "", shelf: Shelf | None = None) -> Self:
         """At the beginning."""
-        return cls(settings=settings, rules=read_rules(settings), name=name, shelf=shelf or Forgetful())
+        rules = read_rules(settings)
+        refuse_idle(settings)
+        return cls(settings=settings, rules=rules, name=name, shelf=shelf or Forgetful())
 
     @classmethod
     def of_run(cls, settings: Config, rules: Rules, run: Run, name: str = "") -> Self:

@@ -23,6 +23,7 @@ from redqueen.runs.store import Store
 from redqueen.settings import Affects, Config, affecting, dump, flat, load_run, override, unwritten
 from redqueen.settings.toml import shown
 from redqueen.tasks.families import Families
+from redqueen.training.checks import idle, refuse_idle
 from redqueen.training.rules import read_rules
 from redqueen.training.setup import Stage, Start, open_races
 from redqueen.ui.trackers import tracking
@@ -50,6 +51,8 @@ def train(settings: Config, folder: Path, view: View, forked: Fork | None = None
     """Begin the run in `folder`, or go on with it, until its steps are done or somebody stops it."""
     settings = as_begun(settings, folder)
     rules = read_rules(settings)
+    if not is_run(folder):
+        refuse_idle(settings)
     if forked is not None:
         _begin_fork(forked, folder, settings)
     with open_run(settings, folder) as run:
@@ -86,10 +89,11 @@ def is_run(folder: Path) -> bool:
 def open_run(settings: Config, folder: Path) -> Run:
     """Begun with these settings, or gone on with."""
     keep = settings.run
+    doing_nothing = idle(settings).keys() | (idle(load_run(folder / CONFIG)).keys() if is_run(folder) else set())
     run = Run.open(
         folder,
         dump(settings),
-        free=affecting(Affects.NOTHING, Affects.LENGTH),
+        free=affecting(Affects.NOTHING, Affects.LENGTH) | doing_nothing,
         last=keep.keep_last,
         every=keep.keep_every,
     )

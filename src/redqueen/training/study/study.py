@@ -15,6 +15,7 @@ from redqueen.resources import device_name, machine_name, place
 from redqueen.runs.atomic import write_text
 from redqueen.runs.store import Store
 from redqueen.training.arms import POPULATION
+from redqueen.training.checks import refuse_idle
 from redqueen.training.rules import read_rules
 from redqueen.training.study.design import Design, StudyRace
 from redqueen.training.study.exam import BARE, HalfExam, exam_figures
@@ -22,6 +23,7 @@ from redqueen.training.study.jobs import run_all
 from redqueen.training.study.outcomes import ArmGain, RaceOutcome, gains, outcome
 from redqueen.training.study.sweep import sweep
 from redqueen.training.study.tables import arms_table, gains_table
+from redqueen.training.train import is_run
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -67,8 +69,11 @@ def run_study(design: Design) -> StudyReport | None:
     start = time.monotonic()
     # Bad settings are refused before anything is written.
     races, exam = design.races(), design.exam("odd")
+    begun = {race.arm for race in races if is_run(race.folder)}
     for race in {race.arm: race for race in races}.values():
         read_rules(race.settings)
+        if race.arm not in begun:
+            refuse_idle(race.settings)
     exam.parts()
     design.folder.mkdir(parents=True, exist_ok=True)
     rates = sweep(design) if design.rates else {}
