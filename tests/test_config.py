@@ -225,6 +225,7 @@ GENETIC = {"rl.update": "none"}
         ({**SINGLE, "evolution.pull": "0.5"}, "evolution.pull = 0.5 would do nothing: no role has two members"),
         ({**SINGLE, "evolution.trial": "4"}, "evolution.trial = 4 would do nothing: nobody is ever replaced"),
         ({"evolution.every": "0", "evolution.trial": "4"}, "evolution.trial = 4 would do nothing: nobody is ever"),
+        ({"evolution.every": "0", "evolution.inject": "true"}, "evolution.inject = true would do nothing: nobody is"),
         ({"population.students": "1", "rl.share": "students"}, 'rl.share = "students" would do nothing'),
         ({"rl.frozen": "students", "rl.share": "students"}, 'rl.share = "students" would do nothing'),
         ({"rl.frozen": "students", "tasks.replay": "2"}, "tasks.replay = 2 would do nothing: no student learns"),

@@ -64,6 +64,8 @@ def idle(settings: Config) -> dict[str, str]:
         found["tasks.replay"] = "no student learns"
     if evolution.trial and not (evolution.every and several):
         found["evolution.trial"] = "nobody is ever replaced"
+    if evolution.inject and not (evolution.every and several):
+        found["evolution.inject"] = "nobody is ever replaced"
     if evolution.pull and not (gradients and several):
         found["evolution.pull"] = "no role has two members that learn"
     if evolution.pull_rate != 1 and (not evolution.pull or "evolution.pull" in found):
