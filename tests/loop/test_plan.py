@@ -42,6 +42,10 @@ def test_a_plan_says_what_the_first_step_has_not(file: Path, capsys):
     replays, trial = answer(capsys, "train", file, "--plan", "--json", *more)["besides"]
     assert replays == "up to 2 recent tasks that each student attempts 3 times more"
     assert trial.startswith("every 5 steps a trial: 2 students at up to 64 tasks, 2 teachers with 64 proposals")
+    assert trial.endswith("about 3 attempts at each")
+    frozen = ("--evolution.every", 5, "--evolution.trial", 10, "--rl.frozen", "students", "--rl.share", "nobody")
+    [trial] = answer(capsys, "train", file, "--plan", "--json", "--tasks.replay", 0, *frozen)["besides"]
+    assert trial == "every 5 steps a trial: 2 teachers with 16 proposals, about 3 attempts at each", "of whole prompts"
     more = ("--tasks.replay", 0, "--evolution.trial", 0)
     assert answer(capsys, "train", file, "--plan", "--json", *more)["besides"] == []
 

@@ -23,6 +23,7 @@ from redqueen.phases.state import State
 from redqueen.population.members import Role
 from redqueen.rl.rewards import teacher_reward
 from redqueen.rl.rollout import Proposal, Rollout
+from redqueen.settings import Config
 from redqueen.tasks.protocol import Task
 
 
@@ -41,22 +42,33 @@ class Trials:
 NO_TRIALS = Trials()
 
 
+def trial_sizes(settings: Config) -> dict[Role, int]:
+    """The roles that hold trials, with the most tasks that a student attempts there, and the proposals that a teacher
+    writes, which are those of whole prompts. A role of which nobody can be replaced holds none."""
+    population, size, proposals = settings.population, settings.evolution.trial, settings.tasks.proposals
+    texts = {
+        Role.STUDENT: (population.students, size),
+        Role.TEACHER: (population.teachers, math.ceil(size / proposals) * proposals),
+    }
+    return {
+        role: most
+        for role, (members, most) in texts.items()
+        if most and members > 1 and settings.evolution.every and settings.rl.frozen != f"{role}s"
+    }
+
+
 async def hold_trials(race: Race, state: State, step: int) -> Trials:
-    """Before a step, of both roles; those of one member need none."""
-    size = race.settings.evolution.trial
-    if size == 0:
-        return NO_TRIALS
+    """Before a step, of the roles that hold them."""
     values: dict[MemberId, float] = {}
     tasks: dict[MemberId, int] = {}
     rollouts: list[Rollout] = []
     runs: Counter[MemberId] = Counter()
-    for role, hold in ((Role.STUDENT, _students), (Role.TEACHER, _teachers)):
-        if len(state.population.of(role)) > 1 and race.settings.rl.frozen != f"{role}s":
-            trials = await hold(race, state, step, size)
-            values |= trials.values
-            tasks |= trials.tasks
-            rollouts += trials.rollouts
-            runs.update(trials.verifier_runs)
+    for role, size in trial_sizes(race.settings).items():
+        trials = await (_students if role is Role.STUDENT else _teachers)(race, state, step, size)
+        values |= trials.values
+        tasks |= trials.tasks
+        rollouts += trials.rollouts
+        runs.update(trials.verifier_runs)
     return Trials(values=values, tasks=tasks, rollouts=tuple(rollouts), verifier_runs=runs)
 
 
@@ -86,7 +98,7 @@ async def _students(race: Race, state: State, step: int, size: int) -> Trials:
 
 async def _teachers(race: Race, state: State, step: int, size: int) -> Trials:
     teachers, students = state.population.teachers, state.population.students
-    prompts = prompts_of(race, state, step, "trial", math.ceil(size / race.settings.tasks.proposals))
+    prompts = prompts_of(race, state, step, "trial", size // race.settings.tasks.proposals)
     askings = [
         Asking(teacher=teacher.id, kind=kind, prompt=prompt, key=("trial", number))
         for teacher in teachers

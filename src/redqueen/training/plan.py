@@ -11,7 +11,9 @@ from redqueen.console import span_text
 from redqueen.engine.memory import GIB
 from redqueen.loop import one_step
 from redqueen.phases.clock import Clock
+from redqueen.phases.trial import trial_sizes
 from redqueen.phases.view import Quiet
+from redqueen.population.members import Role
 from redqueen.runs.metrics import FLOPS, SAMPLED_TOKENS, TRAINED_TOKENS
 from redqueen.runs.rows import StepRecord
 from redqueen.settings import Config
@@ -108,14 +110,15 @@ def plan(settings: Config) -> PlanReport:
 
 
 def _besides(settings: Config) -> Iterator[str]:
-    evolution, tasks, population = settings.evolution, settings.tasks, settings.population
+    tasks, population = settings.tasks, settings.population
     if tasks.replay:
         yield f"up to {tasks.replay} recent tasks that each student attempts {tasks.attempts} times more"
-    if evolution.trial and evolution.every:
-        yield (
-            f"every {evolution.every} steps a trial: {population.students} students at up to {evolution.trial} tasks, "
-            f"{population.teachers} teachers with {evolution.trial} proposals, about {tasks.attempts} attempts at each"
-        )
+    sizes = trial_sizes(settings)
+    trials = [f"{population.students} students at up to {sizes[Role.STUDENT]} tasks"] if Role.STUDENT in sizes else []
+    trials += [f"{population.teachers} teachers with {sizes[Role.TEACHER]} proposals"] if Role.TEACHER in sizes else []
+    if trials:
+        every = settings.evolution.every
+        yield f"every {every} steps a trial: {', '.join(trials)}, about {tasks.attempts} attempts at each"
 
 
 async def _try_steps(opened: Opened, count: int) -> tuple[StepRecord, dict[str, float]]:

@@ -222,7 +222,7 @@ def _with_births(
     if not settings.evolution.trial:
         return figures, {}
     trials = [trial for deaths in ours for trial in deaths.trials]
-    return figures, {str(role): statistics.fmean(trial[role] for trial in trials) for role in Role}
+    return figures, {str(role): statistics.fmean(trial.get(role, 0) for trial in trials) for role in Role}
 
 
 def lineage(births: int, seed: int, settings: Config) -> Population:
@@ -344,9 +344,14 @@ def _interval(
 
 
 def _trial_tasks(race: _Race, settings: Config) -> dict[Role, int]:
-    """What a trial has, as in `phases/trial.py`: the tasks of the interval that are fit, proposals to whole prompts."""
-    size, proposals = settings.evolution.trial, settings.tasks.proposals
-    return {Role.STUDENT: min(size, race.fit), Role.TEACHER: math.ceil(size / proposals) * proposals}
+    """What a trial has: for students no more than the tasks of the interval that are fit."""
+    if not settings.evolution.trial:
+        return {}
+    # It imports torch.
+    from redqueen.phases.trial import trial_sizes
+
+    sizes = trial_sizes(settings)
+    return {role: min(size, race.fit) if role is Role.STUDENT else size for role, size in sizes.items()}
 
 
 def _trials(race: _Race, tasks: Mapping[Role, int]) -> dict[MemberId, float]:
