@@ -70,6 +70,12 @@ def test_members_as_alike_as_in_a_race_are_told_apart_by_trials_and_not_by_match
         simulate.ratings(2, 2, 2, 2, 8, 2, Config(), spread=2)
 
 
+def test_a_task_that_a_whole_panel_attempts_is_one_task():
+    settings = load(None, {"evolution.trial": "4096", "match.panel": "4"})
+    trials = simulate.ratings(4, 4, 2, 2, 96, 2, settings, spread=0.018).trials
+    assert 400 < trials["student"] <= 480, "12 tasks of 4 matches in 10 steps"
+
+
 def test_a_teacher_is_judged_by_a_reward_for_each_proposal_and_a_student_by_all_its_attempts():
     race = simulate._start(0, Config(), spread=0.0)
     tasks = {Role.TEACHER: 100, Role.STUDENT: 100}

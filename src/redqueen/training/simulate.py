@@ -16,7 +16,7 @@ import time
 from bisect import bisect
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import accumulate, combinations
+from itertools import accumulate, chain, combinations
 from random import Random
 from statistics import NormalDist
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
@@ -380,15 +380,22 @@ def _round(race: _Race, attempts: int, settings: Config) -> None:
     rules = settings.match
     maker = MATCHMAKERS.get(rules.maker)
     matches = schedule(race.population, maker, race.board, race.rng, rules.panel, rules.kept_apart)
-    outcomes = [
-        MatchOutcome(match.teacher, student, {"simulated": _outcome(race, match.teacher, student, attempts)})
+    panels = [
+        [
+            MatchOutcome(match.teacher, student, {"simulated": _outcome(race, match.teacher, student, attempts)})
+            for student in match.students
+        ]
         for match in matches
-        for student in match.students
     ]
-    scores = [score for outcome in outcomes for kind in outcome.kinds.values() for score in kind.scores]
-    race.fit += sum(0 < score.solved < score.attempts for score in scores)
-    race.population, meetings = play(race.population, race.step, outcomes, rules.rule)
+    race.fit += sum(map(_fit_tasks, panels))
+    race.population, meetings = play(race.population, race.step, list(chain(*panels)), rules.rule)
     race.board = race.board.add(meetings)
+
+
+def _fit_tasks(panel: Sequence[MatchOutcome]) -> int:
+    """How many tasks of a match were solved now and then by its students together."""
+    by_task = zip(*(outcome.kinds["simulated"].scores for outcome in panel), strict=True)
+    return sum(0 < sum(score.solved for score in task) < sum(score.attempts for score in task) for task in by_task)
 
 
 def _outcome(race: _Race, teacher: MemberId, student: MemberId, attempts: int) -> KindOutcome:
