@@ -80,6 +80,8 @@ def test_a_chat_has_the_same_text_with_its_last_tag_in_the_reply(name):
         ("f(16)==17 # done", "17"),
         ("assert f(16) == 17, 'by hand'", "17"),
         ("(f(16)) == (17)", "(17)"),
+        ("(f(16) # ==\n) == 17", "17"),
+        ("( # f(16) == 18\nf(16)) == 17", "17"),
         ("f('ä') == (\n'b'\n'c')", "(\n'b'\n'c')"),
         ("assert f(16) == 'a == b'", "'a == b'"),
         ("'a==b'", "'a==b'"),

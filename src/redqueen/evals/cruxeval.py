@@ -7,6 +7,7 @@ returns is compared outside, by Python's equality as in the official check.
 """
 
 import ast
+import re
 from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -132,6 +133,10 @@ class CruxEval(Published):
         """What was filled in; "" for nothing."""
 
 
+_OPERATOR = re.compile(r"(?:[^#=]|#[^\r\n]*)*==")
+"""The `==` after the left side of a comparison, with the brackets and comments before it."""
+
+
 @dataclass(frozen=True, slots=True)
 class _Expression:
     """The one expression that an answer is, or asserts."""
@@ -151,9 +156,21 @@ def _expression(answer: str) -> _Expression | None:
             return None
     if isinstance(whole, ast.Compare) and isinstance(whole.ops[0], ast.Eq):
         left = ast.get_source_segment(answer, whole.left) or ""
-        _, _, compared_with = text.partition(left)[2].partition("==")
-        return _Expression(left, compared_with.strip(), False)
+        return _Expression(left, _OPERATOR.sub("", _after(whole.left, whole, answer), count=1).strip(), False)
     return _Expression(text, None, isinstance(whole, ast.Call))
+
+
+def _after(part: ast.expr, whole: ast.expr, text: str) -> str:
+    """What follows a part of an expression, up to the expression's end."""
+    assert part.end_lineno is not None and part.end_col_offset is not None
+    rest = ast.Constant(
+        None,
+        lineno=part.end_lineno,
+        col_offset=part.end_col_offset,
+        end_lineno=whole.end_lineno,
+        end_col_offset=whole.end_col_offset,
+    )
+    return ast.get_source_segment(text, rest) or ""
 
 
 class OutputPrediction(CruxEval):
