@@ -418,7 +418,7 @@ def test_what_a_study_has_for_all_arms_is_left_out_by_those_that_cannot_use_it(d
 def test_how_far_all_races_are_is_said_a_few_times(result, capsys):
     progress = RaceProgress(result.races)
     for race in result.races:
-        RaceView(race.name, progress).started({}, 1, STEPS, ["a note"])
+        RaceView(race.name, progress).started({}, 1, str(STEPS), ["a note"])
     lines = capsys.readouterr().err.splitlines()
     assert lines[-1] == f"redqueen: {result.races[-1].name}: a note"
     assert sum("of 8 steps, " in line for line in lines) == 4

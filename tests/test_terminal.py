@@ -54,7 +54,7 @@ def live_output(summaries: Sequence[StepSummary], said: Sequence[str] = (), widt
     file = Tty()
     console = Console(file=file, force_terminal=True, width=width, height=height, color_system="truecolor")
     view = Live(console)
-    view.started({"base": "tiny"}, 0, 200, ["a note"])
+    view.started({"base": "tiny"}, 0, "200", ["a note"])
     for each in summaries:
         view.phase(each.step, "propose")
         view.step_done(each)
@@ -74,7 +74,7 @@ def last_frame(summaries: Sequence[StepSummary], **size: int) -> list[str]:
 def plain_output(summaries: Sequence[StepSummary], said: Sequence[str] = ()) -> str:
     file = io.StringIO()
     view = Plain(Console(file=file))
-    view.started({"base": "tiny", "device": "cpu"}, 11, 200, ["a note"])
+    view.started({"base": "tiny", "device": "cpu"}, 11, "200", ["a note"])
     for each in summaries:
         view.phase(each.step, "propose")
         view.step_done(each)
@@ -119,7 +119,7 @@ def test_the_view_suits_where_the_output_goes(monkeypatch):
 
 def test_a_quiet_view_shows_nothing(capfd):
     view: View = Quiet()
-    view.started({"base": "tiny"}, 0, 200, ["a note"])
+    view.started({"base": "tiny"}, 0, "200", ["a note"])
     view.phase(1, "propose")
     view.step_done(summary(alarms=["t0 is mute"]))
     view.say("a line")
@@ -237,7 +237,7 @@ def test_spans_of_time_read_well(seconds, text):
 def test_a_closed_view_gives_the_terminal_back():
     file = Tty()
     view = Live(Console(file=file, force_terminal=True, width=80, height=24))
-    view.started({}, 0, 2, [])
+    view.started({}, 0, "2", [])
     view.phase(1, "solve")
     view.close()
     view.close()

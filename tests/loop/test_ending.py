@@ -93,7 +93,7 @@ def test_a_finished_run_ends_the_same_way_again_and_quietly_says_nothing(ended: 
 
 def named(folder: Path, changes: dict[str, dict[str, object]] | None = None) -> list[list[str]]:
     of: Config = settings(changes=changes)
-    return [words for words, _ in advice(folder, Reached(1, None), of)]
+    return [words for words, _ in advice(folder, Reached(1, None, "2"), of)]
 
 
 def test_a_baseline_that_is_done_is_compared_and_a_single_adapter_gets_another_seed(tmp_path: Path):

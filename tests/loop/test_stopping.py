@@ -178,16 +178,18 @@ def test_a_race_ends_with_the_step_in_which_its_operations_are_spent(file: Path,
     assert go_on(file, folder, "--run.flops", str(10 * third)).differences(Left.of(alone)) == [], "steps end it too"
 
 
-def test_a_race_that_is_killed_ends_with_the_same_step(file: Path, alone: Path, place: Path):
+def test_a_race_that_is_killed_ends_with_the_same_step(file: Path, alone: Path, place: Path, capsys):
     with Store.read(alone) as records:
         first, *_ = (int(row.value) for row in records.metrics(FLOPS, RACE))
     folder, limit = place / "spent-and-stopped", ["--run.flops", str(first + 1)]
     with held_after_the_first_step(folder, words(file, folder, *limit)) as child:
         assert child.process.pid is not None
         os.kill(child.process.pid, signal.SIGTERM)
-    child.wait()
+    assert "stopped after step 1 of ~2; the same command goes on from there" in child.wait().out
     assert saved(folder) == [1]
-    go_on(file, folder, *limit)
+    capsys.readouterr()
+    assert main(words(file, folder, *limit)) == 0
+    assert "going on after step 1 of ~2\n" in capsys.readouterr().out
     assert saved(folder)[-1] == 2
 
 

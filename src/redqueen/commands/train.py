@@ -89,7 +89,7 @@ class TrainCommand(OfRace):
 
 def _end(folder: Path, reached: "Reached", settings: Config, width: int) -> list[str]:
     if reached.summary is None:
-        return [f"stopped after step {reached.steps} of {settings.run.steps}; the same command goes on from there"]
+        return [f"stopped after step {reached.steps} of {reached.end}; the same command goes on from there"]
     from redqueen.runs import REPORT
 
     lines = [*reached.summary.lines(width), f"all of this and the settings: {folder / REPORT}", "", "next:"]

@@ -55,11 +55,17 @@ class StepSummary:
     events: Sequence[str]
 
 
+def end_text(step: int, steps_left: int, steps: int) -> str:
+    """The last step of a race that has done `step` of at most `steps`, or about which one it will be: `~40`."""
+    end = step + steps_left
+    return f"~{end}" if step < end < steps else str(end)
+
+
 class View(Protocol):
     """Whoever shows a race. Call `close` whatever happens: it gives the terminal back."""
 
-    def started(self, facts: Mapping[str, str], step: int, steps: int, notes: Sequence[str]) -> None:
-        """`step` is the last that is done, 0 at the beginning."""
+    def started(self, facts: Mapping[str, str], step: int, end: str, notes: Sequence[str]) -> None:
+        """`step` is the last that is done, 0 at the beginning; `end` is as `end_text` has it."""
         ...
 
     def phase(self, step: int, phase: str) -> None: ...
@@ -78,7 +84,7 @@ class View(Protocol):
 class Quiet:
     """Nothing at all."""
 
-    def started(self, facts: Mapping[str, str], step: int, steps: int, notes: Sequence[str]) -> None:
+    def started(self, facts: Mapping[str, str], step: int, end: str, notes: Sequence[str]) -> None:
         return
 
     def phase(self, step: int, phase: str) -> None:

@@ -12,7 +12,7 @@ from redqueen.analysis import quarters
 from redqueen.analysis.summary import Summary, summarise, write_report
 from redqueen.errors import RunError
 from redqueen.loop import run_race
-from redqueen.phases.view import View
+from redqueen.phases.view import View, end_text
 from redqueen.population.members import Population
 from redqueen.population.members import restore as restore_population
 from redqueen.runs import CONFIG
@@ -45,6 +45,8 @@ class Reached:
     """That are done."""
     summary: Summary | None
     """None before its end."""
+    end: str
+    """The last step, or about which one it will be."""
 
 
 def train(settings: Config, folder: Path, view: View, forked: Fork | None = None) -> Reached:
@@ -115,16 +117,22 @@ def started(start: Start, run: Run, stage: Stage, view: View) -> None:
     facts = {**stage.facts, **start.rules.versions}
     notes = [*start.rules.notes, *run.notes, *_changed(run.store.facts(), facts)]
     run.store.set_facts(facts)
-    view.started(facts, stage.races[start.name].state.step, start.settings.run.steps, notes)
+    state = stage.races[start.name].state
+    view.started(facts, state.step, _end(start.settings, state.step, state.flops), notes)
 
 
 def reached(run: Run, settings: Config, steps: int, population: Population) -> Reached:
     """Where the run stands; at its end its report is written, while the folder is still ours alone."""
-    summary = None
-    if settings.run.ends(steps, quarters.flops(run.store)):
+    summary, flops = None, quarters.flops(run.store)
+    if settings.run.ends(steps, flops):
         summary = summarise(run.store, settings, population)
         write_report(run.folder, summary)
-    return Reached(steps, summary)
+    return Reached(steps, summary, _end(settings, steps, flops))
+
+
+def _end(settings: Config, step: int, flops: int) -> str:
+    """The last step, as far as that can be told after this one."""
+    return end_text(step, settings.run.steps_left(step, flops), settings.run.steps)
 
 
 @contextlib.contextmanager

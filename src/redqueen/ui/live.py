@@ -17,7 +17,7 @@ from rich.table import Table
 from rich.text import Text
 
 from redqueen.console import cut, printable, span_text
-from redqueen.phases.view import HardTask, MemberLine, Quiet, StepSummary, View
+from redqueen.phases.view import HardTask, MemberLine, Quiet, StepSummary, View, end_text
 from redqueen.runs.metrics import MEMBER_COLUMNS, MU, REWARD, SIGMA
 
 RECENT = 20
@@ -45,8 +45,8 @@ class Plain:
         self._console = console
         self._pace = Pace()
 
-    def started(self, facts: Mapping[str, str], step: int, steps: int, notes: Sequence[str]) -> None:
-        for line in opening(facts, step, steps, notes):
+    def started(self, facts: Mapping[str, str], step: int, end: str, notes: Sequence[str]) -> None:
+        for line in opening(facts, step, end, notes):
             self.say(line)
 
     def phase(self, step: int, phase: str) -> None:
@@ -76,17 +76,17 @@ class Live:
         self._console = console
         self._pace = Pace()
         self._summary: StepSummary | None = None
-        self._step, self._steps = 0, 0
+        self._step, self._end = 0, ""
         self._phase: tuple[str, float] | None = None
         self._hard: tuple[int, HardTask] | None = None
         self._alarms: tuple[int, str] = (0, "")
         """How many, and the last one."""
         self._screen = Screen(console=console, get_renderable=self._draw, refresh_per_second=FRAMES_PER_SECOND)
 
-    def started(self, facts: Mapping[str, str], step: int, steps: int, notes: Sequence[str]) -> None:
-        for line in opening(facts, step, steps, notes):
+    def started(self, facts: Mapping[str, str], step: int, end: str, notes: Sequence[str]) -> None:
+        for line in opening(facts, step, end, notes):
             self.say(line)
-        self._step, self._steps = step, steps
+        self._step, self._end = step, end
         self._screen.start(refresh=True)
 
     def phase(self, step: int, phase: str) -> None:
@@ -136,7 +136,7 @@ class Live:
 
     def _head(self, width: int) -> Text:
         summary = self._summary
-        words = [f"step {self._step}/{self._steps if summary is None else _end(summary)}"]
+        words = [f"step {self._step}/{self._end if summary is None else _end(summary)}"]
         if (phase := self._phase) is not None:
             words.append(f"{phase[0]} {time.monotonic() - phase[1]:.0f} s")
         if summary is not None:
@@ -160,11 +160,11 @@ class Pace:
         return span_text(steps_left * statistics.median(self._seconds)) if self._seconds and steps_left > 0 else ""
 
 
-def opening(facts: Mapping[str, str], step: int, steps: int, notes: Sequence[str]) -> list[str]:
+def opening(facts: Mapping[str, str], step: int, end: str, notes: Sequence[str]) -> list[str]:
     """What is said before the first step."""
     lines = [", ".join(f"{name} {value}" for name, value in facts.items())] if facts else []
     if step:
-        lines.append(f"going on after step {step} of {steps}")
+        lines.append(f"going on after step {step} of {end}")
     return [*lines, *notes]
 
 
@@ -195,9 +195,7 @@ def happenings(summary: StepSummary) -> list[str]:
 
 
 def _end(summary: StepSummary) -> str:
-    """The last step, or about which one it will be."""
-    end = summary.step + summary.steps_left
-    return f"~{end}" if summary.step < end < summary.steps else str(end)
+    return end_text(summary.step, summary.steps_left, summary.steps)
 
 
 def _rate(summary: StepSummary) -> str:

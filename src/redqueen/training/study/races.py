@@ -56,7 +56,7 @@ class RaceView(Quiet):
     def __init__(self, name: str, progress: RaceProgress) -> None:
         self._name, self._progress = name, progress
 
-    def started(self, facts: Mapping[str, str], step: int, steps: int, notes: Sequence[str]) -> None:
+    def started(self, facts: Mapping[str, str], step: int, end: str, notes: Sequence[str]) -> None:
         self._progress.reached(self._name, step)
         for note in notes:
             self.say(note)
