@@ -56,6 +56,7 @@ def test_what_is_killed_is_a_race_whose_members_learn_from_each_other_in_every_w
     assert settings.evolution.pull_every < settings.run.steps
     assert found["trials"] == 4, "both roles, before the one event"
     assert found["replays"] > 0
+    assert found["unfit"] > 0
 
 
 def test_verdicts_are_not_kept_after_the_last_checkpoint(found):

@@ -94,6 +94,8 @@ class Left:
     """Members that were in a trial."""
     replays: int = 0
     """Attempts at tasks of earlier steps."""
+    unfit: int = 0
+    """Alarms about members that were not updated because too few of their texts were sound."""
 
     @classmethod
     def of(cls, folder: Path) -> "Left":
@@ -105,8 +107,9 @@ class Left:
             [journal] = db.execute("SELECT count(*) FROM journal").fetchone()
             [trials] = db.execute("SELECT count(*) FROM metrics WHERE name = 'trial'").fetchone()
             [replays] = db.execute("SELECT count(*) FROM attempts WHERE detail LIKE 'replays task %'").fetchone()
+            [unfit] = db.execute("SELECT count(*) FROM alarms WHERE measure = 'valid'").fetchone()
         sums = {f"{last.name}/{each.relative_to(last).as_posix()}": _sum(each.read_bytes()) for each in files}
-        return cls(sums, tables, journal, trials, replays)
+        return cls(sums, tables, journal, trials, replays, unfit)
 
     def differences(self, other: "Left") -> list[str]:
         """The names of what is not the same."""
@@ -322,6 +325,7 @@ def compare(kills: int, every: int, seed: int, place: Path) -> dict[str, Any]:
         "calls": len(calls),
         "trials": alone.trials,
         "replays": alone.replays,
+        "unfit": alone.unfit,
         "random": [asdict(trial) for trial in at_random],
         "at_calls": [asdict(trial) for trial in at_calls],
         "equal": not any(trial.differs for trial in (*at_random, *at_calls)) and alone.journal == 0,
