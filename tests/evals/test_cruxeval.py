@@ -249,7 +249,7 @@ def test_whether_a_copy_of_the_output_is_right_is_found_by_running(slices, verif
 def test_an_item_whose_copy_the_machine_keeps_from_being_tried_is_in_no_subset(slices, verifier):
     loaded = find(benchmark("cruxeval_i"), slices)
     with pytest.raises(MachineError, match=r"the machine failed 1 of 5 programs .*same command"):
-        asyncio.run(evaluation._subsets(loaded, Failing(verifier, lambda job: job.texts == ("['heron']",))))
+        asyncio.run(evaluation.find_subsets(loaded, Failing(verifier, lambda job: job.texts == ("['heron']",))))
 
 
 def test_copyable_inputs_have_lines_of_their_own(redqueen, slices, tmp_path):

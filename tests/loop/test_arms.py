@@ -142,7 +142,7 @@ def test_every_arm_of_every_preset_can_be_run(arm: str, preset: str | None):
 
 def test_a_run_that_is_called_after_its_arm_has_one_folder():
     command = TrainCommand(preset=("small",), arm="single rl.reward=./mine.py:shape")
-    assert command._folder(1) == Path("runs/small-single+rl.reward=.%2Fmine.py:shape-seed1")
+    assert command.folder(1) == Path("runs/small-single+rl.reward=.%2Fmine.py:shape-seed1")
 
 
 def test_no_arm_is_the_population():

@@ -32,7 +32,7 @@ from redqueen.phases.evolve import evolve, take_back
 from redqueen.phases.judge import judge
 from redqueen.phases.learn import PATIENCE, learn
 from redqueen.phases.pull import pull
-from redqueen.phases.record import _attempt_rows
+from redqueen.phases.record import attempt_rows
 from redqueen.phases.state import Health
 from redqueen.phases.view import Quiet, StepSummary
 from redqueen.population.members import Birth, Role
@@ -181,7 +181,7 @@ def test_a_replayed_attempt_keeps_what_its_verdict_says():
     first, *_ = tries(0, "C")
     attempts = [replace(first, became=refused, replays=replays) for replays in (None, "0123456789abcdef")]
     attempts.append(replace(first, replays="0123456789abcdef"))
-    details = [row.detail for row in _attempt_rows(2, attempts)]
+    details = [row.detail for row in attempt_rows(2, attempts)]
     assert details == ["line 3", "replays task 0123456789ab; line 3", "replays task 0123456789ab"]
 
 

@@ -59,7 +59,7 @@ class TrainCommand(OfRace):
         from redqueen.training.train import train
         from redqueen.ui.live import open_view
 
-        folder = self._folder(settings.run.seed)
+        folder = self.folder(settings.run.seed)
         screen = console()
         width = min(screen.width, WIDEST) if screen.is_terminal else WIDEST
         view = open_view(self.quiet, screen)
@@ -69,7 +69,8 @@ class TrainCommand(OfRace):
         finally:
             view.close()
 
-    def _folder(self, seed: int) -> Path:
+    def folder(self, seed: int) -> Path:
+        """Of the run with this seed."""
         if self.run_folder is not None:
             return Path(self.run_folder)
         name = Path(self.source or "default").stem

@@ -71,7 +71,7 @@ def evaluate(
                     _answers(engine, verifier, encode, benchmark, wanted[benchmark.name], sampling, folder)
                 )
                 sheets = {name: sheet(answers, name, benchmark.items, attempts) for name in subjects.in_engine}
-                subsets = asyncio.run(_subsets(benchmark, verifier))
+                subsets = asyncio.run(find_subsets(benchmark, verifier))
                 reports.append(
                     benchmark_report(benchmark, sheets, subjects, against, k, seconds, sampling.max_tokens, subsets)
                 )
@@ -140,7 +140,7 @@ async def _answers(
         return store.answers, time.perf_counter() - start
 
 
-async def _subsets(loaded: LoadedBenchmark, verifier: Verifier) -> Sequence[str]:
+async def find_subsets(loaded: LoadedBenchmark, verifier: Verifier) -> Sequence[str]:
     """The subset of each item; none where the benchmark has no subsets."""
     benchmark = loaded.benchmark
     return await benchmark.subsets(loaded.items, StrictVerifier(verifier)) if isinstance(benchmark, HasSubsets) else ()

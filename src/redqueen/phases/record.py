@@ -30,7 +30,7 @@ def rows(race: Race, happened: Happened, seconds: Mapping[str, float]) -> StepRe
         matches=happened.meetings,
         tasks=_task_rows(race, step, happened.rollouts, happened.measured),
         rejections=_rejection_rows(step, happened.rollouts),
-        attempts=_attempt_rows(step, happened.rollouts),
+        attempts=attempt_rows(step, happened.rollouts),
         events=_event_rows(happened.evolved),
         alarms=_alarm_rows(happened),
         metrics=step_metrics(race, happened),
@@ -96,7 +96,7 @@ def _rejection_rows(step: int, rollouts: Sequence[Rollout]) -> list[RejectionRow
     ]
 
 
-def _attempt_rows(step: int, rollouts: Sequence[Rollout]) -> list[AttemptRow]:
+def attempt_rows(step: int, rollouts: Sequence[Rollout]) -> list[AttemptRow]:
     return [
         AttemptRow(
             step=step,
