@@ -21,7 +21,7 @@ from redqueen.population.members import Birth, Role
 from redqueen.runs import benchmarks, metrics
 from redqueen.runs.rows import EventRow, RejectionRow, TaskRow
 from redqueen.runs.store import Store
-from redqueen.settings import Config, dump, load
+from redqueen.settings import Config, dump, load_run
 
 PAGE_ROWS = 50
 """Tasks that are listed at once."""
@@ -40,7 +40,7 @@ JSON = dict[str, Any]
 def run_view(folder: Path, since: int = 0) -> JSON:
     """Everything but tasks. Series begin after the step `since`; whatever is short is there whole."""
     with Store.read(folder) as store:
-        settings = load(str(folder / "config.toml"))
+        settings = load_run(folder / "config.toml")
         last = store.last_step()
         since = min(since, last)
         events = list(store.events())
@@ -68,7 +68,7 @@ def run_view(folder: Path, since: int = 0) -> JSON:
 def about_view(folder: Path) -> JSON:
     """What a run was told, ran on and used up."""
     with Store.read(folder) as store:
-        settings = load(str(folder / "config.toml"))
+        settings = load_run(folder / "config.toml")
         used = {metric.name: quarters.by_subject(store, metric) for metric in metrics.COMPUTE}
         subjects = dict.fromkeys(subject for usage in used.values() for subject in usage)
         compute = [
@@ -148,7 +148,7 @@ def _arm(name: str, seeds: Mapping[Path, int]) -> JSON:
 
 def _settings(folder: Path) -> Config:
     with Store.read(folder):
-        return load(str(folder / "config.toml"))
+        return load_run(folder / "config.toml")
 
 
 def _one_line(text: str) -> str:
