@@ -1,4 +1,5 @@
-"""The race, step by step: match, propose, verify, solve, update; before every so many steps evolve. Read this first.
+"""The race, step by step: match, propose, verify, solve, update; before every so many steps evolve, after every so many
+average, as the settings have it. Read this first.
 
 A race is a coroutine over an engine and a verifier that it does not own, so several can share them. What a step draws
 is keyed by the run's seed and the step, so a run that was killed and resumed is the run that never stopped. Each phase

@@ -206,15 +206,17 @@ def test_steps_whose_operations_nobody_counted_cannot_end_by_them(file: Path, pl
     go_on(file, folder, "--run.steps", "2")
 
 
-def test_a_run_from_before_a_setting_stays_the_race_that_it_was(file: Path, place: Path):
+def test_a_run_from_before_a_setting_stays_the_race_that_it_was(file: Path, place: Path, capsys):
     allowed = go_on(file, place / "allowed", "--guard.shortcuts", "allow")
     folder = place / "from-before"
     go_on(file, folder, "--run.steps", "1", "--guard.shortcuts", "allow")
     config = folder / CONFIG
     config.write_text(config.read_text().replace('shortcuts = "allow"\n', ""))
     assert "shortcuts" not in config.read_text() and load_run(config).guard.shortcuts == "allow"
-    assert go_on(file, folder).differences(allowed) == []
-    assert 'shortcuts = "allow"' in config.read_text()
+    assert main(words(file, folder, "--run.steps", "2")) == 0
+    assert 'guard.shortcuts stays "allow", as in the version that began this run' in capsys.readouterr().out
+    assert go_on(file, folder).differences(allowed) == [], "the same command, once more"
+    assert load_run(config).guard.shortcuts == "allow"
 
 
 def test_what_a_run_says_of_its_settings_is_not_changed(file: Path, place: Path, capsys):

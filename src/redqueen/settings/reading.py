@@ -6,7 +6,7 @@ a validator's own report.
 
 import difflib
 import tomllib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import reduce
 from importlib.resources import files
 from importlib.resources.abc import Traversable
@@ -93,9 +93,12 @@ def flat(config: Config) -> dict[str, Any]:
     return {key: reduce(lambda table, part: table[part], key.split("."), values) for key, _ in _effects(Config)}
 
 
-def dump(config: Config) -> str:
-    """TOML text that `load` reads back as an equal `Config`."""
-    return to_toml(config.model_dump(exclude_none=True))
+def dump(config: Config, without: Iterable[str] = ()) -> str:
+    """TOML text that `load` reads back as an equal `Config`, but for settings that are left out, by dotted name."""
+    tables = config.model_dump(exclude_none=True)
+    for section, _, name in (key.partition(".") for key in without):
+        del tables[section][name]
+    return to_toml(tables)
 
 
 def _preset_folder() -> Traversable:

@@ -91,10 +91,12 @@ def is_run(folder: Path) -> bool:
 def open_run(settings: Config, folder: Path) -> Run:
     """Begun with these settings, or gone on with."""
     keep = settings.run
-    doing_nothing = idle(settings).keys() | (idle(load_run(folder / CONFIG)).keys() if is_run(folder) else set())
+    older = is_run(folder)
+    doing_nothing = idle(settings).keys() | (idle(load_run(folder / CONFIG)).keys() if older else set())
     run = Run.open(
         folder,
-        dump(settings),
+        # A run goes on without the settings that its version did not have, so that the next time is as this one.
+        dump(settings, without=unwritten(folder / CONFIG) if older else ()),
         free=affecting(Affects.NOTHING, Affects.LENGTH) | doing_nothing,
         last=keep.keep_last,
         every=keep.keep_every,
@@ -115,7 +117,11 @@ def finished(run: Run, settings: Config) -> Loaded | None:
 def started(start: Start, run: Run, stage: Stage, view: View) -> None:
     """Note what the run goes on with, and say so; also what is otherwise than it was."""
     facts = {**stage.facts, **start.rules.versions}
-    notes = [*start.rules.notes, *run.notes, *_changed(run.store.facts(), facts)]
+    before = [
+        f'{key} stays "{value}", as in the version that began this run'
+        for key, value in unwritten(run.folder / CONFIG).items()
+    ]
+    notes = [*start.rules.notes, *run.notes, *before, *_changed(run.store.facts(), facts)]
     run.store.set_facts(facts)
     state = stage.races[start.name].state
     view.started(facts, state.step, _end(start.settings, state.step, state.flops), notes)
