@@ -39,7 +39,7 @@ def run(control_fd, machine, layers, padding, guest_modules):
         why = error.strerror if type(error) is isolation.Refused else f"{type(error).__name__}: {error}"
         os.write(_CONTROL_FD, wire.greeting(["busy" if isolation.is_busy(error) else "refused", why]))
         os._exit(1)
-    zygote.serve()
+    zygote.be_child(zygote.serve())
 
 
 class ZygoteServer:
@@ -76,7 +76,8 @@ class ZygoteServer:
             os._exit(0)
 
     def serve(self):
-        """Fork a child per message, report how each ends, exit when the host is gone."""
+        """Fork a child per message, report how each ends, exit when the host is gone. Only a child returns, with the
+        size of its job: a program that walks up its frames finds nothing of the runs before it."""
         control = self._control
         poll = select.poll()
         poll.register(_CONTROL_FD, select.POLLIN)
@@ -95,7 +96,7 @@ class ZygoteServer:
                         continue
                     pid = _fork()
                     if pid == 0:
-                        self._be_child(size)
+                        return size
                     os.close(_REPLY_FD)
                     os.close(_JOB_FD)
                     if pid is None:
@@ -111,7 +112,7 @@ class ZygoteServer:
                         user_us, kernel_us = int(usage.ru_utime * 1_000_000), int(usage.ru_stime * 1_000_000)
                         os.write(_CONTROL_FD, report(running.pop(pid), status, user_us, kernel_us, usage.ru_maxrss))
 
-    def _be_child(self, size):
+    def be_child(self, size):
         job = None
         try:
             job = self._read_job(size)
