@@ -9,6 +9,7 @@ import asyncio
 from collections import Counter, deque
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -120,14 +121,8 @@ def cross_play(
         what: Families.of(run.tasks.families, run.tasks.form, unfenced=run.tasks.unfenced)
         for what, run in subjects.runs.items()
     }
-    own = {
-        group.what: _newest(group, subjects.runs[group.what], families[group.what], tasks) for group in subjects.groups
-    }
+    own = _own_tasks(subjects, families, tasks)
     chosen = {task.id: task for group_tasks in own.values() for task in group_tasks}
-    for what, known in families.items():
-        for task in chosen.values():
-            if task.kind not in known.kinds:
-                raise InputError(f"{what} does not know the kind {task.kind}", "name runs of the same families")
     places = {id: at for at, id in enumerate(chosen)}
     kinds = [task.kind for task in chosen.values()]
     by_side: list[tuple[Group, Scores, Scores]] = []
@@ -175,6 +170,18 @@ def cross_play(
             *([f"{len(void)} of the tasks do not return their own output again: left out"] if void else []),
         ),
     )
+
+
+def _own_tasks(subjects: Subjects, families: Mapping[str, Families], count: int) -> dict[str, list[Task]]:
+    """By run its newest tasks, all of kinds that both runs know."""
+    own = {
+        group.what: _newest(group, subjects.runs[group.what], families[group.what], count) for group in subjects.groups
+    }
+    for what, known in families.items():
+        for task in chain(*own.values()):
+            if task.kind not in known.kinds:
+                raise InputError(f"{what} does not know the kind {task.kind}", "name runs of the same families")
+    return own
 
 
 def _newest(group: Group, settings: Config, families: Families, count: int) -> list[Task]:

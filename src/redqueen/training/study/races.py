@@ -86,13 +86,7 @@ def run_and_examine(
         unfinished = [race for race in races if ends[race.name] is None]
         answers = exam.answers()
         unexamined = {
-            student: weights
-            for race in races
-            if (end := ends[race.name]) is not None
-            for student, weights in _examinees(
-                race, end.step, restore_population(end.state["population"]), end.members
-            ).items()
-            if student not in answers
+            examinee: weights for examinee, weights in _at_end(races, ends).items() if examinee not in answers
         }
         bare = bare and BARE not in answers
         if not unfinished and not unexamined and not bare:
@@ -147,6 +141,15 @@ def _end(race: StudyRace, run: Run) -> Loaded | None:
         what = f"{race.folder} is at step {end.step} and has spent more than the {POPULATION} of seed {race.seed}"
         raise InputError(what, "name another folder")
     return end
+
+
+def _at_end(races: Sequence[StudyRace], ends: Mapping[str, Loaded | None]) -> dict[Examinee, MemberState]:
+    """Who sits the exam for the races that are over."""
+    examinees: dict[Examinee, MemberState] = {}
+    for race in races:
+        if (end := ends[race.name]) is not None:
+            examinees |= _examinees(race, end.step, restore_population(end.state["population"]), end.members)
+    return examinees
 
 
 def _students(race: StudyRace, population: Population) -> list[MemberId]:
