@@ -20,6 +20,7 @@ from chains import uniform_test
 from loop.making import settings
 from runs.making import quick_folder
 
+from redqueen.analysis.card import card
 from redqueen.analysis.compare import compare
 from redqueen.analysis.intervals import student_t
 from redqueen.analysis.quarters import Series
@@ -182,7 +183,8 @@ def test_everything_measured_is_written_down_for_every_run(design, result):
     for arm, parts in result.less_base.items():
         assert written["less_base"][arm]["1-4"]["gain"]["sampled"]["value"] == parts["1-4"].gain.sampled.value
     for run in written["runs"]:
-        assert {"exam 1-4, sampled", "exam 5, sampled", "exam pairs, pass@2", "lines, a slope", "verifier runs",
+        assert {"exam 1-4, sampled", "exam 5, sampled", "exam pairs, pass@2", "lines, a slope",
+                "lines, last quarter less first", "verifier runs",
                 "coverage, growth in the last quarter", "solve rate, first quarter",
                 "entropy of students, last quarter"} <= run["figures"].keys()  # fmt: skip
     assert written["exam"]["places"] == "odd" and written["exam"]["tasks"] == 4
@@ -255,6 +257,22 @@ def test_an_arm_that_cannot_be_matched_is_told(design, result, place, monkeypatc
     assert ended is not None
     assert re.search(r"single-0 has spent \S+ of \S+ floating-point operations in its 2 steps: it is not matched",
                      capsys.readouterr().err)  # fmt: skip
+    table = arms_table(ended.outcomes, ended.base, 2)
+    assert "| population (1 seed) | single (1 seed, 1 of them not matched) |" in table
+
+
+def test_the_learning_rate_is_the_one_that_students_had(design, result, place):
+    rates = {(each.arm, each.seed): each.lr for each in result.outcomes}
+    assert {*rates.values()} == {design.settings.rl.lr}
+    averaged = override(design.settings, {"evolution.pull": "1", "evolution.pull_rate": "3", "evolution.every": "0"})
+    ended = run_study(replace(design, folder=place / "averaged", settings=averaged, seeds=1))
+    assert ended is not None
+    assert {each.arm: each.lr for each in ended.outcomes} == {
+        "population": pytest.approx(3 * design.settings.rl.lr), "single": design.settings.rl.lr
+    }  # fmt: skip
+    run = place / "averaged" / "population-0"
+    about = card(run, run / CHECKPOINTS / checkpoints.name(STEPS), STEPS, "soup", "chains", "chains")
+    assert f"learning rate {3 * design.settings.rl.lr:g}," in about
 
 
 def test_a_population_whose_operations_nobody_counted_cannot_be_matched(design, result, place):
@@ -454,6 +472,8 @@ def test_only_odd_places_count(design, result):
     assert figures["exam 1-4, sampled"] == pytest.approx(0.5)
     assert figures["exam 1-4, greedy"] == pytest.approx(0.25)
     assert figures["exam 1-4, pass@2"] == pytest.approx(0.75)
+    assert exam_figures([answers([2, 1, 0, 0])], parts, 1)["exam 1-4, pass@1"] == pytest.approx(0.75)
+    assert (exam.k, replace(design, k=1).exam("odd").k) == (2, 1)
     assert (figures["exam 1-4, weakest"], figures["exam 1-4, best"]) == (0.25, 0.75)
     assert (figures["exam 5, sampled"], figures["exam pairs, sampled"]) == (0.5, 0)
     files = [json.loads(file.read_text()) for file in (design.folder / "exam").iterdir()]
@@ -479,7 +499,7 @@ def test_tasks_with_a_shortcut_are_reported_apart_as_far_as_the_answers_say_whic
 def test_what_students_have_on_the_base_is_counted_task_by_task(design, result):
     parts = {"all": [0, 1, 2, 3], "first": [0]}
     base = answers([0, 1, 0, 0])
-    own = gains({"a": [answers([2, 1, 0, 0]), answers([0, 1, 2, 0])], "b": [base]}, base, parts)
+    own = gains({"a": [answers([2, 1, 0, 0]), answers([0, 1, 2, 0])], "b": [base]}, base, parts, 2)
     assert own["a"]["all"].gain.sampled.value == pytest.approx(0.25)
     assert (own["a"]["all"].tasks, own["a"]["all"].base.sampled, own["a"]["all"].arm.sampled) == (4, 0.125, 0.375)
     assert own["a"]["first"].gain.greedy.value == pytest.approx(0.5)
@@ -608,7 +628,9 @@ def test_growth_is_from_the_step_before_the_quarter_to_its_end():
 
 
 def figured(arm: str, seed: int, value: float) -> RaceOutcome:
-    return RaceOutcome(arm=arm, seed=seed, lr=1e-3, steps=STEPS, adapters=1, figures={"lines, a slope": value})
+    return RaceOutcome(
+        arm=arm, seed=seed, lr=1e-3, steps=STEPS, flops=None, adapters=1, figures={"lines, a slope": value}
+    )
 
 
 def test_means_and_differences_have_their_intervals_over_seeds():

@@ -1,9 +1,10 @@
 """What an exported member says about itself: a model card with what its run's records know, and nothing else."""
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 
-from redqueen.analysis.quarters import compute
+from redqueen.analysis.quarters import compute, learning_rate
 from redqueen.console import printable
 from redqueen.plugins import FAMILIES
 from redqueen.population.members import SOLO, SOUP, Member, Role
@@ -27,7 +28,12 @@ def card(run: Path, checkpoint: Path, step: int, id: str, base: str, loaded: str
     known = Families.of([name for name in settings.tasks.families if name in FAMILIES.builtins]).kinds
     kinds = "; ".join(known[name].title if name in known else name for name in settings.tasks.kinds)
     form, length, heat = settings.tasks.form, settings.tasks.attempt_tokens, settings.rl.temperature
-    about = _soup(checkpoint) if id == SOUP else _does(settings, member)
+    learners = [student.id for student in population(checkpoint).students] if id == SOUP else [id]
+    about = _soup(learners) if id == SOUP else _does(settings, member)
+    with Store.read(run) as store:
+        # Records of older versions may not have it.
+        rate = learning_rate(store, learners, step) or settings.rl.lr
+        used = ", ".join(f"{total:,.0f} {metric.title}" for metric, total in compute(store, range(step + 1)).items())
     head = ["---", f"base_model: {json.dumps(base)}", "library_name: peft", "tags:", "- lora", "- red-queen", "---"]
     lines = [
         f"# {id}: {_who(settings, member) if id != SOUP else 'the mean of the students of a race'}",
@@ -41,9 +47,9 @@ def card(run: Path, checkpoint: Path, step: int, id: str, base: str, loaded: str
         f"```\nredqueen exam FOLDER --tasks.form {form} --tasks.attempt-tokens {length} --rl.temperature {heat:g}\n"
         "redqueen eval FOLDER --suite code\n```",
         "## Training",
-        f"{_rewards(settings)} ({settings.rl.estimator}, learning rate {settings.rl.lr:g}, temperature {heat:g}); no "
-        f"text was imitated. All members of the race together, up to that step: {_used(run, step)}. These are the "
-        "settings at the end: a race that was forked or resumed may have begun with others.",
+        f"{_rewards(settings)} ({settings.rl.estimator}, learning rate {rate:g}, temperature {heat:g}); no text was "
+        f"imitated. All members of the race together, up to that step: {used}. These are the settings at the end: a "
+        "race that was forked or resumed may have begun with others.",
         "## Limits",
         "Nothing was measured for this card. What it writes is a model's text: run its programs in a sandbox. The "
         "licence of the base applies.",
@@ -51,8 +57,7 @@ def card(run: Path, checkpoint: Path, step: int, id: str, base: str, loaded: str
     return "\n".join(head) + "\n" + "\n\n".join(lines) + "\n"
 
 
-def _soup(checkpoint: Path) -> str:
-    ids = [student.id for student in population(checkpoint).students]
+def _soup(ids: Sequence[str]) -> str:
     return (
         f"It is the mean of the updates of {', '.join(ids[:-1])} and {ids[-1]}, truncated to their rank. They were "
         f"trained to {_DOES[Role.STUDENT]}."
@@ -90,9 +95,3 @@ def _rewards(settings: Config) -> str:
     if settings.rl.shuffle:
         return "Reinforcement learning with rewards dealt out at random, as a control"
     return "Reinforcement learning alone, with rewards for what was checked to be right"
-
-
-def _used(run: Path, step: int) -> str:
-    with Store.read(run) as store:
-        used = compute(store, range(step + 1))
-    return ", ".join(f"{total:,.0f} {metric.title}" for metric, total in used.items())

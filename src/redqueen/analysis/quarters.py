@@ -5,12 +5,12 @@
 
 import math
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from itertools import pairwise
 
 from redqueen.analysis.intervals import Estimate, estimate
-from redqueen.runs.metrics import COMPUTE, FLOPS, RACE, Metric
+from redqueen.runs.metrics import COMPUTE, FLOPS, LR, RACE, Metric
 from redqueen.runs.store import Store
 
 BLOCKS = 5
@@ -82,6 +82,15 @@ def series(store: Store, metric: Metric, subject: str = RACE) -> Series:
     """A metric over all kinds. Values that are not finite, as of a step that broke down, are left out."""
     values = {row.step: row.value for row in store.metrics(metric, subject, "")}
     return Series({step: (value, 1) for step, value in values.items() if math.isfinite(value)})
+
+
+def learning_rate(store: Store, adapters: Collection[str], until: int | None = None) -> float | None:
+    """The highest of these adapters in their newest update, up to a step or of all; None where they had none."""
+    rates: dict[int, float] = {}
+    for row in store.metrics(LR, kind=""):
+        if row.subject in adapters and (until is None or row.step <= until):
+            rates[row.step] = max(row.value, rates.get(row.step, 0.0))
+    return rates[max(rates)] if rates else None
 
 
 def by_subject(store: Store, metric: Metric) -> dict[str, Series]:

@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 import tyro
 
-from redqueen.commands.command import OfRace, Reporting, needs, numbers
+from redqueen.commands.command import OfRace, Reporting, needs, numbers, pass_at
 from redqueen.console import Report, say
 from redqueen.training.arms import STUDIED
 
@@ -41,6 +41,8 @@ class StudyCommand(Reporting, OfRace):
     """Steps of the sweep's races; those of the study when left out."""
     attempts: int = 8
     """Sampled attempts at each task of the exam, beside a greedy one."""
+    k: int | None = None
+    """The k of pass@k, which is the surer the more attempts there are; the number of attempts when left out."""
     exam: Annotated[str | None, tyro.conf.arg(metavar="FILE.jsonl|NAME")] = None
     """The exam, as in `redqueen exam --tasks`; it needs tasks in the bands 1 to 4."""
     jobs: int = 1
@@ -71,6 +73,7 @@ class StudyCommand(Reporting, OfRace):
             sweep_seeds=self.sweep_seeds,
             sweep_steps=self.sweep_steps,
             attempts=self.attempts,
+            k=pass_at(self.attempts, self.k),
             exam_file=None if self.exam is None else exam_file(self.exam, families),
             jobs=self.jobs,
         )

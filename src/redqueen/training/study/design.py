@@ -47,6 +47,10 @@ class StudyRace:
         with Store.read(self.folder) as store:
             return store.last_step()
 
+    def students(self, answers: Mapping[Examinee, Tally]) -> list[str]:
+        """Who of this race sat the exam at its end."""
+        return [member for member in self._at_end(answers) if member != SOUP]
+
     def own(self, answers: Mapping[Examinee, Tally]) -> list[Tally]:
         """The answers of this race's students at its end."""
         return [tally for member, tally in self._at_end(answers).items() if member != SOUP]
@@ -78,6 +82,8 @@ class Design:
     """None for those of the study."""
     attempts: int = 8
     """Sampled attempts at each task of the exam, beside a greedy one."""
+    k: int | None = None
+    """Of pass@k; the number of attempts when None."""
     exam_file: Path | None = None
     """None for the base's own exam."""
     match: Literal["flops"] | None = None
@@ -138,6 +144,7 @@ class Design:
             folder=(self.folder if half == "odd" else self.folder / "sweep") / "exam",
             settings=self.settings,
             attempts=self.attempts,
+            k=self.k or self.attempts,
         )
 
     def _race(

@@ -66,6 +66,8 @@ class HalfExam:
     settings: Config
     """Those of `READ_BY_EXAM` count: the same for all arms."""
     attempts: int
+    k: int
+    """Of pass@k."""
 
     @property
     def families(self) -> Families:
@@ -182,16 +184,16 @@ def places_of(half: Half, bands: Sequence[str]) -> list[int]:
     return [at for at in range(0, len(bands), 2) if bands[at] in MAIN]
 
 
-def exam_figures(answers: Sequence[Tally], parts: Mapping[str, Sequence[int]], attempts: int) -> dict[str, float]:
+def exam_figures(answers: Sequence[Tally], parts: Mapping[str, Sequence[int]], k: int) -> dict[str, float]:
     """The means over a race's students, and for the main bands also the best and the weakest student."""
     by_name: dict[str, float] = {}
-    scores_N_F = scores(*answers)
+    scores_N_F = scores(*answers, k=k)
     for part, places in parts.items():
         mean = figures(scores_N_F[list(places)])
         by_name |= {
             f"exam {part}, sampled": mean.sampled,
             f"exam {part}, greedy": mean.greedy,
-            f"exam {part}, pass@{attempts}": mean.pass_at_k,
+            f"exam {part}, pass@{k}": mean.pass_at_k,
             f"exam {part}, well formed": mean.well_formed,
             f"exam {part}, tokens": mean.tokens,
         }

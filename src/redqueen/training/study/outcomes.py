@@ -10,7 +10,7 @@ from redqueen.analysis.intervals import Estimate, estimate
 from redqueen.analysis.quarters import Series, series
 from redqueen.evals.figures import Figures, Gain, Tally, figures, gain, scores
 from redqueen.population.members import Role
-from redqueen.runs.metrics import BEHAVIOURS, COMPLEXITY, COVERAGE, ENTROPY, RULER, SOLVE_RATE, VALID, Metric
+from redqueen.runs.metrics import BEHAVIOURS, COMPLEXITY, COVERAGE, ENTROPY, FLOPS, RULER, SOLVE_RATE, VALID, Metric
 from redqueen.runs.store import Store
 from redqueen.settings import Config
 from redqueen.training.study.design import StudyRace
@@ -24,11 +24,19 @@ PER = 10
 class RaceOutcome:
     arm: str
     seed: int
-    lr: float
+    lr: float | None
+    """What its students learnt at in the end; None where they did not learn."""
     steps: int
+    flops: float | None
+    """What it was to spend; None where it ends by its steps."""
     adapters: int
     figures: Mapping[str, float]
     """By the names of the tables; figures that a run does not have are left out."""
+
+    @property
+    def short(self) -> bool:
+        """Whether it came to its last step before it had spent that."""
+        return self.flops is not None and self.figures[FLOPS.title] < self.flops
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,21 +50,28 @@ class ArmGain:
 
 
 def outcome(
-    race: StudyRace, answers: Mapping[Examinee, Tally], parts: Mapping[str, Sequence[int]], attempts: int
+    race: StudyRace, answers: Mapping[Examinee, Tally], parts: Mapping[str, Sequence[int]], k: int
 ) -> RaceOutcome:
     settings = race.settings
     with Store.read(race.folder) as store:
-        by_name = exam_figures(race.own(answers), parts, attempts) | race_figures(store, settings)
+        by_name = exam_figures(race.own(answers), parts, k) | race_figures(store, settings)
+        lr = quarters.learning_rate(store, race.students(answers))
     if (soup := race.soup(answers)) is not None:
-        of_soup = figures(scores(soup)[list(parts[MAIN_NAME])])
+        of_soup = figures(scores(soup, k=k)[list(parts[MAIN_NAME])])
         by_name |= {
             f"exam {MAIN_NAME}, soup": of_soup.sampled,
             f"exam {MAIN_NAME}, soup greedy": of_soup.greedy,
-            f"exam {MAIN_NAME}, soup pass@{attempts}": of_soup.pass_at_k,
+            f"exam {MAIN_NAME}, soup pass@{k}": of_soup.pass_at_k,
         }
     adapters = 1 if settings.population.single else settings.population.teachers + settings.population.students
     return RaceOutcome(
-        arm=race.arm, seed=race.seed, lr=settings.rl.lr, steps=race.end, adapters=adapters, figures=by_name
+        arm=race.arm,
+        seed=race.seed,
+        lr=lr,
+        steps=race.end,
+        flops=settings.run.flops,
+        adapters=adapters,
+        figures=by_name,
     )
 
 
@@ -73,7 +88,11 @@ def race_figures(store: Store, settings: Config) -> dict[str, float]:
     measures[RULER.title] = series(store, RULER)
     for name, measure in measures.items():
         by_name |= {f"{name}, first quarter": measure.mean(first), f"{name}, last quarter": measure.mean(last)}
-    by_name |= {f"{name}, a slope": slope(measure) for name, measure in complexity.items()}
+    for name, measure in complexity.items():
+        by_name[f"{name}, a slope"] = slope(measure)
+        before, after = measure.mean(first), measure.mean(last)
+        if before is not None and after is not None:
+            by_name[f"{name}, last quarter less first"] = after - before
     for metric in (COVERAGE, BEHAVIOURS):
         measure = series(store, metric)
         by_name[f"{metric.title} at the end"] = measure.at(steps)
@@ -130,13 +149,13 @@ def differences(outcomes: Sequence[RaceOutcome], arm: str, baseline: str) -> dic
 
 
 def gains(
-    answers: Mapping[str, Sequence[Tally]], base: Tally, parts: Mapping[str, Sequence[int]]
+    answers: Mapping[str, Sequence[Tally]], base: Tally, parts: Mapping[str, Sequence[int]], k: int
 ) -> dict[str, dict[str, ArmGain]]:
     """By arm and part of the exam, over all students of all races of the arm."""
-    base_N_F = scores(base)
+    base_N_F = scores(base, k=k)
     by_arm: dict[str, dict[str, ArmGain]] = {}
     for arm, students in answers.items():
-        arm_N_F = scores(*students)
+        arm_N_F = scores(*students, k=k)
         by_arm[arm] = {}
         for part, places in parts.items():
             ours_P_F, theirs_P_F = arm_N_F[list(places)], base_N_F[list(places)]

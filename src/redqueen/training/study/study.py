@@ -13,6 +13,7 @@ from redqueen.errors import InputError
 from redqueen.evals.figures import Tally
 from redqueen.resources import device_name, machine_name, place
 from redqueen.runs.atomic import write_text
+from redqueen.runs.metrics import FLOPS
 from redqueen.runs.store import Store
 from redqueen.training.arms import POPULATION
 from redqueen.training.checks import refuse_idle
@@ -49,7 +50,13 @@ class StudyReport:
     def as_json(self) -> dict[str, Any]:
         exam = self.exam
         return {
-            "exam": {"file": str(exam.file), "tasks": len(exam.places), "places": exam.half, "attempts": exam.attempts},
+            "exam": {
+                "file": str(exam.file),
+                "tasks": len(exam.places),
+                "places": exam.half,
+                "attempts": exam.attempts,
+                "k": exam.k,
+            },
             "learning_rates": dict(self.rates) or "the settings' own",
             "base": self.base,
             "less_base": {
@@ -59,8 +66,8 @@ class StudyReport:
         }
 
     def render(self, console: "Console") -> None:
-        attempts = self.exam.attempts
-        blocks = arms_table(self.outcomes, self.base, attempts), gains_table(self.less_base, attempts), self.took
+        k = self.exam.k
+        blocks = arms_table(self.outcomes, self.base, k), gains_table(self.less_base, k), self.took
         console.print("\n\n".join(blocks), soft_wrap=True, markup=False, highlight=False)
 
 
@@ -88,10 +95,6 @@ def run_study(design: Design) -> StudyReport | None:
     took = _note_time(design, time.monotonic() - start)
     if rates is None or answers is None:
         return None
-    for race in races:
-        if (budget := race.settings.run.flops) is not None and (spent := _spent(race)) < budget:
-            short = f"{count_text(spent)} of {count_text(budget)} floating-point operations"
-            say(f"{race.name} has spent {short} in its {race.settings.run.steps} steps: it is not matched")
     parts, of_arm = exam.parts(), dict[str, list[Tally]]()
     for race in races:
         of_arm.setdefault(race.arm, []).extend(race.own(answers))
@@ -99,11 +102,15 @@ def run_study(design: Design) -> StudyReport | None:
         exam=exam,
         rates=rates,
         races=races,
-        outcomes=tuple(outcome(race, answers, parts, exam.attempts) for race in races),
-        base=exam_figures([answers[BARE]], parts, exam.attempts),
-        less_base=gains(of_arm, answers[BARE], {**parts, **exam.by_band()}),
+        outcomes=tuple(outcome(race, answers, parts, exam.k) for race in races),
+        base=exam_figures([answers[BARE]], parts, exam.k),
+        less_base=gains(of_arm, answers[BARE], {**parts, **exam.by_band()}, exam.k),
         took=took,
     )
+    for race, own in zip(races, report.outcomes, strict=True):
+        if own.short and own.flops is not None:
+            spent = f"{count_text(own.figures[FLOPS.title])} of {count_text(own.flops)} floating-point operations"
+            say(f"{race.name} has spent {spent} in its {own.steps} steps: it is not matched")
     write_text(design.folder / OUTCOMES, json.dumps(report.as_json(), indent=1) + "\n")
     return report
 

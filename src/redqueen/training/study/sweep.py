@@ -29,7 +29,7 @@ def sweep(design: Design) -> dict[str, float] | None:
         return None
     parts, outcomes = exam.parts(), []
     for race in races:
-        sampled = exam_figures(race.own(answers), parts, exam.attempts)[f"exam {MAIN_NAME}, sampled"]
+        sampled = exam_figures(race.own(answers), parts, exam.k)[f"exam {MAIN_NAME}, sampled"]
         outcomes.append(SweepOutcome(race.arm, race.settings.rl.lr, race.seed, sampled))
     best = best_rates(outcomes)
     record = {

@@ -17,20 +17,22 @@ CLAIM = ("single", "single-wide")
 """The arms that the paper says a population beats: with equal tokens per adapter, and in all."""
 
 
-def arms_table(outcomes: Sequence[RaceOutcome], base: Mapping[str, float], attempts: int) -> str:
+def arms_table(outcomes: Sequence[RaceOutcome], base: Mapping[str, float], k: int) -> str:
     """The arms side by side, and their differences to the population."""
-    means, names = arm_means(outcomes), _table_figures(attempts)
+    means, names = arm_means(outcomes), _table_figures(k)
     columns = [_column("bare base", {name: estimate([value]) for name, value in base.items()}, names)]
     for arm, figures in means.items():
         runs = [outcome for outcome in outcomes if outcome.arm == arm]
-        title = f"{arm} ({len(runs)} seed{'' if len(runs) == 1 else 's'})"
-        rates = ", ".join(sorted({f"{outcome.lr:g}" for outcome in runs}))
+        short = sum(outcome.short for outcome in runs)
+        unmatched = f", {short} of them not matched" if short else ""
+        title = f"{arm} ({len(runs)} seed{'' if len(runs) == 1 else 's'}{unmatched})"
+        rates = ", ".join(sorted({"-" if outcome.lr is None else f"{outcome.lr:g}" for outcome in runs}))
         steps = steps_text([outcome.steps for outcome in runs])
         columns.append(_column(title, figures, names) | {"learning rate": rates, "steps": steps})
     blocks = [_side_by_side(columns, ["learning rate", "steps", *names])]
     others = [arm for arm in means if arm != POPULATION]
     if POPULATION in means and others:
-        main = _main_figures(attempts)
+        main = _main_figures(k)
         less = [_column(f"{arm} less {POPULATION}", differences(outcomes, arm, POPULATION), main) for arm in others]
         blocks += [f"Each arm less {POPULATION}, seed by seed:", _side_by_side(less, main)]
         claimed = [
@@ -42,16 +44,17 @@ def arms_table(outcomes: Sequence[RaceOutcome], base: Mapping[str, float], attem
             blocks += ["The claim of the paper, as measured here:", _side_by_side(claimed, main)]
     blocks.append(
         f"± is half of the 95 % interval over seeds (Student's t), not corrected for the number of comparisons. "
-        f"A slope is what {PER} steps add, by least squares over all steps. Exam figures are means over a run's "
+        f"A slope is what {PER} steps add, by least squares over all steps: between arms of different lengths compare "
+        f"quarters. A learning rate is that of the students' last update. Exam figures are means over a run's "
         f"students at the odd places of the exam; the even places choose learning rates in a sweep and count nowhere "
         f"else. All examinees have the same tasks and random numbers: ± says nothing of other ones."
     )
     return "\n\n".join(blocks)
 
 
-def gains_table(gains: Mapping[str, Mapping[str, ArmGain]], attempts: int) -> str:
+def gains_table(gains: Mapping[str, Mapping[str, ArmGain]], k: int) -> str:
     """A table for each arm, in %."""
-    names = {"sampled": "sampled", "greedy": "greedy", "pass_at_k": f"pass@{attempts}"}
+    names = {"sampled": "sampled", "greedy": "greedy", "pass_at_k": f"pass@{k}"}
     blocks = []
     for arm, parts in gains.items():
         rows = [["exam", "tasks", *(t for name in names.values() for t in (f"base, {name}", arm, "less the base"))]]
@@ -66,18 +69,18 @@ def gains_table(gains: Mapping[str, Mapping[str, ArmGain]], attempts: int) -> st
     return "\n\n".join([*blocks, f"In %; {rule}"])
 
 
-def _main_figures(attempts: int) -> list[str]:
-    exam = [f"exam {MAIN_NAME}, {name}" for name in ("sampled", "greedy", f"pass@{attempts}", "weakest", "soup")]
+def _main_figures(k: int) -> list[str]:
+    exam = [f"exam {MAIN_NAME}, {name}" for name in ("sampled", "greedy", f"pass@{k}", "weakest", "soup")]
     exam.append(f"exam {NO_SHORTCUT}, sampled")
     late = [f"{title}, last quarter" for title in (VALID.title_of(Role.TEACHER), SOLVE_RATE.title)]
-    slopes = [f"{metric.title}, a slope" for metric in COMPLEXITY]
+    slopes = [f"{metric.title}, {growth}" for growth in ("a slope", "last quarter less first") for metric in COMPLEXITY]
     ends = [f"{COVERAGE.title} at the end", f"{COVERAGE.title}, growth in the last quarter"]
     entropy = f"{ENTROPY.title_of(Role.STUDENT)}, last quarter"
     return [*exam, "exam 5, sampled", "exam pairs, sampled", *late, *slopes, *ends, entropy]
 
 
-def _table_figures(attempts: int) -> list[str]:
-    names = _main_figures(attempts)
+def _table_figures(k: int) -> list[str]:
+    names = _main_figures(k)
     names.insert(names.index(f"{SOLVE_RATE.title}, last quarter"), f"{SOLVE_RATE.title}, first quarter")
     ruler = [f"{RULER.title}, {quarter} quarter" for quarter in ("first", "last")]
     return [*names, *ruler, *(metric.title for metric in COMPUTE)]
