@@ -349,6 +349,20 @@ def test_a_card_counts_up_to_its_step_and_says_who_was_not_trained(trained, tmp_
         assert said in exported(name)
 
 
+def test_an_export_may_be_nearer_to_the_base(trained, tmp_path, capsys):
+    call("export", trained, "--member", "s0", "--to", tmp_path / "whole")
+    said = printed(capsys, "export", trained, "--member", "s0", "--scale", 0.5, "--to", tmp_path / "half")
+    assert said.endswith(f"s0, its update times 0.5, as it was after step 20, is in {tmp_path / 'half'}\n")
+    assert tiny.difference(peft.load(tmp_path / "whole").scaled(0.5), peft.load(tmp_path / "half")) == 0
+    assert tiny.difference(peft.load(tmp_path / "whole"), peft.load(tmp_path / "half")) > 0
+    told = [(tmp_path / name / peft.CARD).read_text() for name in ("whole", "half")]
+    assert ["0.5 times what training made" in card for card in told] == [False, True]
+    for scale in ("0", "-1", "nan", "inf"):
+        says = refusal("export", trained, "--member", "s0", f"--scale={scale}", "--to", tmp_path / "x")
+        assert f"--scale cannot be {scale}" in says
+        assert not (tmp_path / "x").exists()
+
+
 def test_a_soup_is_of_several_students(trained, tmp_path):
     says = refusal("export", trained, "--member", "soup", "--to", tmp_path / "x")
     assert "a soup is of several students, and this run has one" in says
@@ -373,8 +387,8 @@ def test_a_merged_model_says_what_base_and_adapter_say(dtype, tolerance, trained
     base = tmp_path / "base"
     shutil.rmtree(base)
     tiny.model("llama").to(dtype).save_pretrained(base)
-    call("export", trained, "--member", "t0.3", "--merged", "--to", tmp_path / "merged")
-    call("export", trained, "--member", "t0.3", "--to", tmp_path / "adapter")
+    call("export", trained, "--member", "t0.3", "--scale", 2, "--merged", "--to", tmp_path / "merged")
+    call("export", trained, "--member", "t0.3", "--scale", 2, "--to", tmp_path / "adapter")
     model = AutoModelForCausalLM.from_pretrained(tmp_path / "merged").eval()
     assert model.dtype == dtype
     with torch.no_grad():

@@ -64,21 +64,22 @@ def adapter(
     to: Path,
     *,
     like: Path,
+    scale: float,
     base_name: str | None,
     dtype: torch.dtype | None,
 ) -> list[str]:
-    """Write a member as a PEFT folder of its own, with a card that says what it is; what should be said about it. It
-    adapts what the PEFT folder `like` does."""
+    """Write a member as a PEFT folder of its own, its update times `scale`, with a card that says what it is; what
+    should be said about it. It adapts what the PEFT folder `like` does."""
     base = base_name or peft.base_of(like)
     known = {**EMBEDDED, **KNOWN}
     # Nobody else knows our own names for bases: PEFT would look for them on the hub.
     loaded = str(known[base].folder) if base in known else base
     notes, told = [], None
     try:
-        told = card(run, checkpoint, step_of(checkpoint), member, base, loaded)
+        told = card(run, checkpoint, step_of(checkpoint), member, base, loaded, scale)
     except UserError as error:
         notes.append(f"without a card, since the run's settings cannot be read: {error}")
-    peft.save_like(state, to, like, base_name=loaded, dtype=dtype, card=told)
+    peft.save_like(state.scaled(scale), to, like, base_name=loaded, dtype=dtype, card=told)
     if base in known:
         notes.append(f"it names its base as {loaded}, which is on this machine alone; --base gives it another name")
     return notes

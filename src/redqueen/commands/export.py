@@ -1,5 +1,6 @@
 """`redqueen export`: a member out of a run."""
 
+import math
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Literal
@@ -28,6 +29,8 @@ class ExportCommand(Command):
     """The name of the base in the PEFT folder, such as a hub id; that of the run when left out."""
     step: Annotated[int | None, tyro.conf.arg(metavar="N")] = None
     """The checkpoint of this step; the newest complete one when left out."""
+    scale: float = 1.0
+    """What the member's update is multiplied by: less than 1 keeps it nearer to its base."""
     merged: bool = False
     """Write the whole base with the member merged into its weights: a model that needs no PEFT."""
 
@@ -36,6 +39,8 @@ class ExportCommand(Command):
             raise InputError("export needs to know which member", "add --member ID, or student, teacher or soup")
         if self.to is None:
             raise InputError("export needs to know where to write the member", "add --to FOLDER")
+        if not 0 < self.scale < math.inf:
+            raise InputError(f"--scale cannot be {self.scale:g}", "use a number above 0, such as 0.6")
         if self.base == "":
             raise InputError("--base is empty", "give a name, or leave it out")
         if self.merged and (self.base is not None or self.dtype != "float32"):
@@ -52,12 +57,15 @@ class ExportCommand(Command):
         member = export.named(checkpoint, self.member)
         state, like = exported(checkpoint, member)
         if self.merged:
-            export.merged(self.folder, state, self.to)
+            export.merged(self.folder, state.scaled(self.scale), self.to)
         else:
             dtype = torch.bfloat16 if self.dtype == "bfloat16" else None
             for note in export.adapter(
-                self.folder, checkpoint, member, state, self.to, like=like, base_name=self.base, dtype=dtype
-            ):
+                self.folder, checkpoint, member, state, self.to,
+                like=like, scale=self.scale, base_name=self.base, dtype=dtype,
+            ):  # fmt: skip
                 print(printable(note))
+        scaled = "" if self.scale == 1 else f"its update times {self.scale:g}, "
         merged = "merged into its base, " if self.merged else ""
-        print(printable(f"{member}, {merged}as it was after step {export.step_of(checkpoint)}, is in {self.to}"))
+        step = export.step_of(checkpoint)
+        print(printable(f"{member}, {scaled}{merged}as it was after step {step}, is in {self.to}"))

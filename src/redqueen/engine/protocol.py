@@ -5,7 +5,7 @@ advantages are data. A call is answered in one batch, in the order of the reques
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import TYPE_CHECKING, Protocol
 
@@ -155,6 +155,10 @@ class MemberState:
     factors: "Factors"
     """The base's module (`model.layers.0.self_attn.q_proj`) -> (A_R_I, B_O_R), float32 masters on the CPU."""
     optimiser: OptimiserState | None = None
+
+    def scaled(self, by: float) -> "MemberState":
+        """With its Delta W times this."""
+        return replace(self, factors={module: (a_R_I, b_O_R * by) for module, (a_R_I, b_O_R) in self.factors.items()})
 
 
 class Engine(Protocol):

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from statistics import fmean
 
 from redqueen.engine.flops import Passage
-from redqueen.engine.protocol import MemberId, MemberState, Recipe, ScoreRequest, Trajectory, UpdateStats
+from redqueen.engine.protocol import MemberId, Recipe, ScoreRequest, Trajectory, UpdateStats
 from redqueen.phases.pull import averaged_roles
 from redqueen.phases.race import Race
 from redqueen.phases.state import State
@@ -115,7 +115,7 @@ async def learn(race: Race, state: State, step: int, rollouts: Sequence[Rollout]
     for adapter in unfit:
         unfit_steps[adapter] = state.health.unfit_steps.get(adapter, 0) + 1
         if unfit_steps[adapter] == PATIENCE:
-            race.engine.write(adapter, _halved(race.engine.read(adapter, optimiser=True)))
+            race.engine.write(adapter, race.engine.read(adapter, optimiser=True).scaled(0.5))
             unfit_steps[adapter] = 0
             says = f"{adapter} was not fit to learn for {PATIENCE} steps: it was moved half of its way back to the base"
             skips.append(replace(unfit[adapter], says=says))
@@ -126,11 +126,6 @@ async def learn(race: Race, state: State, step: int, rollouts: Sequence[Rollout]
         unfit_steps=unfit_steps,
         passages=_passages(batch),
     )
-
-
-def _halved(state: MemberState) -> MemberState:
-    """With half of its update."""
-    return replace(state, factors={name: (a_R_I, b_O_R / 2) for name, (a_R_I, b_O_R) in state.factors.items()})
 
 
 def _lessons(
