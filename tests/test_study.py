@@ -272,7 +272,7 @@ def test_the_learning_rate_is_the_one_that_students_had(design, result, place):
     }  # fmt: skip
     run = place / "averaged" / "population-0"
     about = card(run, run / CHECKPOINTS / checkpoints.name(STEPS), STEPS, "soup", "chains", "chains")
-    assert f"learning rate {3 * design.settings.rl.lr:g}," in about
+    assert f"learning rate up to {3 * design.settings.rl.lr:g}," in about
 
 
 def test_a_population_whose_operations_nobody_counted_cannot_be_matched(design, result, place):

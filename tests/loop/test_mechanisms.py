@@ -25,6 +25,7 @@ from redqueen.commands.main import main
 from redqueen.engine import peft
 from redqueen.engine.protocol import MemberState, OptimiserState
 from redqueen.errors import ConfigError
+from redqueen.evals.subjects import find_subjects
 from redqueen.evolution.consensus import pulled, soup
 from redqueen.loop import one_step
 from redqueen.phases.clock import Clock, Stopped
@@ -365,6 +366,14 @@ def test_a_soup_is_exported_as_one_member_with_a_card(tmp_path: Path):
         mean = sum(mine.factors[name][1] @ mine.factors[name][0] for mine in (one, other)) / 2
         assert torch.dist(b @ a, mean) <= 0.5 * torch.linalg.norm(mean) + 1e-9, "but for what truncation takes"
     assert "the mean of the updates of s0 and s1" in (tmp_path / "soup" / "README.md").read_text()
+    assert find_subjects([str(ran.folder)], "students").notes == ()
+
+
+def test_an_exam_says_that_averaged_students_are_one(tmp_path: Path):
+    averaged = {"pull": 1.0, "pull_every": 1, "every": 0}
+    changes = {"tasks": {"prompts": 4}, "rl": {"lr": 1e-2}, "evolution": averaged}
+    ran = race_to_the_end(tmp_path / "run", settings(changes=changes))
+    assert find_subjects([str(ran.folder)], "students").notes == ("s0, s1 have the same weights",)
 
 
 # Events

@@ -318,7 +318,12 @@ def test_an_exported_member_says_what_it_is(trained, tmp_path):
     assert card.startswith('---\nbase_model: "Some/Base"\nlibrary_name: peft\n')
     for fact in ("a teacher of a race of 4 teachers and 4 students", "after step 20", "`dare` of t0.2 and t1"):
         assert fact in card
-    for line in ("21.5 ± 2.0", "```python", "--tasks.form long --tasks.attempt-tokens 512", "learning rate 0.0001"):
+    for line in (
+        "21.5 ± 2.0",
+        "```python",
+        "--tasks.form long --tasks.attempt-tokens 512",
+        "learning rate up to 0.0001",
+    ):
         assert line in card
     call("export", trained, "--member", "student", "--to", tmp_path / "s")
     assert "a student of" in (tmp_path / "s" / peft.CARD).read_text()

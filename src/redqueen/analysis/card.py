@@ -49,9 +49,9 @@ def card(run: Path, checkpoint: Path, step: int, id: str, base: str, loaded: str
         f"```\nredqueen exam FOLDER --tasks.form {form} --tasks.attempt-tokens {length} --rl.temperature {heat:g}\n"
         "redqueen eval FOLDER --suite code\n```",
         "## Training",
-        f"{_rewards(settings)} ({settings.rl.estimator}, learning rate {rate:g}, temperature {heat:g}); no text was "
-        f"imitated. All members of the race together, up to that step: {used}. These are the settings at the end: a "
-        "race that was forked or resumed may have begun with others.",
+        f"{_rewards(settings)} ({settings.rl.estimator}, learning rate up to {rate:g}, temperature {heat:g}); no text "
+        f"was imitated. All members of the race together, up to that step: {used}. These are the settings at the end: "
+        "a race that was forked or resumed may have begun with others.",
         "## Limits",
         "Nothing was measured for this card. What it writes is a model's text: run its programs in a sandbox. The "
         "licence of the base applies.",

@@ -85,12 +85,9 @@ def series(store: Store, metric: Metric, subject: str = RACE) -> Series:
 
 
 def learning_rate(store: Store, adapters: Collection[str], until: int | None = None) -> float | None:
-    """The highest of these adapters in their newest update, up to a step or of all; None where they had none."""
-    rates: dict[int, float] = {}
-    for row in store.metrics(LR, kind=""):
-        if row.subject in adapters and (until is None or row.step <= until):
-            rates[row.step] = max(row.value, rates.get(row.step, 0.0))
-    return rates[max(rates)] if rates else None
+    """The highest that these adapters had up to a step, or in all; None where they were never updated."""
+    rows = (row for row in store.metrics(LR, kind="") if row.subject in adapters)
+    return max((row.value for row in rows if until is None or row.step <= until), default=None)
 
 
 def by_subject(store: Store, metric: Metric) -> dict[str, Series]:

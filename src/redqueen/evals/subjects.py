@@ -105,9 +105,18 @@ def find_subjects(whats: Sequence[str], roles: Roles, base_name: str | None = No
             raise InputError(
                 f"{first} is of the base {base}, {what} of {other}", "examine them apart: one base at a time"
             )
+    notes += [f"{', '.join(group.members)} have the same weights" for group in groups if _alike(group.members)]
     subjects = Subjects(base, tuple(groups), runs, tuple(notes))
     _fit(subjects.members)
     return subjects
+
+
+def _alike(members: Mapping[str, MemberState]) -> bool:
+    """Whether there are several and all are the same, as after averaging."""
+    first, *others = (state.factors for state in members.values())
+    return bool(others) and all(
+        a.equal(first[module][0]) and b.equal(first[module][1]) for other in others for module, (a, b) in other.items()
+    )
 
 
 def _base(what: str) -> None:

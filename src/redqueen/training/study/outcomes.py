@@ -25,7 +25,7 @@ class RaceOutcome:
     arm: str
     seed: int
     lr: float | None
-    """What its students learnt at in the end; None where they did not learn."""
+    """The highest that its students had; None where they did not learn."""
     steps: int
     flops: float | None
     """What it was to spend; None where it ends by its steps."""

@@ -45,9 +45,9 @@ def arms_table(outcomes: Sequence[RaceOutcome], base: Mapping[str, float], k: in
     blocks.append(
         f"± is half of the 95 % interval over seeds (Student's t), not corrected for the number of comparisons. "
         f"A slope is what {PER} steps add, by least squares over all steps: between arms of different lengths compare "
-        f"quarters. A learning rate is that of the students' last update. Exam figures are means over a run's "
-        f"students at the odd places of the exam; the even places choose learning rates in a sweep and count nowhere "
-        f"else. All examinees have the same tasks and random numbers: ± says nothing of other ones."
+        f"quarters. A learning rate is the highest that students had. Exam figures are means over a run's students at "
+        f"the odd places of the exam, counted from 0; a sweep of learning rates has the even ones. All examinees have "
+        f"the same tasks and random numbers: ± says nothing of other ones."
     )
     return "\n\n".join(blocks)
 
