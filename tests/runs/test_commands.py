@@ -436,6 +436,8 @@ def test_what_export_cannot_do_is_one_line(trained, tmp_path):
     assert "--base is empty" in refusal("export", trained, "--member", "s0", *to, "--base", "")
     for more in ([], ["--merged"]):
         assert "there already" in refusal("export", trained, "--member", "s0", "--to", tmp_path / "base", *more)
+    # Before anything of the run is read.
+    assert "there already" in refusal("export", tmp_path / "none", "--member", "s0", "--to", tmp_path / "base")
     assert "is no run" in refusal("export", tmp_path, "--member", "s0", *to)
     assert "no checkpoint yet" in refusal("export", made(tmp_path / "young", [record(1)]), "--member", "s0", *to)
     shutil.rmtree(tmp_path / "base")

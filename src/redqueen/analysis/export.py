@@ -87,8 +87,6 @@ def adapter(
 
 def merged(run: Path, state: MemberState, to: Path) -> None:
     """Write the run's base with a member added to its weights, in the base's own dtype."""
-    if to.exists():
-        raise InputError(f"{to} is there already", "name another folder, or remove it")
     name = load_settings(str(run / "config.toml")).engine.base
     # What the run computed in may be more than the base has, or less.
     own = getattr(base_config(name), "dtype", None)

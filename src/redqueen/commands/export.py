@@ -39,6 +39,8 @@ class ExportCommand(Command):
             raise InputError("export needs to know which member", "add --member ID, or student, teacher or soup")
         if self.to is None:
             raise InputError("export needs to know where to write the member", "add --to FOLDER")
+        if self.to.exists():
+            raise InputError(f"{self.to} is there already", "name another folder, or remove it")
         if not 0 < self.scale < math.inf:
             raise InputError(f"--scale cannot be {self.scale:g}", "use a number above 0, such as 0.6")
         if self.base == "":
