@@ -225,7 +225,7 @@ def test_races_that_share_an_engine_are_answered_together(monkeypatch, shared, e
         with opened.shared() if shared else contextlib.nullcontext():
             while not may_ask():
                 await asyncio.sleep(0.01)
-            return await opened.sample([replace(GOOD, key=key)])
+            return await opened.score([ScoreRequest(prompt=(1, 2), completion=(3 + key,), member="m0")])
 
     async def both(opened, seen):
         later = lambda: seen or (shared and opened._calls._waiting)  # noqa: E731
@@ -237,8 +237,11 @@ def test_races_that_share_an_engine_are_answered_together(monkeypatch, shared, e
         seen = turns(opened, monkeypatch)
         together = asyncio.run(both(opened, seen))
         assert seen == expected
-        alone = [tiny.sample(opened, [replace(GOOD, key=key)])[0].tokens for key in (0, 5)]
-        assert [sample.tokens for [sample] in together] == alone
+        alone = [
+            tiny.score(opened, [ScoreRequest(prompt=(1, 2), completion=(3 + key,), member="m0")]) for key in (0, 5)
+        ]
+        for [ours], [theirs] in zip(together, alone, strict=True):
+            assert ours.logprobs == pytest.approx(theirs.logprobs, abs=1e-5)
 
 
 def test_nobody_waits_for_long_for_one_that_does_not_come(monkeypatch):

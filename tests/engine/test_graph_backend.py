@@ -10,9 +10,11 @@ import torch
 import redqueen.engine
 from engine import tiny
 from engine.test_sample import mixed
+from engine.test_streams import streamed
 from redqueen.engine import scheduler as scheduling
 from redqueen.engine.backend import Launch
 from redqueen.engine.graph_backend import GraphBackend
+from redqueen.engine.local import LocalEngine
 from redqueen.engine.lora import Layer
 
 
@@ -70,6 +72,17 @@ def layers(body) -> list[Layer]:
     return [module._layer for module in body.inner.modules() if hasattr(module, "_layer")]
 
 
+def use_graphs(opened: LocalEngine, rows: int, monkeypatch) -> None:
+    """From now on, with a step on its way when a completion ends."""
+    opened.sampler.backend = Uncaptured(opened.body, opened.bank, rows)
+    for layer in layers(opened.body):
+        layer.table = layer  # which `lora_` is given
+    start = scheduling.Scheduler.__init__
+    monkeypatch.setattr(
+        scheduling.Scheduler, "__init__", lambda self, *a, **options: start(self, *a, **{**options, "lag": 1})
+    )
+
+
 @pytest.mark.parametrize("max_cache_tokens", [1 << 16, 3 * 64])
 @pytest.mark.parametrize("architecture", ["llama", "gemma3"])
 def test_its_tokens_are_those_of_plain_torch(architecture, max_cache_tokens, kernels, monkeypatch):
@@ -78,16 +91,26 @@ def test_its_tokens_are_those_of_plain_torch(architecture, max_cache_tokens, ker
     with tiny.engine(replace(base, eos_ids=frozenset(range(0, tiny.VOCABULARY, 9))), rows=9) as opened:
         opened.sampler.max_cache_tokens = max_cache_tokens
         plain = tiny.sample(opened, requests)
-        opened.sampler.backend = Uncaptured(opened.body, opened.bank, 9)
-        for layer in layers(opened.body):
-            layer.table = layer  # which `lora_` is given
-        start = scheduling.Scheduler.__init__
-        monkeypatch.setattr(
-            scheduling.Scheduler, "__init__", lambda self, *a, **options: start(self, *a, **{**options, "lag": 1})
-        )
+        use_graphs(opened, 9, monkeypatch)
         mine = tiny.sample(opened, requests)
         opened.write("new", opened.read("m1"))
         grown = tiny.sample(opened, [replace(r, member="new") if r.member == "m1" else r for r in requests])
     assert [one.tokens for one in mine] == [one.tokens for one in grown] == [one.tokens for one in plain]
     for one, other in zip(mine, plain, strict=True):
         assert one.stop == other.stop and one.logprobs == pytest.approx(other.logprobs, abs=1e-5)
+
+
+@pytest.mark.parametrize("max_cache_tokens", [1 << 16, 112])
+def test_what_joins_a_batch_under_way_gets_the_tokens_of_plain_torch(max_cache_tokens, kernels, monkeypatch):
+    """The second time there is room for as much as the first time needed at once."""
+    with tiny.engine("llama", rows=40) as opened:
+        plain = [[one.tokens for part in parts for one in part] for parts in streamed(opened, count=5)]
+        opened.sampler.max_cache_tokens, opened._calls._exact = max_cache_tokens, False
+        use_graphs(opened, 40, monkeypatch)
+        caches = []
+        for _ in range(2):
+            mine = [[one.tokens for part in parts for one in part] for parts in streamed(opened, count=5)]
+            assert mine == plain
+            assert opened.sampler.backend.cache is not None
+            caches.append(opened.sampler.backend.cache.tokens)
+    assert caches[0] < caches[1] if max_cache_tokens > 112 else caches[0] == caches[1]

@@ -20,6 +20,7 @@ from chains import uniform_test
 from hypothesis import given
 from hypothesis import strategies as st
 from loop.making import race_to_the_end, settings
+from loop.scripted import Streaming
 from rich.console import Console
 from tasks.proposing import CODE, Failing
 
@@ -266,7 +267,7 @@ def test_a_file_without_a_task_is_no_exam(tmp_path):
 # What is asked, and who gets which answers
 
 
-class Scripted:
+class Scripted(Streaming):
     """An engine whose members say what the test wants: a function of the member, the prompt and the attempt."""
 
     def __init__(self, say: Callable[[str | None, str, int], str], attempts: int) -> None:
@@ -279,15 +280,13 @@ class Scripted:
         self.prompts.append(messages[-1]["content"])
         return (len(self.prompts) - 1,)
 
-    async def sample(self, requests: Sequence[SampleRequest], done: Callable[[int, Sample], None]) -> list[Sample]:
+    async def sample(self, requests: Sequence[SampleRequest]) -> list[Sample]:
         self.requests = requests
         samples = []
         for place, request in enumerate(requests):
             text = self.say(request.member, self.prompts[request.prompt[0]], place % (self.attempts + 1))
             stop = Stop.LENGTH if text.endswith("...") else Stop.EOS
             samples.append(Sample(tuple(range(len(text))), (0.0,) * len(text), stop, text))
-        for place in reversed(range(len(samples))):
-            done(place, samples[place])
         return samples
 
 

@@ -1,8 +1,9 @@
 """A race whose texts are written down beforehand: what is tested is what becomes of them."""
 
+import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeVar
 
 import torch
 from tasks.proposing import CODE
@@ -12,7 +13,8 @@ from redqueen.analysis.coverage import Coverage
 from redqueen.analysis.watch import Watch
 from redqueen.engine.flops import ModelSize
 from redqueen.engine.protocol import (
-    Done,
+    Ask,
+    Chain,
     MemberState,
     Recipe,
     Sample,
@@ -41,8 +43,49 @@ def sample(text: str = "", tokens: int = 1, stop: Stop = Stop.EOS, logprob: floa
     return Sample(tuple(range(tokens)), (logprob,) * tokens, stop, text)
 
 
+T = TypeVar("T")
+
+
+class Streaming:
+    """What engines of tests have in common: chains ask in their order and are answered in another."""
+
+    async def sample(self, requests: Sequence[SampleRequest]) -> list[Sample]:
+        raise NotImplementedError
+
+    async def stream(self, chains: Sequence[Chain[T]]) -> list[T]:
+        """All that is asked at the same time is one batch."""
+        waiting: list[tuple[Sequence[SampleRequest], asyncio.Future[list[Sample]]]] = []
+
+        async def ask(requests: Sequence[SampleRequest]) -> list[Sample]:
+            if not requests:
+                return []
+            answer = asyncio.get_running_loop().create_future()
+            waiting.append((requests, answer))
+            return await answer
+
+        tasks = [asyncio.create_task(_run(chain, ask)) for chain in chains]
+        try:
+            while not all(task.done() for task in tasks):
+                await asyncio.sleep(0)
+                batch, waiting[:] = list(waiting), []
+                if not batch:
+                    continue
+                samples = iter(await self.sample([request for requests, _ in batch for request in requests]))
+                answers = [(answer, [next(samples) for _ in requests]) for requests, answer in batch]
+                for answer, own in reversed(answers):
+                    answer.set_result(own)
+            return [task.result() for task in tasks]
+        finally:
+            for task in tasks:
+                task.cancel()
+
+
+async def _run(chain: Chain[T], ask: Ask) -> T:
+    return await chain(ask)
+
+
 @dataclass
-class Script:
+class Script(Streaming):
     """An engine that answers the n-th request of a batch with the n-th sample, in an order of its own."""
 
     samples: Sequence[Sample] = ()
@@ -50,11 +93,8 @@ class Script:
     broken: tuple[str, ...] = ()
     """Members whose gradient is not finite."""
 
-    async def sample(self, requests: Sequence[SampleRequest], done: Done | None = None) -> list[Sample]:
+    async def sample(self, requests: Sequence[SampleRequest]) -> list[Sample]:
         assert len(requests) == len(self.samples)
-        for place in reversed(range(len(requests))):
-            if done is not None:
-                done(place, self.samples[place])
         return list(self.samples)
 
     async def update(self, batch: Sequence[Trajectory], recipe: Recipe) -> dict[str, UpdateStats]:

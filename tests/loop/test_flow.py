@@ -3,16 +3,19 @@
 import asyncio
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import TypeVar
 
 import pytest
 
 from loop.scripted import Script, race, sample
 from redqueen.engine.flow import sample_and_check
-from redqueen.engine.protocol import Done, Sample, SampleRequest
+from redqueen.engine.protocol import Chain, Sample, SampleRequest
 from redqueen.tasks.protocol import Prompt
 
+T = TypeVar("T")
 REQUESTS = [SampleRequest(prompt=(1,), key=place, max_tokens=1) for place in range(4)]
 SAMPLES = [sample(str(place)) for place in range(4)]
+PAIRS = [REQUESTS[:2], REQUESTS[2:]]
 
 
 async def texts(number: int, samples: Sequence[Sample]) -> str:
@@ -26,21 +29,21 @@ class Slow(Script):
         super().__init__(SAMPLES)
         self.go_on = asyncio.Event()
 
-    async def sample(self, requests: Sequence[SampleRequest], done: Done | None = None) -> list[Sample]:
-        assert done is not None
-        for place in (1, 0, 2):
-            done(place, SAMPLES[place])
-        await self.go_on.wait()
-        done(3, SAMPLES[3])
-        return SAMPLES
+    async def stream(self, chains: Sequence[Chain[T]]) -> list[T]:
+        async def ask(requests: Sequence[SampleRequest]) -> list[Sample]:
+            if REQUESTS[3] in requests:
+                await self.go_on.wait()
+            return [SAMPLES[request.key] for request in requests]
+
+        return list(await asyncio.gather(*(chain(ask) for chain in chains)))
 
 
 def test_results_come_in_the_order_of_the_groups_whatever_ends_first():
     async def lead():
-        checked = await sample_and_check(Script(SAMPLES), REQUESTS, [(0, 1), (2,), (3,)], texts)
-        return list(checked.samples), await checked.results()
+        groups = [REQUESTS[:2], REQUESTS[2:3], REQUESTS[3:]]
+        return await (await sample_and_check(Script(SAMPLES), groups, texts)).results()
 
-    assert asyncio.run(lead()) == (SAMPLES, ["0:01", "1:2", "2:3"])
+    assert asyncio.run(lead()) == ["0:01", "1:2", "2:3"]
 
 
 def test_a_group_is_checked_while_others_still_grow():
@@ -55,8 +58,7 @@ def test_a_group_is_checked_while_others_still_grow():
             return await texts(number, samples)
 
         async with asyncio.timeout(600):
-            checked = await sample_and_check(engine, REQUESTS, [(0, 1), (2, 3)], check)
-            return begun, await checked.results()
+            return begun, await (await sample_and_check(engine, PAIRS, check)).results()
 
     begun, results = asyncio.run(lead())
     assert begun[0] == 0
@@ -71,7 +73,7 @@ def test_a_check_that_fails_is_raised_and_the_others_are_dropped():
             await asyncio.sleep(60)
             return ""
 
-        checked = await sample_and_check(Script(SAMPLES), REQUESTS, [(0, 1), (2, 3)], check)
+        checked = await sample_and_check(Script(SAMPLES), PAIRS, check)
         with pytest.raises(ValueError, match="broken"):
             await checked.results()
         await asyncio.sleep(0)
@@ -83,9 +85,11 @@ def test_a_check_that_fails_is_raised_and_the_others_are_dropped():
 def test_when_sampling_fails_no_check_is_left_behind():
     async def lead():
         class Failing(Slow):
-            async def sample(self, requests: Sequence[SampleRequest], done: Done | None = None) -> list[Sample]:
-                assert done is not None
-                done(0, SAMPLES[0])
+            async def stream(self, chains: Sequence[Chain[T]]) -> list[T]:
+                async def ask(requests: Sequence[SampleRequest]) -> list[Sample]:
+                    return [SAMPLES[request.key] for request in requests]
+
+                await chains[0](ask)
                 await asyncio.sleep(0)
                 raise ValueError("broken")
 
@@ -94,7 +98,7 @@ def test_when_sampling_fails_no_check_is_left_behind():
             return ""
 
         with pytest.raises(ValueError, match="broken"):
-            await sample_and_check(Failing(), REQUESTS, [(0,), (1,), (2,), (3,)], check)
+            await sample_and_check(Failing(), [[request] for request in REQUESTS], check)
         await asyncio.sleep(0)
         return len(asyncio.all_tasks())
 
@@ -103,10 +107,9 @@ def test_when_sampling_fails_no_check_is_left_behind():
 
 def test_nothing_is_sampled_for_nothing():
     async def lead():
-        checked = await sample_and_check(Script(), [], [], texts)
-        return checked.samples, await checked.results()
+        return await (await sample_and_check(Script(), [], texts)).results()
 
-    assert asyncio.run(lead()) == ((), [])
+    assert asyncio.run(lead()) == []
 
 
 def test_a_question_is_encoded_once():

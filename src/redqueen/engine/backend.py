@@ -17,7 +17,6 @@ from redqueen.engine.body import Body
 from redqueen.engine.decode_state import Completion
 from redqueen.engine.kv_cache import KVCache
 from redqueen.engine.prefill import Prompts
-from redqueen.errors import InputError
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,9 +49,16 @@ class Backend(Protocol):
     cache: KVCache | None
     """None before the first call and after `drop`."""
 
-    def reserve(self, prompts: Prompts, max_tokens: int) -> int:
-        """Prepare a KV cache of at most `max_tokens` for a call; the tokens of its longest completion. Frees whatever
-        was allocated before."""
+    def longest(self, prompts: Prompts) -> int:
+        """The tokens that a KV cache must have to take these, be it one after the other."""
+        ...
+
+    def reserve(self, prompts: Prompts, max_tokens: int) -> None:
+        """Prepare a KV cache of at most `max_tokens`. Frees whatever was allocated before."""
+        ...
+
+    def extend(self, prompts: Prompts, max_tokens: int) -> bool:
+        """Let further completions use the KV cache that is in use; False where it cannot take them."""
         ...
 
     def allocate(self, completions: Sequence[Completion]) -> int:
@@ -86,14 +92,6 @@ def new_cache(body: Body, bank: Bank, tokens: int) -> KVCache:
     return KVCache(
         tokens=tokens, layers=body.layers, kv_heads=heads.kv_heads, dim=heads.dim, device=bank.device, dtype=bank.dtype
     )
-
-
-def refuse_longer(longest: int, max_tokens: int) -> None:
-    if longest > max_tokens:
-        raise InputError(
-            f"a request of {longest} tokens (prompt and limit) does not fit into the KV cache of {max_tokens}",
-            "lower max_tokens, or the number of members",
-        )
 
 
 def _to_host(tensor: Tensor) -> Tensor:

@@ -1,7 +1,7 @@
 """Calls of an engine from several coroutines, which share its batches.
 
-Calls that arrive while the engine is busy are answered in one batch where possible. The work runs on one thread of its
-own.
+Calls that arrive while the engine is busy are answered in one batch where possible; streams join the turn of sampling
+that is under way, unless somebody waits for a turn of another kind. The work runs on one thread of its own.
 """
 
 import asyncio
@@ -13,13 +13,15 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any, Literal, TypeVar
 
-from redqueen.engine.protocol import Done, Recipe, Sample
+from redqueen.engine.protocol import Chain, Recipe
+from redqueen.engine.streams import Stream, Streams
 from redqueen.errors import InputError, UserError
 
 R = TypeVar("R")
+T = TypeVar("T")
 Kind = Literal["sample", "score", "update"]
-Run = Callable[[Kind, list[Any], Recipe | None, Done], Any]
-"""Does the work of one turn, on the engine's thread."""
+Run = Callable[[Kind, Any, Recipe | None], Any]
+"""Does the work of one turn, on the engine's thread; that of sampling gets its `Streams`."""
 SHARE_WAIT_S, POLL_S = 0.3, 0.002
 """How long a turn waits for sharers of the engine that have not called yet, and how often it checks."""
 
@@ -29,7 +31,6 @@ class _Call:
     kind: Kind
     items: Sequence[Any]
     recipe: Recipe | None
-    done: Done | None
     answer: asyncio.Future
 
     @property
@@ -45,8 +46,12 @@ class _Call:
 
 
 class CallQueue:
-    def __init__(self, run: Run) -> None:
-        self._run = run
+    def __init__(self, run: Run, *, exact: bool) -> None:
+        """`exact`: the batches of a stream do not depend on the time."""
+        self._run, self._exact = run, exact
+        self._streams: Streams | None = None
+        """Of the turn of sampling that is under way."""
+        self._changed = threading.Condition()
         self._sharers = 0
         self._thread = ThreadPoolExecutor(1, "engine")
         self._waiting: list[_Call] = []
@@ -54,12 +59,31 @@ class CallQueue:
         self._lock = threading.Lock()
         self._closed = False
 
-    async def call(
-        self, kind: Kind, items: Sequence[Any], recipe: Recipe | None = None, *, done: Done | None = None
-    ) -> Any:
+    async def stream(self, chains: Sequence[Chain[T]]) -> list[T]:
+        if not chains:
+            return []
+        stream = Stream(len(chains), self._changed)
+        if not self._joins(stream):
+            turn = self._enter("sample", [stream])
+            turn.add_done_callback(lambda turn: turn.cancelled() or _tell(stream, turn.exception()))
+        return await stream.run(chains)
+
+    def _joins(self, stream: Stream) -> bool:
+        """The turn that is under way, if it can."""
+        self._check_open()
+        with self._lock:
+            if self._streams is None or self._server is None or self._server.get_loop() is not stream.loop:
+                return False
+            others = any(call.kind != "sample" and not call.answer.done() for call in self._waiting)
+            return not others and self._streams.join(stream)
+
+    async def call(self, kind: Kind, items: Sequence[Any], recipe: Recipe | None = None) -> Any:
+        return await self._enter(kind, items, recipe)
+
+    def _enter(self, kind: Kind, items: Sequence[Any], recipe: Recipe | None = None) -> "asyncio.Future[Any]":
         loop = asyncio.get_running_loop()
         self._check_open()
-        call = _Call(kind=kind, items=list(items), recipe=recipe, done=done, answer=loop.create_future())
+        call = _Call(kind=kind, items=list(items), recipe=recipe, answer=loop.create_future())
         with self._lock:
             if self._server is not None and (self._server.done() or self._server.get_loop().is_closed()):
                 # Nobody waits for the answers of a loop that has ended.
@@ -69,7 +93,7 @@ class CallQueue:
             self._waiting.append(call)
             if self._server is None:
                 self._server = loop.create_task(self._serve())
-        return await call.answer
+        return call.answer
 
     @contextlib.contextmanager
     def shared(self) -> Iterator[None]:
@@ -133,10 +157,11 @@ class CallQueue:
     async def _answer(self, turn: list[_Call]) -> None:
         loop = asyncio.get_running_loop()
         kind, items = turn[0].kind, [item for call in turn for item in call.items]
+        if kind == "sample":
+            await self._sample(turn)
+            return
         try:
-            result = await loop.run_in_executor(
-                self._thread, self._run, kind, items, turn[0].recipe, _done_callback(turn, loop)
-            )
+            result = await loop.run_in_executor(self._thread, self._run, kind, items, turn[0].recipe)
         except Exception as error:
             # One caller's mistake must not fail the others: each call is tried by itself. An update is checked before
             # it changes any member, so after a user's mistake it can be; any other error goes to all.
@@ -155,17 +180,25 @@ class CallQueue:
                 call.settle(result[at : at + len(call.items)])
             at += len(call.items)
 
+    async def _sample(self, turn: list[_Call]) -> None:
+        """Streams tell their callers themselves."""
+        loop = asyncio.get_running_loop()
+        streams = Streams([stream for call in turn for stream in call.items], self._changed, exact=self._exact)
+        with self._lock:
+            self._streams = streams
+        try:
+            await loop.run_in_executor(self._thread, self._run, "sample", streams, None)
+        except Exception as error:
+            for call in turn:
+                call.settle(error=error)
+        else:
+            for call in turn:
+                call.settle()
+        finally:
+            with self._lock:
+                self._streams = None
 
-def _done_callback(turn: Sequence[_Call], loop: asyncio.AbstractEventLoop) -> Done:
-    """Passes samples from the engine's thread to their callers, each once: a batch that runs out of memory is sampled
-    again."""
-    callbacks = [(call.done, index) for call in turn for index in range(len(call.items))]
-    passed: set[int] = set()
 
-    def done(at: int, sample: Sample) -> None:
-        callback, index = callbacks[at]
-        if callback is not None and at not in passed:
-            passed.add(at)
-            loop.call_soon_threadsafe(callback, index, sample)
-
-    return done
+def _tell(stream: Stream, error: BaseException | None) -> None:
+    if error is not None:
+        stream.fail(error)

@@ -26,15 +26,18 @@ TOKEN, POSITION, START, CAPACITY, KEY, INDEX, TEMPERATURE = range(7)
 class Completion:
     """A request that is being sampled."""
 
-    index: int
     request: SampleRequest
     member: int
     """The bank's row."""
     matcher: StopMatcher | None
+    index: int = -1
+    """Its number among the scheduler's."""
     slot: int = NO_SLOT
     start: int = 0
     """Of its region of the KV cache. The backend allocates region and slot."""
     capacity: int = 0
+    began: float = 0.0
+    """When its prompt went into the KV cache, by `time.perf_counter`."""
 
 
 class Rows(NamedTuple):

@@ -13,7 +13,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from redqueen.engine.backend import Launch, new_cache, refuse_longer
+from redqueen.engine.backend import Launch, new_cache
 from redqueen.engine.bank import Bank
 from redqueen.engine.body import Body
 from redqueen.engine.decode_attention import KernelDecode
@@ -44,11 +44,17 @@ class GraphBackend:
         self._layout = torch.zeros(0, dtype=torch.int64, device=bank.device)
         self._bank_version = -1
         self._bucket = 0
+        self._in_use = self._most_in_use = 0
+        """Tokens of the KV cache that completions have or wait for, now and ever."""
 
-    def reserve(self, prompts: Prompts, max_tokens: int) -> int:
+    def longest(self, prompts: Prompts) -> int:
+        return max(_capacity(completion) for group in prompts for completion in group)
+
+    def reserve(self, prompts: Prompts, max_tokens: int) -> None:
         capacities = sorted((_capacity(completion) for group in prompts for completion in group), reverse=True)
-        refuse_longer(capacities[0], max_tokens)
-        tokens = min(sum(capacities[: self._state.count]), max_tokens)
+        self._in_use = sum(capacities[: self._state.count])
+        self._most_in_use = max(self._most_in_use, self._in_use)
+        tokens = min(self._most_in_use, max_tokens)
         if self.cache is None or self.cache.tokens < tokens:
             self.drop()
             self.cache = new_cache(self._body, self._bank, tokens)
@@ -60,7 +66,15 @@ class GraphBackend:
             self.graphs.clear()
             size = self.rows + 3 * self._tiles(self.rows)
             self._layout = torch.zeros(size, dtype=torch.int64, device=self._bank.device)
-        return capacities[0]
+
+    def extend(self, prompts: Prompts, max_tokens: int) -> bool:
+        assert self.cache is not None
+        if self.longest(prompts) > self.cache.tokens:
+            return False
+        self._in_use += sum(_capacity(completion) for group in prompts for completion in group)
+        # The next turn makes room for as much at once.
+        self._most_in_use = max(self._most_in_use, self._in_use)
+        return True
 
     def allocate(self, completions: Sequence[Completion]) -> int:
         assert self.cache is not None
@@ -98,6 +112,7 @@ class GraphBackend:
     def release(self, completion: Completion, length: int) -> None:
         assert self.cache is not None
         self._state.release(completion)
+        self._in_use -= completion.capacity
         self.cache.release(completion.start, completion.capacity)
 
     def drop(self) -> None:

@@ -58,9 +58,14 @@ class KVCache:
         base_R_G = start_R.unsqueeze(1) * self.kv_heads + head_G * capacity_R.unsqueeze(1)
         return base_R_G.unsqueeze(1) + position_R_T.unsqueeze(2)
 
+    def region(self, store: Tensor, start: int, capacity: int) -> Tensor:
+        """The keys or values of a region: [layers, kv heads, capacity, dim]."""
+        return store[:, start * self.kv_heads : (start + capacity) * self.kv_heads].unflatten(
+            1, (self.kv_heads, capacity)
+        )
+
     def zero(self, start: int, capacity: int, used: int) -> None:
         """Clear the first `used` tokens of a region: plain attention multiplies what it masks by zero, and NaN stays
         NaN."""
-        region = slice(start * self.kv_heads, (start + capacity) * self.kv_heads)
         for store in (self.k, self.v):
-            store[:, region].unflatten(1, (self.kv_heads, capacity))[:, :, :used] = 0
+            self.region(store, start, capacity)[:, :, :used] = 0

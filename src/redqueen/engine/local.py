@@ -6,7 +6,7 @@ thread of its own.
 
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
-from typing import Any
+from typing import Any, TypeVar
 
 from redqueen.engine import memory
 from redqueen.engine.adaptable import adaptable, fused_groups, llama_family
@@ -20,7 +20,8 @@ from redqueen.engine.llama import LlamaBody
 from redqueen.engine.logits_check import check_logits, own_logits
 from redqueen.engine.products import quick_products
 from redqueen.engine.protocol import (
-    Done,
+    Ask,
+    Chain,
     MemberId,
     MemberState,
     Recipe,
@@ -36,6 +37,7 @@ from redqueen.engine.switch_interval import SHORT_SWITCH_INTERVAL
 from redqueen.engine.trainer import Trainer
 from redqueen.errors import InputError
 
+T = TypeVar("T")
 ROWS = 512
 """Completions that are sampled at once, on CUDA."""
 CPU_ROWS, CPU_WORK = (64, 1024), 1 << 30
@@ -110,14 +112,21 @@ class LocalEngine:
             checkpointing=self.plan.checkpointing,
             release=self.sampler.backend.drop,
         )
-        self._calls = CallQueue(self._run)
+        self._calls = CallQueue(self._run, exact=kind == "cpu")
 
     @property
     def members(self) -> list[MemberId]:
         return list(self.bank.rows)
 
-    async def sample(self, requests: Sequence[SampleRequest], done: Done | None = None) -> list[Sample]:
-        return await self._calls.call("sample", requests, done=done)
+    async def sample(self, requests: Sequence[SampleRequest]) -> list[Sample]:
+        async def chain(ask: Ask) -> list[Sample]:
+            return await ask(requests)
+
+        [samples] = await self.stream([chain])
+        return samples
+
+    async def stream(self, chains: Sequence[Chain[T]]) -> list[T]:
+        return await self._calls.stream(chains)
 
     async def score(self, requests: Sequence[ScoreRequest]) -> list[Score]:
         return await self._calls.call("score", requests)
@@ -151,10 +160,10 @@ class LocalEngine:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def _run(self, kind: Kind, items: list[Any], recipe: Recipe | None, done: Done) -> Any:
+    def _run(self, kind: Kind, items: Any, recipe: Recipe | None) -> Any:
         with quick_products(self.device, self.dtype), SHORT_SWITCH_INTERVAL:
             if kind == "sample":
-                return self.sampler.run(items, done)
+                return self.sampler.run(items)
             if kind == "score":
                 return self.trainer.score(items)
             assert recipe is not None

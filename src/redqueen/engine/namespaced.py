@@ -2,9 +2,10 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import TypeVar
 
 from redqueen.engine.protocol import (
-    Done,
+    Chain,
     Engine,
     MemberId,
     MemberState,
@@ -17,6 +18,8 @@ from redqueen.engine.protocol import (
     UpdateStats,
 )
 
+T = TypeVar("T")
+
 
 class NamespacedEngine:
     """Implements `Engine` on a shared engine, where a race's member `t0` is called `PREFIXt0`."""
@@ -28,10 +31,14 @@ class NamespacedEngine:
         """The member's name in the shared engine."""
         return self._prefix + member
 
-    async def sample(self, requests: Sequence[SampleRequest], done: Done | None = None) -> list[Sample]:
-        return await self._engine.sample(
-            [replace(request, member=self._named(request.member)) for request in requests], done
-        )
+    async def sample(self, requests: Sequence[SampleRequest]) -> list[Sample]:
+        return await self._engine.sample(self._renamed(requests))
+
+    async def stream(self, chains: Sequence[Chain[T]]) -> list[T]:
+        def here(chain: Chain[T]) -> Chain[T]:
+            return lambda ask: chain(lambda requests: ask(self._renamed(requests)))
+
+        return await self._engine.stream([here(chain) for chain in chains])
 
     async def update(self, batch: Sequence[Trajectory], recipe: Recipe) -> dict[MemberId, UpdateStats]:
         renamed = [replace(trajectory, member=self.name(trajectory.member)) for trajectory in batch]
@@ -52,6 +59,9 @@ class NamespacedEngine:
 
     def remove(self, member: MemberId) -> None:
         self._engine.remove(self.name(member))
+
+    def _renamed(self, requests: Sequence[SampleRequest]) -> list[SampleRequest]:
+        return [replace(request, member=self._named(request.member)) for request in requests]
 
     def _named(self, member: MemberId | None) -> MemberId | None:
         return None if member is None else self.name(member)

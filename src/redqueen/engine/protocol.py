@@ -1,13 +1,13 @@
 """The protocol of an engine, and its data.
 
 An engine holds one frozen base and any number of members, and does not know what they are for: prompts are token ids,
-advantages are data. A call is answered in one batch, in the order of the requests.
+advantages are data. Calls that come at the same time share a batch; each is answered in the order of its requests.
 """
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Protocol, TypeVar
 
 if TYPE_CHECKING:  # torch takes seconds to import
     from torch import Tensor
@@ -15,6 +15,7 @@ if TYPE_CHECKING:  # torch takes seconds to import
     Factors = Mapping[str, tuple[Tensor, Tensor]]
 
 MemberId = str
+T = TypeVar("T")
 
 
 class Stop(StrEnum):
@@ -53,10 +54,13 @@ class Sample:
     stop: Stop
     text: str
     """Without special tokens, and cut off before the stop string."""
+    seconds: tuple[float, float] = field(default=(0.0, 0.0), compare=False)
+    """When it began and ended, by `time.perf_counter`."""
 
 
-Done = Callable[[int, Sample], None]
-"""Called in the event loop with a request's index and its sample, once for each request."""
+Ask = Callable[[Sequence[SampleRequest]], Awaitable[list[Sample]]]
+Chain = Callable[[Ask], Awaitable[T]]
+"""Asks for samples, and for more that depend on them. Between two calls it must not use the engine."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -164,9 +168,13 @@ class MemberState:
 class Engine(Protocol):
     """One base with its members; `member=None` is the bare base."""
 
-    async def sample(self, requests: Sequence[SampleRequest], done: Done | None = None) -> list[Sample]:
-        """Any mix of members, lengths, temperatures and limits in one batch. `done` gets each sample as soon as it is
-        there, in any order, so that it can be processed while others are still sampled."""
+    async def sample(self, requests: Sequence[SampleRequest]) -> list[Sample]:
+        """Any mix of members, lengths, temperatures and limits in one batch."""
+        ...
+
+    async def stream(self, chains: Sequence[Chain[T]]) -> list[T]:
+        """The results of all chains. What one asks for joins the batch that the others are in, so that nobody waits for
+        the slowest."""
         ...
 
     async def update(self, batch: Sequence[Trajectory], recipe: Recipe) -> dict[MemberId, UpdateStats]:

@@ -1,10 +1,10 @@
 """Sampling: many completions at once, from requests to samples.
 
-Requests are checked here; the scheduler and its backend do the rest. When memory runs out, the call starts again with
-less at once: random numbers are keyed, so what was sampled already is sampled again.
+Requests are checked here; the scheduler and its backend do the rest. When memory runs out, what is under way starts
+again with less at once: random numbers are keyed, so what was sampled already is sampled again.
 """
 
-from collections.abc import Sequence
+import time
 
 import torch
 
@@ -17,9 +17,10 @@ from redqueen.engine.decode_state import Completion
 from redqueen.engine.graph_backend import GraphBackend
 from redqueen.engine.memory import out_of_memory
 from redqueen.engine.messages import say
-from redqueen.engine.protocol import Done, Sample, SampleRequest, Stop
+from redqueen.engine.protocol import Sample, SampleRequest, Stop
 from redqueen.engine.scheduler import Scheduler
 from redqueen.engine.stops import StopMatcher, TokenBytes, cut
+from redqueen.engine.streams import Call, Streams
 from redqueen.engine.torch_backend import TorchBackend
 from redqueen.errors import InputError
 
@@ -38,21 +39,47 @@ class Sampler:
         self.backend: Backend = (GraphBackend if ops.fused(bank.compute_A_D) else TorchBackend)(body, bank, rows)
         self._token_bytes = None if base.tokenizer is None else TokenBytes(base.tokenizer)
 
-    def run(self, requests: Sequence[SampleRequest], done: Done | None = None) -> list[Sample]:
-        """`done` is called on this thread, and once more for the same requests after memory ran out."""
-        samples: dict[int, Sample] = {}
+    def run(self, streams: Streams) -> None:
+        """One turn: until all streams are over. What goes wrong is told to whoever asked."""
+        try:
+            self._run(streams)
+        except BaseException as error:
+            streams.fail(error)
+            raise
+
+    def _run(self, streams: Streams) -> None:
+        calls: dict[Completion, tuple[Call, int]] = {}
+        """What is under way: for which call, and which of its requests."""
+
+        again: list[Completion] = []
+        """What was under way when memory ran out."""
+
+        def more(step: int, rows: int) -> list[Completion]:
+            completions, again[:] = list(again), []
+            while not completions and (taken := streams.take(step, rows)):
+                for call in taken:
+                    try:
+                        own = self._completions(call)
+                    except Exception as error:
+                        streams.refuse(call, error, step)
+                        continue
+                    calls.update({completion: (call, number) for number, completion in enumerate(own)})
+                    completions += own
+                if rows:
+                    break
+            return completions
 
         def on_end(completion: Completion, tokens: tuple[int, ...], logprobs: tuple[float, ...], stop: Stop) -> None:
             text = "" if self._base.tokenizer is None else self._base.decode(tokens)
-            sample = Sample(tokens, logprobs, stop, cut(text, completion.request.stop))
-            samples[completion.index] = sample
-            if done is not None:
-                done(completion.index, sample)
+            seconds = completion.began, time.perf_counter()
+            call, number = calls.pop(completion)
+            sample = Sample(tokens, logprobs, stop, cut(text, completion.request.stop), seconds)
+            streams.done(call, number, sample, scheduler.step)
 
-        while requests:
+        while True:
             scheduler = Scheduler(
                 self.backend,
-                [self._completion(index, request) for index, request in enumerate(requests)],
+                more,
                 lag=1 if self._bank.device.type == "cuda" else 0,
                 max_cache_tokens=self.max_cache_tokens,
                 prefill_tokens=self.prefill_tokens,
@@ -63,21 +90,34 @@ class Sampler:
             try:
                 with torch.no_grad():
                     scheduler.run()
-                break
+                return
             except BaseException as error:
-                # A call must not inherit what another one left half done.
+                # A turn must not inherit what another one left half done.
                 self.backend.drop()
                 if not out_of_memory(error) or self.prefill_tokens <= 64:
                     raise
             # Outside the handler: the exception keeps the tensors that filled the memory alive.
+            calls = {self._completion(item.request): whose for item, whose in calls.items()}
+            again[:] = calls
             self.prefill_tokens //= 2
-            self.max_cache_tokens = max(scheduler.longest, self.max_cache_tokens * 3 // 4)
+            longest = self.backend.longest([[completion] for completion in again])
+            self.max_cache_tokens = max(longest, self.max_cache_tokens * 3 // 4)
             say(f"out of memory; sampling again with {self.prefill_tokens} prompt tokens at once")
             if self._bank.device.type == "cuda":
                 torch.cuda.empty_cache()
-        return [samples[index] for index in range(len(requests))]
 
-    def _completion(self, index: int, request: SampleRequest) -> Completion:
+    def _completions(self, call: Call) -> list[Completion]:
+        completions = [self._completion(request) for request in call.requests]
+        longest = self.backend.longest([[completion] for completion in completions])
+        if longest > self.max_cache_tokens:
+            raise InputError(
+                f"a request of {longest} tokens (prompt and limit) does not fit into the KV cache of "
+                f"{self.max_cache_tokens}",
+                "lower max_tokens, or the number of members",
+            )
+        return completions
+
+    def _completion(self, request: SampleRequest) -> Completion:
         if not isinstance(request.prompt, tuple):
             raise InputError("a prompt is not a tuple of token ids", "use tuple(ids), or Base.encode for text")
         if not isinstance(request.stop, tuple):
@@ -102,4 +142,4 @@ class Sampler:
             if "" in request.stop:
                 raise InputError("a stop string is empty", "leave it out")
             matcher = StopMatcher(request.stop)
-        return Completion(index=index, request=request, member=self._bank.row(request.member), matcher=matcher)
+        return Completion(request=request, member=self._bank.row(request.member), matcher=matcher)

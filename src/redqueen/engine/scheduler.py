@@ -1,11 +1,12 @@
-"""One call of `sample`: which completion is in which row, and when it ends.
+"""One turn of sampling: which completion is in which row, and when it ends.
 
-Completions with the highest limits start first, so that few rows are busy at the end. Prompts enter the KV cache in
-batches, a little ahead of the rows that will need them, once for all completions of a prompt. Rows of one member are
-neighbours; a row is refilled as soon as its completion ends. On CUDA the host reads a step's tokens while the next step
-runs.
+Of completions that come together those with the highest limits start first, so that few rows are busy at the end.
+Prompts enter the KV cache in batches, a little ahead of the rows that will need them, once for all completions of a
+prompt that come together. Rows of one member are neighbours; a row is refilled as soon as its completion ends. On CUDA
+the host reads a step's tokens while the next step runs.
 """
 
+import time
 from collections import deque
 from collections.abc import Callable, Sequence
 
@@ -21,13 +22,15 @@ LIMIT_BUCKET = 32
 
 OnEnd = Callable[[Completion, tuple[int, ...], tuple[float, ...], Stop], None]
 """Called with each completion that ends, its tokens, their log-probabilities, and why it ended."""
+More = Callable[[int, int], Sequence[Completion]]
+"""Called before each step with its number and how many completions are under way: those that join."""
 
 
 class Scheduler:
     def __init__(
         self,
         backend: Backend,
-        completions: Sequence[Completion],
+        more: More,
         *,
         lag: int,
         max_cache_tokens: int,
@@ -37,12 +40,15 @@ class Scheduler:
         on_end: OnEnd,
     ) -> None:
         """`lag` steps may be launched before the tokens of the first are read."""
-        self._backend, self._completions, self._lag = backend, completions, lag
-        self._prefill_tokens, self._token_bytes, self._on_end = prefill_tokens, token_bytes, on_end
-        prompts = _by_prompt(completions, backend.rows)
-        self.longest = backend.reserve(prompts, max_cache_tokens)
-        """Tokens of the longest completion in the KV cache."""
-        self._waiting = deque(prompts)
+        self._backend, self._more, self._lag = backend, more, lag
+        self._max_cache_tokens, self._prefill_tokens = max_cache_tokens, prefill_tokens
+        self._token_bytes, self._on_end = token_bytes, on_end
+        self.step = 0
+        """Decoding steps that were launched."""
+        self._completions: list[Completion] = []
+        self._held: list[list[Completion]] = []
+        """They need a KV cache that is larger than the one in use."""
+        self._waiting: deque[list[Completion]] = deque()
         self._ready: deque[Completion] = deque()
         """Their prompts are in the KV cache."""
         self._active: dict[int, list[Completion]] = {}
@@ -51,30 +57,72 @@ class Scheduler:
         self._changed = True
         # What every step reads of every row is in arrays: a loop over the rows would take longer than a step of a small
         # base.
-        count = len(completions)
-        self._limit_C = np.array([completion.request.max_tokens for completion in completions], np.int64)
-        self._launched_C = np.zeros(count, np.int64)
-        self._length_C = np.zeros(count, np.int64)
-        self._ended_C = np.zeros(count, bool)
-        self._token_C_T = np.zeros((count, self._limit_C.max()), np.int64)
-        self._logprob_C_T = np.zeros((count, self._limit_C.max()), np.float32)
-        self._matching = any(completion.matcher is not None for completion in completions)
+        self._limit_C = np.zeros(0, np.int64)
+        self._launched_C = np.zeros(0, np.int64)
+        self._length_C = np.zeros(0, np.int64)
+        self._ended_C = np.zeros(0, bool)
+        self._token_C_T = np.zeros((0, 0), np.int64)
+        self._logprob_C_T = np.zeros((0, 0), np.float32)
+        self._matching = False
         self._eos = np.array(sorted(eos_ids), np.int64)
         self._index_R = np.zeros(0, np.int64)
         """The completion of each row."""
 
     def run(self) -> None:
+        """Until there is nothing to do and nothing joins."""
         launched: deque[tuple[np.ndarray, Launch]] = deque()
         while True:
+            under_way = self._running + len(self._ready) + sum(map(len, self._waiting)) + len(launched)
+            if not under_way and self._held:
+                self._admit([])
+            elif more := self._more(self.step, under_way):
+                self._admit(more)
+            elif not under_way:
+                return
             self._refill()
             if self._changed:
                 self._arrange()
             if len(self._index_R):
                 launched.append((self._index_R, self._launch()))
-            elif not launched:
-                return
+                self.step += 1
             while launched and (len(launched) > self._lag or not len(self._index_R)):
                 self._collect(*launched.popleft())
+
+    def _admit(self, completions: Sequence[Completion]) -> None:
+        """Let completions in, and those that had to wait for all others."""
+        self._number(completions)
+        self._changed = True
+        prompts = [*self._held, *_by_prompt(completions, self._backend.rows)]
+        if self._running or self._ready or self._waiting:
+            self._held = [group for group in prompts if not self._backend.extend([group], self._max_cache_tokens)]
+            self._waiting += [group for group in prompts if group not in self._held]
+            return
+        fit = prompts if self._fit(prompts) else []
+        if not fit:
+            for group in prompts:
+                fit += [group] if self._fit([*fit, group]) else []
+        self._held = [group for group in prompts if group not in fit]
+        self._backend.reserve(fit, self._max_cache_tokens)
+        self._waiting += fit
+
+    def _fit(self, prompts: list[list[Completion]]) -> bool:
+        """Each does by itself."""
+        return self._backend.longest(prompts) <= self._max_cache_tokens
+
+    def _number(self, completions: Sequence[Completion]) -> None:
+        for completion in completions:
+            completion.index = len(self._completions)
+            self._completions.append(completion)
+        limit_N = np.array([completion.request.max_tokens for completion in completions], np.int64)
+        self._limit_C = np.concatenate([self._limit_C, limit_N])
+        count, length = len(self._limit_C), int(self._limit_C.max(initial=0))
+        self._launched_C, self._length_C, self._ended_C = (
+            _grown(old, (count,)) for old in (self._launched_C, self._length_C, self._ended_C)
+        )
+        self._token_C_T, self._logprob_C_T = (
+            _grown(old, (count, length)) for old in (self._token_C_T, self._logprob_C_T)
+        )
+        self._matching |= any(completion.matcher is not None for completion in completions)
 
     def _refill(self) -> None:
         while True:
@@ -102,8 +150,12 @@ class Scheduler:
                 break
         if not prompts:
             return False
+        began = time.perf_counter()
         self._backend.prefill(prompts, self._prefill_tokens)
-        self._ready += [completion for group in prompts for completion in group]
+        for group in prompts:
+            for completion in group:
+                completion.began = began
+                self._ready.append(completion)
         return True
 
     def _arrange(self) -> None:
@@ -177,3 +229,9 @@ def _by_prompt(completions: Sequence[Completion], rows: int) -> list[list[Comple
     for completion in sorted(completions, key=order):
         groups.setdefault((completion.member, completion.request.prompt), []).append(completion)
     return [group[at : at + rows] for group in groups.values() for at in range(0, len(group), rows)]
+
+
+def _grown(array: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
+    larger = np.zeros(shape, array.dtype)
+    larger[tuple(slice(size) for size in array.shape)] = array
+    return larger

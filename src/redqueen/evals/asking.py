@@ -161,7 +161,7 @@ async def _ask(
         for question, reply, sample, grade in zip(own, replies, samples, grades, strict=True):
             keep(_answer(question, reply, len(sample.tokens), grade))
 
-    checked = await sample_and_check(engine, requests, places, check)
+    checked = await sample_and_check(engine, [[requests[place] for place in own] for own in places], check)
     await checked.results()
 
 

@@ -22,13 +22,12 @@ async def ruler(race: Race, step: int, rollouts: Sequence[Rollout]) -> SolveRate
     """How much of the step's valid tasks the bare base solves. Attempts at tasks whose own truth fails do not count."""
     tasks = [(rollout.place, rollout.entry.task) for rollout in rollouts if rollout.entry is not None]
     size = race.settings.tasks.attempts
-    requests = [request for place, task in tasks for request in asked(race, step, task, None, ("ruler", place), size)]
+    requests = [asked(race, step, task, None, ("ruler", place), size) for place, task in tasks]
 
     async def check(group: int, samples: Sequence[Sample]) -> Judged[Verdict]:
         return await graded(race, tasks[group][1], samples)
 
-    groups = [range(start, start + size) for start in range(0, len(requests), size)]
-    checked = await (await sample_and_check(race.engine, requests, groups, check)).results()
+    checked = await (await sample_and_check(race.engine, requests, check)).results()
     race.journal.flush(step)
     right: dict[str, list[bool]] = {}
     for (_, task), (verdicts, _) in zip(tasks, checked, strict=True):
