@@ -17,16 +17,14 @@ from redqueen.phases.diversity import snapshot
 from redqueen.phases.drift import drift
 from redqueen.phases.evaluate import BASE, Accuracies, evaluate
 from redqueen.phases.evolve import Evolved, evolve, take_back
+from redqueen.phases.exchange import exchange, settled
 from redqueen.phases.happened import Happened
 from redqueen.phases.judge import judge, outcomes
 from redqueen.phases.learn import learn, soundness
 from redqueen.phases.measure import behave, measure
-from redqueen.phases.propose import propose, verify
 from redqueen.phases.pull import pull
 from redqueen.phases.race import Race
 from redqueen.phases.ruler import SolveRates, ruler
-from redqueen.phases.sampling import settle
-from redqueen.phases.solve import solve
 from redqueen.phases.state import State
 from redqueen.phases.view import View
 from redqueen.population.matchmaking import schedule
@@ -89,18 +87,15 @@ async def _step(race: Race, state: State, step: int, evolved: Evolved, clock: Cl
         match = settings.match
         rng = race.numbers(step, "match")
         matches = schedule(state.population, race.maker, state.board, rng, match.panel, match.kept_apart)
-    with clock("propose", may_stop=True):
-        proposing = await propose(race, state, step, matches)
-    with clock("verify"):
-        proposals, teacher_runs = await verify(race, state, step, proposing)
-    with clock("solve", may_stop=True):
-        solving = await solve(race, state, step, matches, proposals)
+    with clock("propose and solve", may_stop=True):
+        exchanged = await exchange(race, state, step, matches, clock.check_stop)
     with clock("grade"):
-        attempts, student_runs = await settle(race, step, solving)
-        rollouts = judge(race, state, step, proposals, attempts)
+        texts = await settled(race, state, step, exchanged)
+        rollouts = judge(race, state, step, texts.proposals, texts.attempts)
         rated, meetings = play(state.population, step, outcomes(matches, rollouts), match.rule)
         population = state.population if settings.population.single else rated
         board = state.board.add(meetings)
+    clock.split("propose and solve", texts.spans(), rest="verify")
     ruled: SolveRates = {}
     if settings.run.ruler_every and step % settings.run.ruler_every == 0:
         with clock("ruler"):
@@ -139,10 +134,11 @@ async def _step(race: Race, state: State, step: int, evolved: Evolved, clock: Cl
             population=population,
             meetings=meetings,
             rollouts=rollouts,
+            spare=texts.spare,
             learned=learned,
             evolved=evolved,
             verifier_runs=Counter(evolved.trials.verifier_runs)
-            + Counter({**teacher_runs, **student_runs, RACE: measured.verifier_runs}),
+            + Counter({**texts.verifier_runs, RACE: measured.verifier_runs}),
             measured=measured,
             drift=drifted,
             seen=seen,

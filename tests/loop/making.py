@@ -16,7 +16,7 @@ from transformers.utils import logging
 
 from redqueen.engine.flops import ModelSize
 from redqueen.engine.local import LocalEngine
-from redqueen.engine.protocol import MemberState, OptimiserState, SampleRequest, Trajectory
+from redqueen.engine.protocol import Ask, Chain, MemberState, OptimiserState, Sample, SampleRequest, Trajectory
 from redqueen.phases.clock import Clock
 from redqueen.phases.race import Race
 from redqueen.phases.state import State
@@ -117,6 +117,7 @@ class Asked:
     """What an engine was asked, call by call."""
 
     samples: list[Sequence[SampleRequest]] = field(default_factory=list)
+    answers: list[tuple[SampleRequest, Sample]] = field(default_factory=list)
     updates: list[Sequence[Trajectory]] = field(default_factory=list)
     sizes: list[ModelSize] = field(default_factory=list)
     """Of the engines that updated."""
@@ -126,11 +127,25 @@ class Asked:
 def listening() -> Iterator[Asked]:
     """All that engines are asked for as long as this lasts."""
     asked = Asked()
-    sample, update = LocalEngine.sample, LocalEngine.update
+    stream, update = LocalEngine.stream, LocalEngine.update
 
-    def sampled(self: LocalEngine, requests: Sequence[SampleRequest], *more: Any) -> Any:
+    def streamed(self: LocalEngine, chains: Sequence[Chain[Any]]) -> Any:
+        requests: list[SampleRequest] = []
         asked.samples.append(requests)
-        return sample(self, requests, *more)
+
+        def heard(chain: Chain[Any]) -> Chain[Any]:
+            async def listen(ask: Ask) -> Any:
+                async def asks(own: Sequence[SampleRequest]) -> list[Sample]:
+                    requests.extend(own)
+                    samples = await ask(own)
+                    asked.answers.extend(zip(own, samples, strict=True))
+                    return samples
+
+                return await chain(asks)
+
+            return listen
+
+        return stream(self, [heard(chain) for chain in chains])
 
     def updated(self: LocalEngine, batch: Sequence[Trajectory], *more: Any) -> Any:
         asked.updates.append(batch)
@@ -138,7 +153,7 @@ def listening() -> Iterator[Asked]:
         return update(self, batch, *more)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(LocalEngine, "sample", sampled)
+        patch.setattr(LocalEngine, "stream", streamed)
         patch.setattr(LocalEngine, "update", updated)
         yield asked
 

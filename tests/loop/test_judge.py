@@ -10,9 +10,9 @@ from tasks.proposing import propose as one_task
 from loop.scripted import Script, proposal, race, riddle, sample, state, tries
 from redqueen.engine.protocol import Stop
 from redqueen.phases.judge import judge, outcomes
-from redqueen.phases.propose import propose, verify
+from redqueen.phases.propose import ask, askings, screen
 from redqueen.phases.sampling import settle
-from redqueen.phases.solve import solve
+from redqueen.phases.solve import sit, sittings
 from redqueen.population.matchmaking import Match
 from redqueen.population.members import Role
 from redqueen.population.play import play
@@ -242,7 +242,7 @@ def test_of_a_students_answers_the_honest_one_alone_is_paid(kind: str, verifier)
     proposals = [proposal(0, task, kind=kind)]
 
     async def lead():
-        return await settle(of, 1, await solve(of, state(), 1, ALONE, proposals))
+        return await settle(of, 1, await sit(of, 1, sittings(proposals[0], ALONE), len(answers)))
 
     attempts, runs = asyncio.run(lead())
     assert attempts[0].became.grade is Grade.CORRECT
@@ -273,7 +273,8 @@ def test_a_teacher_is_paid_for_none_of_the_tasks_that_cannot_be_answered(verifie
     of = replace(of, kinds={"code_o": FAMILY.kinds()["code_o"]})
 
     async def lead():
-        return await verify(of, state(), 1, await propose(of, state(), 1, ALONE))
+        proposals, runs = await settle(of, 1, await ask(of, 1, askings(of, state(), 1, ALONE)))
+        return await screen(of, state(), proposals), runs
 
     proposals, runs = asyncio.run(lead())
     reasons = [each.became.reason if isinstance(each.became, Rejection) else None for each in proposals]
@@ -291,7 +292,8 @@ def test_a_proposal_whose_shortcuts_the_machine_keeps_from_being_tried_costs_nob
     of = replace(of, kinds={"code_i": FAMILY.kinds()["code_i"]})
 
     async def lead():
-        return await verify(of, state(), 1, await propose(of, state(), 1, ALONE))
+        proposals, runs = await settle(of, 1, await ask(of, 1, askings(of, state(), 1, ALONE)))
+        return await screen(of, state(), proposals), runs
 
     proposals, _ = asyncio.run(lead())
     assert [isinstance(each.became, Task) for each in proposals] == [True, False, True, True]
@@ -309,7 +311,8 @@ def test_a_proposal_that_was_cut_is_refused_whatever_it_says(verifier):
     of = replace(of, kinds={"code_o": FAMILY.kinds()["code_o"]})
 
     async def lead():
-        return await verify(of, state(), 1, await propose(of, state(), 1, ALONE))
+        proposals, runs = await settle(of, 1, await ask(of, 1, askings(of, state(), 1, ALONE)))
+        return await screen(of, state(), proposals), runs
 
     [first, second], _ = asyncio.run(lead())
     assert isinstance(first.became, Task)

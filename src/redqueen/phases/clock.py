@@ -1,10 +1,13 @@
 """The clock of a step: the seconds of each phase, said as it begins. A race that shall stop does so by it."""
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 
 from redqueen.phases.view import View
+
+Span = tuple[float, float]
+"""From when to when, by `time.perf_counter`."""
 
 
 class Stopped(Exception):
@@ -21,11 +24,43 @@ class Clock:
 
     @contextmanager
     def __call__(self, phase: str, *, may_stop: bool = False) -> Iterator[None]:
-        if may_stop and self._stopping():
-            raise Stopped
+        if may_stop:
+            self.check_stop()
         self._view.phase(self.step, phase)
         start = time.perf_counter()
         try:
             yield
         finally:
             self.seconds[phase] = self.seconds.get(phase, 0.0) + time.perf_counter() - start
+
+    def check_stop(self) -> None:
+        if self._stopping():
+            raise Stopped
+
+    def split(self, phase: str, into: Mapping[str, Sequence[Span]], rest: str) -> None:
+        """Share out what a phase took: to those whose rows were at work, by their number at each time, and to `rest`
+        while there were none."""
+        seconds = self.seconds.pop(phase)
+        shares = shared_seconds(into)
+        for name, own in {**shares, rest: max(0.0, seconds - sum(shares.values()))}.items():
+            self.seconds[name] = self.seconds.get(name, 0.0) + own
+
+
+def shared_seconds(spans: Mapping[str, Sequence[Span]]) -> dict[str, float]:
+    """The seconds in which anybody was at work; where several were, by their number."""
+    changes = sorted(
+        (when, change, name)
+        for name, own in spans.items()
+        for began, ended in own
+        for when, change in ((began, 1), (ended, -1))
+    )
+    seconds = dict.fromkeys(spans, 0.0)
+    at_work = dict.fromkeys(spans, 0)
+    before = 0.0
+    for when, change, name in changes:
+        if total := sum(at_work.values()):
+            for each, count in at_work.items():
+                seconds[each] += (when - before) * count / total
+        at_work[name] += change
+        before = when
+    return seconds

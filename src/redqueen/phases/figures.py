@@ -159,7 +159,7 @@ def _usage(happened: Happened, race: Race) -> dict[MemberId, Usage]:
     """By adapter: what it sampled, void attempts included, was trained on, and had the verifier do."""
     texts: dict[MemberId, list[tuple[tuple[int, ...], int]]] = defaultdict(list)
     verified: dict[MemberId, int] = defaultdict(int)
-    for rollout in (*happened.rollouts, *happened.evolved.trials.rollouts):
+    for rollout in (*happened.rollouts, *happened.spare, *happened.evolved.trials.rollouts):
         texts[race.adapter(rollout.member)].append((rollout.request.prompt, len(rollout.sample.tokens)))
     for member, count in happened.verifier_runs.items():
         if member != RACE:

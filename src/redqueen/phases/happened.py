@@ -24,6 +24,8 @@ class Happened:
     """With the ratings after the step."""
     meetings: Sequence[Meeting]
     rollouts: Sequence[Rollout]
+    spare: Sequence[Rollout]
+    """Attempts at what is no task after all: sampled, and nothing else."""
     learned: Learned
     evolved: Evolved
     """Before the step."""

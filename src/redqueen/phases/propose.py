@@ -1,8 +1,4 @@
-"""Propose and verify: every match's teacher is asked for tasks, and what it writes is checked while others still write.
-
-The programs are run as soon as the texts of one prompt are there; what depends on order, whether somebody has proposed
-the same before, is settled at the end, in the order of the places.
-"""
+"""Propose and verify: what teachers are asked for, and what their texts become."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -11,12 +7,13 @@ from random import Random
 from typing import Any
 
 from redqueen.analysis.account import Counted
+from redqueen.engine.flow import sample_and_check
 from redqueen.engine.protocol import MemberId, Sample, SampleRequest, Stop
 from redqueen.errors import ConfigError
 from redqueen.keys import Part
 from redqueen.phases.journal import Judged
 from redqueen.phases.race import Race
-from redqueen.phases.sampling import Pending, sample_groups, settle
+from redqueen.phases.sampling import Pending
 from redqueen.phases.state import State
 from redqueen.population.matchmaking import Match
 from redqueen.population.members import Role
@@ -42,24 +39,22 @@ class Asking:
     match: int = NO_MATCH
 
 
-async def propose(race: Race, state: State, step: int, matches: Sequence[Match]) -> Pending[Task | Rejection]:
-    """Sample all proposals of the step in one batch."""
+def askings(race: Race, state: State, step: int, matches: Sequence[Match]) -> list[Asking]:
+    """Of all teachers of the step."""
     prompts = [
         (match, kind, prompt)
         for match in range(len(matches))
         for kind, prompt in prompts_of(race, state, step, match, race.settings.tasks.prompts)
     ]
-    askings = [
+    return [
         Asking(teacher=matches[match].teacher, kind=kind, prompt=prompt, key=("propose", match, group), match=match)
         for group, (match, kind, prompt) in enumerate(prompts)
     ]
-    return await ask(race, step, askings)
 
 
-async def ask(race: Race, step: int, askings: Sequence[Asking]) -> Pending[Task | Rejection]:
-    """`tasks.proposals` proposals to each prompt, in one batch; places are in the order of the prompts."""
-    size = race.settings.tasks.proposals
-    requests = [
+def requests_of(race: Race, step: int, asking: Asking) -> list[SampleRequest]:
+    """`tasks.proposals` proposals to its prompt."""
+    return [
         SampleRequest(
             prompt=race.tokens(asking.prompt),
             member=race.adapter(asking.teacher),
@@ -67,38 +62,44 @@ async def ask(race: Race, step: int, askings: Sequence[Asking]) -> Pending[Task 
             max_tokens=race.settings.tasks.proposal_tokens,
             temperature=race.temperature(Role.TEACHER),
         )
-        for asking in askings
-        for number in range(size)
+        for number in range(race.settings.tasks.proposals)
     ]
 
+
+async def ask(race: Race, step: int, askings: Sequence[Asking]) -> Pending[Task | Rejection]:
+    """All proposals to these prompts, in one batch; places are in the order of the prompts."""
+    groups = [requests_of(race, step, asking) for asking in askings]
+
     async def check(group: int, samples: Sequence[Sample]) -> Judged[Proposal]:
-        asking = askings[group]
-        results, runs = await _check(race, race.kinds[asking.kind], asking.prompt.context, samples)
-        return [
-            Rollout(
-                role=Role.TEACHER,
-                member=asking.teacher,
-                kind=asking.kind,
-                match=asking.match,
-                place=group * size + number,
-                group=group,
-                number=number,
-                request=requests[group * size + number],
-                sample=sample,
-                became=became,
-            )
-            for number, (sample, became) in enumerate(zip(samples, results, strict=True))
-        ], runs
+        return await checked(race, askings[group], group, list(enumerate(groups[group])), samples)
 
-    return await sample_groups(race, requests, size, check)
+    return await sample_and_check(race.engine, groups, check)
 
 
-async def verify(
-    race: Race, state: State, step: int, proposing: Pending[Task | Rejection]
-) -> tuple[list[Proposal], dict[MemberId, int]]:
-    """The proposals with what they became, in the order of the places, and the verifier's runs for each teacher."""
-    proposals, runs = await settle(race, step, proposing)
-    return await screen(race, state, proposals), runs
+async def checked(
+    race: Race,
+    asking: Asking,
+    group: int,
+    numbered: Sequence[tuple[int, SampleRequest]],
+    samples: Sequence[Sample],
+) -> Judged[Proposal]:
+    """Proposals to one prompt, by their numbers, with what they became, and the verifier's runs for them."""
+    results, runs = await _check(race, race.kinds[asking.kind], asking.prompt.context, samples)
+    return [
+        Rollout(
+            role=Role.TEACHER,
+            member=asking.teacher,
+            kind=asking.kind,
+            match=asking.match,
+            place=group * race.settings.tasks.proposals + number,
+            group=group,
+            number=number,
+            request=request,
+            sample=sample,
+            became=became,
+        )
+        for (number, request), sample, became in zip(numbered, samples, results, strict=True)
+    ], runs
 
 
 async def screen(race: Race, state: State, proposals: Sequence[Proposal]) -> list[Proposal]:

@@ -1,9 +1,9 @@
-"""What proposing and solving have in common: texts of one batch, of which those to one prompt are checked together."""
+"""What becomes of texts once they are sampled: they are checked and counted in the order of their places."""
 
 from collections.abc import Sequence
 
-from redqueen.engine.flow import Check, Checked, sample_and_check
-from redqueen.engine.protocol import MemberId, SampleRequest
+from redqueen.engine.flow import Checked
+from redqueen.engine.protocol import MemberId
 from redqueen.phases.journal import Judged
 from redqueen.phases.race import Race
 from redqueen.rl.rollout import ResultT, Rollout
@@ -15,15 +15,7 @@ Pending = Checked[Judged[Rollout[ResultT]]]
 """Rollouts by prompt, with the verifier's runs that they took; they may still be checked."""
 
 
-async def sample_groups(
-    race: Race, requests: Sequence[SampleRequest], size: int, check: Check[Judged[Rollout[ResultT]]]
-) -> Pending[ResultT]:
-    """All texts of a phase in one batch; each `size` requests after one another are to one prompt."""
-    groups = [range(start, start + size) for start in range(0, len(requests), size)]
-    return await sample_and_check(race.engine, requests, groups, check)
-
-
-def _check_judged(race: Race, rollouts: Sequence[Rollout]) -> None:
+def check_judged(race: Race, rollouts: Sequence[Rollout]) -> None:
     """Before anything of it is written down: the same command judges all of it again."""
     lost = sum(not rollout.judged for rollout in rollouts)
     if lost > MOST_NOT_JUDGED * len(rollouts):
@@ -36,9 +28,13 @@ async def settle(
 ) -> tuple[list[Rollout[ResultT]], dict[MemberId, int]]:
     """The rollouts in the order of their requests, and the verifier's runs for each member."""
     groups = await pending.results()
-    _check_judged(race, [rollout for rollouts, _ in groups for rollout in rollouts])
+    check_judged(race, [rollout for rollouts, _ in groups for rollout in rollouts])
     race.journal.flush(step)
+    return [rollout for rollouts, _ in groups for rollout in rollouts], runs_by_member(groups)
+
+
+def runs_by_member(groups: Sequence[Judged[Rollout[ResultT]]]) -> dict[MemberId, int]:
     runs: dict[MemberId, int] = {}
     for rollouts, count in groups:
         runs[rollouts[0].member] = runs.get(rollouts[0].member, 0) + count
-    return [rollout for rollouts, _ in groups for rollout in rollouts], runs
+    return runs

@@ -1,4 +1,4 @@
-"""Solve: the panel of each match attempts its teacher's tasks, and attempts are graded while others grow.
+"""Solve: the panel of each match attempts its teacher's tasks.
 
 With `tasks.replay` students also attempt recent tasks once more. They learn from these attempts; nobody wins or loses
 by them.
@@ -8,11 +8,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from redqueen.analysis.account import Counted
+from redqueen.engine.flow import sample_and_check
 from redqueen.engine.protocol import MemberId, Sample, SampleRequest, Stop
 from redqueen.keys import Part
 from redqueen.phases.journal import Judged
 from redqueen.phases.race import Race
-from redqueen.phases.sampling import Pending, sample_groups
+from redqueen.phases.sampling import Pending
 from redqueen.phases.state import State
 from redqueen.population.matchmaking import Match
 from redqueen.population.members import Role
@@ -37,11 +38,12 @@ class Sitting:
     replays: str | None = None
 
 
-async def solve(
-    race: Race, state: State, step: int, matches: Sequence[Match], proposals: Sequence[Proposal]
-) -> Pending[Verdict]:
-    """Sample all attempts of the step in one batch."""
-    sittings = [
+def sittings(proposal: Proposal, matches: Sequence[Match]) -> list[Sitting]:
+    """Of the match's panel in front of a proposal, if it is a task."""
+    task = proposal.became
+    if not isinstance(task, Task):
+        return []
+    return [
         Sitting(
             task=task,
             student=student,
@@ -49,46 +51,48 @@ async def solve(
             place=proposal.place,
             match=proposal.match,
         )
-        for proposal in proposals
-        if isinstance(task := proposal.became, Task)
         for student in matches[proposal.match].students
     ]
-    sittings += _replays(race, state, step, len(proposals))
-    return await sit(race, step, sittings, race.settings.tasks.attempts)
 
 
 async def sit(race: Race, step: int, sittings: Sequence[Sitting], attempts: int) -> Pending[Verdict]:
-    """So many attempts of each sitting, in one batch."""
-    requests = [
-        request
-        for sitting in sittings
-        for request in asked(race, step, sitting.task, race.adapter(sitting.student), sitting.key, attempts)
-    ]
+    """So many attempts of each sitting, in one batch, graded while others grow."""
+    groups = [requests_of(race, step, sitting, attempts) for sitting in sittings]
 
     async def check(group: int, samples: Sequence[Sample]) -> Judged[Rollout[Verdict]]:
-        sitting = sittings[group]
-        verdicts, runs = await graded(race, sitting.task, samples)
-        return [
-            Rollout(
-                role=Role.STUDENT,
-                member=sitting.student,
-                kind=sitting.task.kind,
-                match=sitting.match,
-                place=sitting.place,
-                group=sitting.place,
-                number=number,
-                request=requests[group * attempts + number],
-                sample=sample,
-                became=verdict,
-                replays=sitting.replays,
-            )
-            for number, (sample, verdict) in enumerate(zip(samples, verdicts, strict=True))
-        ], runs
+        return await graded_sitting(race, sittings[group], groups[group], samples)
 
-    return await sample_groups(race, requests, attempts, check)
+    return await sample_and_check(race.engine, groups, check)
 
 
-def _replays(race: Race, state: State, step: int, place: int) -> list[Sitting]:
+def requests_of(race: Race, step: int, sitting: Sitting, attempts: int) -> list[SampleRequest]:
+    return asked(race, step, sitting.task, race.adapter(sitting.student), sitting.key, attempts)
+
+
+async def graded_sitting(
+    race: Race, sitting: Sitting, requests: Sequence[SampleRequest], samples: Sequence[Sample]
+) -> Judged[Rollout[Verdict]]:
+    """The attempts of a sitting with their verdicts, and the verifier's runs for them."""
+    verdicts, runs = await graded(race, sitting.task, samples)
+    return [
+        Rollout(
+            role=Role.STUDENT,
+            member=sitting.student,
+            kind=sitting.task.kind,
+            match=sitting.match,
+            place=sitting.place,
+            group=sitting.place,
+            number=number,
+            request=request,
+            sample=sample,
+            became=verdict,
+            replays=sitting.replays,
+        )
+        for number, (request, sample, verdict) in enumerate(zip(requests, samples, verdicts, strict=True))
+    ], runs
+
+
+def replays(race: Race, state: State, step: int, place: int) -> list[Sitting]:
     """Recent tasks for every student, at places after the step's own."""
     count = race.settings.tasks.replay
     fit = sometimes_solved(race, state, step - REPLAYED) if count else []

@@ -92,7 +92,20 @@ class Guards:
     ) -> list[Task | Rejection]:
         """A step's tasks in the order of their places, those that are not wanted rejected. Of several that are the
         same the first stays."""
+        return self.refuse_alike(await self.refuse_alone(results, archive, verifier), archive)
+
+    async def refuse_alone(
+        self, results: Sequence[Task | Rejection], archive: Archive, verifier: Verifier
+    ) -> list[Task | Rejection]:
+        """Without the tasks that are not wanted, whatever else is proposed in their step."""
         denied = await self._denied([result for result in results if isinstance(result, Task)], verifier)
+        return [
+            self._unwanted(result, denied.get(result.id), archive) or result if isinstance(result, Task) else result
+            for result in results
+        ]
+
+    def refuse_alike(self, results: Sequence[Task | Rejection], archive: Archive) -> list[Task | Rejection]:
+        """Without those that are not wanted beside the ones before them."""
         screened: list[Task | Rejection] = []
         taken: set[tuple[str, str]] = set()
         answers: Answers = defaultdict(Counter)
@@ -100,21 +113,14 @@ class Guards:
             answers[entry.task.kind][entry.task.guess_key] += 1
         for result in results:
             if isinstance(result, Task):
-                result = self._refuse(result, denied.get(result.id), archive, taken, answers) or result
+                result = self._alike(result, taken, answers) or result
             if isinstance(result, Task):
                 taken.add((result.kind, result.near_key))
                 answers[result.kind][result.guess_key] += 1
             screened.append(result)
         return screened
 
-    def _refuse(
-        self,
-        task: Task,
-        denied: Rejection | None,
-        archive: Archive,
-        taken: set[tuple[str, str]],
-        answers: Answers,
-    ) -> Rejection | None:
+    def _unwanted(self, task: Task, denied: Rejection | None, archive: Archive) -> Rejection | None:
         if self.held_out and not self.held_out.isdisjoint(task.part_keys):
             return task.rejected(Reason.HELD_OUT, "a program of the held-out set, up to names and layout")
         if denied is not None:
@@ -122,11 +128,13 @@ class Guards:
         for name, most in self.caps.items():
             if (figure := getattr(task.complexity, name)) > most:
                 return task.rejected(Reason.TOO_COMPLEX, f"{CAPS[name].format(figure)}, more than {most}")
-        if self.duplicates != "allow":
-            if (task.kind, task.near_key) in taken:
-                return task.rejected(Reason.DUPLICATE, "another proposal of this step is the same")
-            if archive.seen(task):
-                return task.rejected(Reason.DUPLICATE, "an earlier task or a seed is the same")
+        if self.duplicates != "allow" and archive.seen(task):
+            return task.rejected(Reason.DUPLICATE, "an earlier task or a seed is the same")
+        return None
+
+    def _alike(self, task: Task, taken: set[tuple[str, str]], answers: Answers) -> Rejection | None:
+        if self.duplicates != "allow" and (task.kind, task.near_key) in taken:
+            return task.rejected(Reason.DUPLICATE, "another proposal of this step is the same")
         if self.shortcuts == "refuse" and task.guess_key is not None:
             alike, of_kind = answers[task.kind][task.guess_key], answers[task.kind].total()
             # Where there are few answers, each has its equal share: refusing all of them would end the race.

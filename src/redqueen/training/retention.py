@@ -14,12 +14,10 @@ from redqueen.console import say
 from redqueen.engine.protocol import MemberId
 from redqueen.errors import InputError
 from redqueen.evolution.retention import RetentionReport, measure
+from redqueen.phases.exchange import exchange, settled
 from redqueen.phases.judge import judge
 from redqueen.phases.learn import learn
-from redqueen.phases.propose import propose, verify
 from redqueen.phases.race import Race
-from redqueen.phases.sampling import settle
-from redqueen.phases.solve import solve
 from redqueen.phases.state import State
 from redqueen.population.matchmaking import Match
 from redqueen.population.members import Birth, Member, Role
@@ -81,9 +79,9 @@ async def _test(race: Race, state: State, tested: Member, children: int, updates
             matches = [Match(opponent.id, tuple(members))]
         else:
             matches = [Match(member, (opponent.id,)) for member in members]
-        proposals, _ = await verify(race, state, step, await propose(race, state, step, matches))
-        attempts, _ = await settle(race, step, await solve(race, state, step, matches, proposals))
-        rollouts = judge(race, state, step, proposals, attempts)
+        exchanged = await exchange(race, state, step, matches, lambda: None)
+        texts = await settled(race, state, step, exchanged)
+        rollouts = judge(race, state, step, texts.proposals, texts.attempts)
         own = [rollout for rollout in rollouts if rollout.role is tested.role and rollout.counts]
         learners = [rollout for rollout in own if rollout.member not in frozen]
         await learn(race, _with_children(state, tested, members), step, learners)
