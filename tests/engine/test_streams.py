@@ -143,6 +143,27 @@ def test_whoever_waits_for_an_update_does_not_wait_for_those_that_come_later(mon
     assert ended == ["long", "update", "late"]
 
 
+def test_weights_are_read_and_written_while_a_batch_waits():
+    """Races that share an engine do so at any time, in the event loop that chains need."""
+
+    async def reads(ask: Ask) -> list[Sample]:
+        await ask([GOOD])
+        for number in range(9):
+            opened.write(f"new{number}", opened.read("m1"))
+        return await ask([replace(GOOD, member="new8")])
+
+    async def long(ask: Ask) -> list[Sample]:
+        return await ask([replace(GOOD, max_tokens=60)])
+
+    with tiny.engine("llama") as opened:
+        wanted = tiny.sample(opened, [replace(GOOD, max_tokens=60)])
+        [[ours], [beside]] = asyncio.run(opened.stream([reads, long]))
+        assert ours.tokens == tiny.sample(opened, [replace(GOOD, member="m1")])[0].tokens
+        assert beside.tokens == wanted[0].tokens
+        with pytest.raises(InputError, match="no member"):
+            opened.read("nobody")
+
+
 def test_a_chain_that_asks_for_nonsense_harms_nobody_else():
     async def bad(ask: Ask) -> str:
         await ask([GOOD])

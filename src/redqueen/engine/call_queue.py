@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Any, Literal, TypeVar
 
 from redqueen.engine.protocol import Chain, Recipe
-from redqueen.engine.streams import Stream, Streams
+from redqueen.engine.streams import Between, Stream, Streams
 from redqueen.errors import InputError, UserError
 
 R = TypeVar("R")
@@ -52,6 +52,7 @@ class CallQueue:
         self._streams: Streams | None = None
         """Of the turn of sampling that is under way."""
         self._changed = threading.Condition()
+        self._between = Between(self._changed)
         self._sharers = 0
         self._thread = ThreadPoolExecutor(1, "engine")
         self._waiting: list[_Call] = []
@@ -104,9 +105,11 @@ class CallQueue:
             self._sharers -= 1
 
     def on_thread(self, work: Callable[..., R], *args: Any, **options: Any) -> R:
-        """Run it between two turns."""
+        """Run it between two turns, or between two steps of sampling: a turn may be waiting for whoever calls this."""
         self._check_open()
-        return self._thread.submit(work, *args, **options).result()
+        answer = self._between.add(lambda: work(*args, **options))
+        self._thread.submit(self._between.run)
+        return answer.result()
 
     def close(self) -> None:
         self._closed = True
@@ -183,7 +186,8 @@ class CallQueue:
     async def _sample(self, turn: list[_Call]) -> None:
         """Streams tell their callers themselves."""
         loop = asyncio.get_running_loop()
-        streams = Streams([stream for call in turn for stream in call.items], self._changed, exact=self._exact)
+        begun = [stream for call in turn for stream in call.items]
+        streams = Streams(begun, self._changed, self._between, exact=self._exact)
         with self._lock:
             self._streams = streams
         try:

@@ -43,6 +43,7 @@ class GraphBackend:
         self._state = DecodeState(rows, bank.device)
         self._layout = torch.zeros(0, dtype=torch.int64, device=bank.device)
         self._bank_version = -1
+        self._arranged: Mapping[int, Sequence[Completion]] = {}
         self._bucket = 0
         self._in_use = self._most_in_use = 0
         """Tokens of the KV cache that completions have or wait for, now and ever."""
@@ -60,12 +61,6 @@ class GraphBackend:
             self.cache = new_cache(self._body, self._bank, tokens)
         self.cache.clear()
         self._state.clear()
-        if self._bank_version != self._bank.version:
-            # Its tensors have moved, and it may have more members: graphs and layout are stale.
-            self._bank_version = self._bank.version
-            self.graphs.clear()
-            size = self.rows + 3 * self._tiles(self.rows)
-            self._layout = torch.zeros(size, dtype=torch.int64, device=self._bank.device)
 
     def extend(self, prompts: Prompts, max_tokens: int) -> bool:
         assert self.cache is not None
@@ -94,6 +89,13 @@ class GraphBackend:
             prefill(self._body, self.cache, batch, copies, by_span=False)
 
     def arrange(self, members: Mapping[int, Sequence[Completion]]) -> None:
+        if self._bank_version != self._bank.version:
+            # Its tensors have moved, and it may have more members: graphs and layout are stale.
+            self._bank_version = self._bank.version
+            self.graphs.clear()
+            size = self.rows + 3 * self._tiles(self.rows)
+            self._layout = torch.zeros(size, dtype=torch.int64, device=self._bank.device)
+        self._arranged = members
         slots = [completion.slot for rows in members.values() for completion in rows]
         self._bucket = _bucket(len(slots), self.rows)
         tiles_K_3 = cut_tiles([(member, len(rows)) for member, rows in members.items()], TILE)
@@ -103,6 +105,8 @@ class GraphBackend:
         self._layout.copy_(torch.from_numpy(layout).pin_memory(), non_blocking=True)
 
     def launch(self, length: int) -> Launch:
+        if self._bank_version != self._bank.version:
+            self.arrange(self._arranged)
         if self._bucket not in self.graphs:
             self.graphs[self._bucket] = self._capture(self._bucket)
         captured = self.graphs[self._bucket]

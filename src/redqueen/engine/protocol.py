@@ -60,7 +60,7 @@ class Sample:
 
 Ask = Callable[[Sequence[SampleRequest]], Awaitable[list[Sample]]]
 Chain = Callable[[Ask], Awaitable[T]]
-"""Asks for samples, and for more that depend on them. Between two calls it must not use the engine."""
+"""Asks for samples, and for more that depend on them. Between two calls it must not score, update or stream."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

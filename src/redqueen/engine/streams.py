@@ -5,18 +5,21 @@ ask for is taken into the batch every so many decoding steps. On a CPU batches m
 thinks, since the rounding of products depends on the batch: whoever was answered one such interval ago is waited for,
 and whoever was answered later is not taken yet. Elsewhere a batch takes what is there.
 
-A chain must not use the engine in any other way: the engine may be waiting for it.
+Between two calls a chain must not wait for a turn of another kind: the turn may be waiting for it.
 """
 
 import asyncio
 import contextlib
 import threading
-from collections.abc import Sequence
+from collections import deque
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future
 from dataclasses import dataclass, field
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from redqueen.engine.protocol import Chain, Sample, SampleRequest
 
+R = TypeVar("R")
 T = TypeVar("T")
 EVERY = 8
 """Decoding steps from one time at which a batch takes in more to the next."""
@@ -124,12 +127,37 @@ class Stream:
             call.settle(error)
 
 
+class Between:
+    """What other threads want done on the engine's thread, between two turns or two steps of one."""
+
+    def __init__(self, changed: threading.Condition) -> None:
+        self._changed = changed
+        self._wanted: deque[tuple[Future[Any], Callable[[], Any]]] = deque()
+
+    def add(self, work: Callable[[], R]) -> "Future[R]":
+        answer: Future[R] = Future()
+        with self._changed:
+            self._wanted.append((answer, work))
+            self._changed.notify_all()
+        return answer
+
+    def run(self) -> None:
+        while self._wanted:
+            answer, work = self._wanted.popleft()
+            try:
+                answer.set_result(work())
+            except BaseException as error:
+                answer.set_exception(error)
+
+
 class Streams:
     """The streams of one turn of the engine, on its thread."""
 
-    def __init__(self, streams: Sequence[Stream], changed: threading.Condition, *, exact: bool) -> None:
+    def __init__(
+        self, streams: Sequence[Stream], changed: threading.Condition, between: "Between", *, exact: bool
+    ) -> None:
         """`exact`: batches do not depend on the time."""
-        self._all, self._changed, self._exact = list(streams), changed, exact
+        self._all, self._changed, self._between, self._exact = list(streams), changed, between, exact
         self._begun = self._over = False
         self._rows = 0
         """Of the batch when it last took in more."""
@@ -146,10 +174,13 @@ class Streams:
         """What joins the batch before this step, when it has so many completions. The turn is over when it has none
         and nothing joins."""
         idle = rows == 0
+        self._between.run()
         if not idle and (step % EVERY or (self._exact and rows * FEW > self._rows)):
             return []
         with self._changed:
             while True:
+                # Whoever wants this done may be who all others wait for.
+                self._between.run()
                 due = [chain for chain in self._chains() if idle or self._due(chain, step)]
                 asking = [chain for chain in due if chain.asks]
                 # All begin together; after that only an exact batch waits for those that think.

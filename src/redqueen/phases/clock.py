@@ -40,10 +40,14 @@ class Clock:
     def split(self, phase: str, into: Mapping[str, Sequence[Span]], rest: str) -> None:
         """Share out what a phase took: to those whose rows were at work, by their number at each time, and to `rest`
         while there were none."""
-        seconds = self.seconds.pop(phase)
-        shares = shared_seconds(into)
-        for name, own in {**shares, rest: max(0.0, seconds - sum(shares.values()))}.items():
-            self.seconds[name] = self.seconds.get(name, 0.0) + own
+        parts = shared_seconds(into)
+        parts[rest] = parts.get(rest, 0.0) + max(0.0, self.seconds[phase] - sum(parts.values()))
+        # In the place of the whole: phases are shown in their order.
+        self.seconds = {
+            name: seconds
+            for whole, own in self.seconds.items()
+            for name, seconds in (parts.items() if whole == phase else [(whole, own)])
+        }
 
 
 def shared_seconds(spans: Mapping[str, Sequence[Span]]) -> dict[str, float]:

@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from redqueen.engine.protocol import Ask, Chain, MemberId
+from redqueen.engine.protocol import Ask, Chain, MemberId, SampleRequest
 from redqueen.phases import propose, solve
 from redqueen.phases.clock import Span
 from redqueen.phases.journal import Judged
@@ -53,6 +53,7 @@ class Texts:
         """When rows of each phase were at work."""
         return {
             "propose": [proposal.sample.seconds for proposal in self.proposals],
+            "verify": [],
             "solve": [attempt.sample.seconds for attempt in (*self.attempts, *self.spare)],
         }
 
@@ -78,9 +79,7 @@ async def exchange(
 
         return attempt
 
-    def proposing(asking: Asking, group: int, number: int) -> Chain[Judged[Proposal]]:
-        request = propose.requests_of(race, step, asking)[number]
-
+    def proposing(asking: Asking, group: int, number: int, request: SampleRequest) -> Chain[Judged[Proposal]]:
         async def chain(ask: Ask) -> Judged[Proposal]:
             samples = await ask([request])
             [proposal], runs = await propose.checked(race, asking, group, [(number, request)], samples)
@@ -92,15 +91,15 @@ async def exchange(
 
         return chain
 
-    def replaying(sitting: Sitting) -> Chain[None]:
-        return begin(sitting.place, [sitting])
-
     askings = propose.askings(race, state, step, matches)
-    size = race.settings.tasks.proposals
-    replays = solve.replays(race, state, step, len(askings) * size)
-    chains = [proposing(asking, group, number) for group, asking in enumerate(askings) for number in range(size)]
+    chains = [
+        proposing(asking, group, number, request)
+        for group, asking in enumerate(askings)
+        for number, request in enumerate(propose.requests_of(race, step, asking))
+    ]
+    replays = solve.replays(race, state, step, len(chains))
     try:
-        written = await race.engine.stream([*chains, *(replaying(sitting) for sitting in replays)])
+        written = await race.engine.stream([*chains, *(begin(sitting.place, [sitting]) for sitting in replays)])
     except BaseException:
         for task in (task for tasks in grading.values() for task in tasks):
             task.cancel()
