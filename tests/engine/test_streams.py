@@ -49,8 +49,10 @@ def streamed(opened: LocalEngine, pause: Callable[[int], float] = lambda _: 0.0,
 
 @pytest.mark.parametrize("architecture", ["llama", "gemma3"])
 @pytest.mark.parametrize("rows", [4, 64])
-def test_what_follows_is_what_it_would_be_alone(architecture, rows):
+@pytest.mark.parametrize("exact", [True, False])
+def test_what_follows_is_what_it_would_be_alone(architecture, rows, exact):
     with tiny.engine(architecture, rows=rows) as opened:
+        opened._calls._exact = exact
         for number, (begun, after) in enumerate(streamed(opened)):
             alone = tiny.sample(opened, first(number)), tiny.sample(opened, then(number)) if number % 3 else []
             for ours, theirs in zip((begun, after), alone, strict=True):
@@ -75,11 +77,13 @@ def test_a_batch_that_takes_what_is_there_has_the_same_tokens():
             assert [[one.tokens for part in parts for one in part] for parts in streamed(opened, pause)] == wanted
 
 
-def test_what_follows_begins_before_the_others_have_ended():
+@pytest.mark.parametrize("exact", [True, False])
+def test_what_follows_begins_before_the_others_have_ended_unless_batches_must_be_the_same(exact):
     with tiny.engine("llama", rows=64) as opened:
+        opened._calls._exact = exact
         chains = streamed(opened)
     longest = max(one.seconds[1] for begun, _ in chains for one in begun)
-    assert min(one.seconds[0] for _, after in chains for one in after) < longest
+    assert (min(one.seconds[0] for _, after in chains for one in after) < longest) is not exact
     assert all(began < ended for chained in chains for part in chained for began, ended in [s.seconds for s in part])
 
 
@@ -218,16 +222,20 @@ def test_nobody_waits_for_a_chain_whose_loop_has_ended():
         assert not task.done()
 
 
-def test_what_does_not_fit_beside_the_others_waits_for_their_end():
+@pytest.mark.parametrize("exact", [True, False])
+def test_what_does_not_fit_beside_the_others_waits_for_their_end(exact):
     with tiny.engine("llama", rows=64) as opened:
+        opened._calls._exact = exact
         wanted = [[one.tokens for part in parts for one in part] for parts in streamed(opened)]
         opened.sampler.backend.drop()
         opened.sampler.max_cache_tokens = 112
         assert [[one.tokens for part in parts for one in part] for parts in streamed(opened)] == wanted
 
 
-def test_memory_that_runs_out_under_a_stream_changes_no_token(monkeypatch, capsys):
+@pytest.mark.parametrize("exact", [True, False])
+def test_memory_that_runs_out_under_a_stream_changes_no_token(monkeypatch, capsys, exact):
     with tiny.engine("llama", rows=64) as opened:
+        opened._calls._exact = exact
         wanted = [[one.tokens for part in parts for one in part] for parts in streamed(opened)]
         launch, launched = Scheduler._launch, []
 

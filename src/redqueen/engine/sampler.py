@@ -61,7 +61,7 @@ class Sampler:
                     try:
                         own = self._completions(call)
                     except Exception as error:
-                        streams.refuse(call, error, step)
+                        streams.answer(call, error)
                         continue
                     calls.update({completion: (call, number) for number, completion in enumerate(own)})
                     completions += own
@@ -74,7 +74,7 @@ class Sampler:
             seconds = completion.began, time.perf_counter()
             call, number = calls.pop(completion)
             sample = Sample(tokens, logprobs, stop, cut(text, completion.request.stop), seconds)
-            streams.done(call, number, sample, scheduler.step)
+            streams.done(call, number, sample)
 
         while True:
             scheduler = Scheduler(

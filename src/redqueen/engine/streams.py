@@ -2,8 +2,8 @@
 
 A chain asks for samples, thinks about them and asks for more, until it ends; a stream is a number of chains. What they
 ask for is taken into the batch every so many decoding steps. On a CPU batches must not depend on how long somebody
-thinks, since the rounding of products depends on the batch: whoever was answered one such interval ago is waited for,
-and whoever was answered later is not taken yet. Elsewhere a batch takes what is there.
+thinks, since the rounding of products depends on the batch, and rows that wait for nobody are as well sampled among
+their like: there a batch takes in more when it is empty, and first waits for all that think.
 
 Between two calls a chain must not wait for a turn of another kind: the turn may be waiting for it.
 """
@@ -23,9 +23,6 @@ R = TypeVar("R")
 T = TypeVar("T")
 EVERY = 8
 """Decoding steps from one time at which a batch takes in more to the next."""
-FEW = 4
-"""On a CPU, where a step takes the longer the more rows it has, a batch takes in more when it has shrunk so many times:
-rows that wait for nobody are as well sampled among their like."""
 _LOOK_S = 1.0
 """How often a waiting engine looks whether anybody is still there."""
 
@@ -56,8 +53,6 @@ class Call:
 
 @dataclass(slots=True, eq=False)
 class _Chain:
-    answered: int | None = None
-    """The decoding steps before its last samples were there; None if it has not had any."""
     call: Call | None = None
     """What it waits for."""
     taken: bool = False
@@ -159,8 +154,6 @@ class Streams:
         """`exact`: batches do not depend on the time."""
         self._all, self._changed, self._between, self._exact = list(streams), changed, between, exact
         self._begun = self._over = False
-        self._rows = 0
-        """Of the batch when it last took in more."""
 
     def join(self, stream: Stream) -> bool:
         """Take in another stream, from any thread; False where the turn is over."""
@@ -175,35 +168,35 @@ class Streams:
         and nothing joins."""
         idle = rows == 0
         self._between.run()
-        if not idle and (step % EVERY or (self._exact and rows * FEW > self._rows)):
+        if not idle and (step % EVERY or self._exact):
             return []
         with self._changed:
             while True:
                 # Whoever wants this done may be who all others wait for.
                 self._between.run()
-                due = [chain for chain in self._chains() if idle or self._due(chain, step)]
-                asking = [chain for chain in due if chain.asks]
-                # All begin together; after that only an exact batch waits for those that think.
+                chains = self._chains()
+                asking = [chain for chain in chains if chain.asks]
+                # All begin together; after that only an exact batch waits for the last that thinks.
                 waits = self._exact or (idle and not (asking and self._begun))
-                if not (waits and any(chain.thinks for chain in due)):
+                if not (waits and any(chain.thinks for chain in chains)):
                     break
                 self._changed.wait(_LOOK_S)
             self._begun = True
             self._over = idle and not asking
             for chain in asking:
                 chain.taken = True
-            calls = [chain.call for chain in asking if chain.call is not None]
-            self._rows = rows + sum(len(call.requests) for call in calls)
-            return calls
+            return [chain.call for chain in asking if chain.call is not None]
 
-    def done(self, call: Call, index: int, sample: Sample, step: int) -> None:
-        """One of a call's samples is there, after so many steps."""
+    def done(self, call: Call, index: int, sample: Sample) -> None:
+        """One of a call's samples is there."""
         call.samples[index] = sample
         if len(call.samples) == len(call.requests):
-            self._answer(call, None, step)
+            self.answer(call)
 
-    def refuse(self, call: Call, error: BaseException, step: int) -> None:
-        self._answer(call, error, step)
+    def answer(self, call: Call, error: BaseException | None = None) -> None:
+        with self._changed:
+            call.chain.call = None
+        call.settle(error)
 
     def fail(self, error: BaseException) -> None:
         """Nothing more is answered."""
@@ -212,17 +205,9 @@ class Streams:
         for stream in self._all:
             stream.fail(error)
 
-    def _answer(self, call: Call, error: BaseException | None, step: int) -> None:
-        with self._changed:
-            call.chain.call, call.chain.answered = None, step
-        call.settle(error)
-
     def _chains(self) -> list[_Chain]:
         for stream in self._all:
             if stream.loop.is_closed():
                 for chain in stream.chains:
                     chain.over = True
         return [chain for stream in self._all for chain in stream.chains]
-
-    def _due(self, chain: _Chain, step: int) -> bool:
-        return not self._exact or chain.answered is None or chain.answered <= step - EVERY
