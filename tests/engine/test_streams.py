@@ -257,6 +257,36 @@ def test_a_namespace_names_what_chains_ask_for():
         assert ours == tiny.sample(opened, [replace(GOOD, member="a/m0")])[0]
 
 
+def test_an_engine_that_is_closed_under_a_chain_lets_everybody_go():
+    async def lead() -> str:
+        opened = tiny.engine("llama")
+
+        async def long(ask: Ask) -> list[Sample]:
+            await ask([GOOD])
+            return await ask([replace(GOOD, max_tokens=60)])
+
+        async def thinks(ask: Ask) -> None:
+            await ask([GOOD])
+            await asyncio.sleep(600)
+
+        stream = asyncio.create_task(opened.stream([long, thinks]))
+        await asyncio.sleep(0.3)
+        opened.close()
+        with pytest.raises(InputError) as raised:
+            await stream
+        return str(raised.value)
+
+    assert "closed" in asyncio.run(lead())
+
+
+def test_a_chain_asks_for_one_thing_at_a_time():
+    async def greedy(ask: Ask) -> None:
+        await asyncio.gather(ask([GOOD]), ask([GOOD]))
+
+    with tiny.engine("llama") as opened, pytest.raises(RuntimeError, match="one thing at a time"):
+        asyncio.run(opened.stream([greedy]))
+
+
 def test_no_chains_are_no_work_and_a_closed_engine_says_so():
     opened = tiny.engine("llama")
     assert asyncio.run(opened.stream([])) == []

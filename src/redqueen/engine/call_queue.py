@@ -113,11 +113,13 @@ class CallQueue:
 
     def close(self) -> None:
         self._closed = True
+        if (streams := self._streams) is not None:
+            streams.fail(_closed())
         self._thread.shutdown()
 
     def _check_open(self) -> None:
         if self._closed:
-            raise InputError("this engine is closed", "open another")
+            raise _closed()
 
     async def _serve(self) -> None:
         while True:
@@ -199,8 +201,13 @@ class CallQueue:
             for call in turn:
                 call.settle()
         finally:
-            with self._lock:
+            # Where its loop has ended this may come late.
+            if self._streams is streams:
                 self._streams = None
+
+
+def _closed() -> InputError:
+    return InputError("this engine is closed", "open another")
 
 
 def _tell(stream: Stream, error: BaseException | None) -> None:

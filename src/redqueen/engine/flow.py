@@ -36,7 +36,7 @@ async def sample_and_check(engine: Engine, groups: Sequence[Sequence[SampleReque
     def chain_of(group: int) -> Chain[None]:
         async def chain(ask: Ask) -> None:
             samples = await ask(groups[group])
-            checks[group] = asyncio.ensure_future(_started(check(group, samples)))
+            checks[group] = asyncio.create_task(_started(check, group, samples))
 
         return chain
 
@@ -49,5 +49,5 @@ async def sample_and_check(engine: Engine, groups: Sequence[Sequence[SampleReque
     return Checked(tuple(checks[group] for group in range(len(groups))))
 
 
-async def _started(check: Awaitable[T]) -> T:
-    return await check
+async def _started(check: Check[T], group: int, samples: Sequence[Sample]) -> T:
+    return await check(group, samples)

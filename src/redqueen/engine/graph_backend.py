@@ -46,15 +46,17 @@ class GraphBackend:
         self._arranged: Mapping[int, Sequence[Completion]] = {}
         self._bucket = 0
         self._in_use = self._most_in_use = 0
-        """Tokens of the KV cache that completions have or wait for, now and ever."""
+        """Tokens of the KV cache that completions have or wait for, and the most that were of use at once."""
+        self._largest = 0
+        """Of a completion of this turn."""
 
     def longest(self, prompts: Prompts) -> int:
         return max(_capacity(completion) for group in prompts for completion in group)
 
     def reserve(self, prompts: Prompts, max_tokens: int) -> None:
         capacities = sorted((_capacity(completion) for group in prompts for completion in group), reverse=True)
-        self._in_use = sum(capacities[: self._state.count])
-        self._most_in_use = max(self._most_in_use, self._in_use)
+        self._in_use, self._largest = sum(capacities), capacities[0]
+        self._remember()
         tokens = min(self._most_in_use, max_tokens)
         if self.cache is None or self.cache.tokens < tokens:
             self.drop()
@@ -67,9 +69,13 @@ class GraphBackend:
         if self.longest(prompts) > self.cache.tokens:
             return False
         self._in_use += sum(_capacity(completion) for group in prompts for completion in group)
-        # The next turn makes room for as much at once.
-        self._most_in_use = max(self._most_in_use, self._in_use)
+        self._largest = max(self._largest, self.longest(prompts))
+        self._remember()
         return True
+
+    def _remember(self) -> None:
+        """The next turn makes room for as much at once."""
+        self._most_in_use = max(self._most_in_use, min(self._in_use, self._state.count * self._largest))
 
     def allocate(self, completions: Sequence[Completion]) -> int:
         assert self.cache is not None

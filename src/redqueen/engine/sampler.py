@@ -100,7 +100,7 @@ class Sampler:
             calls = {self._completion(item.request): whose for item, whose in calls.items()}
             again[:] = calls
             self.prefill_tokens //= 2
-            longest = self.backend.longest([[completion] for completion in again])
+            longest = max(self.backend.longest([[completion]]) for completion in again)
             self.max_cache_tokens = max(longest, self.max_cache_tokens * 3 // 4)
             say(f"out of memory; sampling again with {self.prefill_tokens} prompt tokens at once")
             if self._bank.device.type == "cuda":
@@ -108,7 +108,7 @@ class Sampler:
 
     def _completions(self, call: Call) -> list[Completion]:
         completions = [self._completion(request) for request in call.requests]
-        longest = self.backend.longest([[completion] for completion in completions])
+        longest = max(self.backend.longest([[completion]]) for completion in completions)
         if longest > self.max_cache_tokens:
             raise InputError(
                 f"a request of {longest} tokens (prompt and limit) does not fit into the KV cache of "

@@ -94,14 +94,12 @@ class Scheduler:
         self._changed = True
         prompts = [*self._held, *_by_prompt(completions, self._backend.rows)]
         if self._running or self._ready or self._waiting:
-            self._held = [group for group in prompts if not self._backend.extend([group], self._max_cache_tokens)]
-            self._waiting += [group for group in prompts if group not in self._held]
-            return
-        fit = prompts if self._fit(prompts) else []
-        if not fit:
+            self._held = []
             for group in prompts:
-                fit += [group] if self._fit([*fit, group]) else []
-        self._held = [group for group in prompts if group not in fit]
+                fits = self._backend.extend([group], self._max_cache_tokens)
+                (self._waiting if fits else self._held).append(group)
+            return
+        fit, self._held = (prompts, []) if self._fit(prompts) else self._parted(prompts)
         self._backend.reserve(fit, self._max_cache_tokens)
         self._waiting += fit
 
@@ -109,20 +107,40 @@ class Scheduler:
         """Each does by itself."""
         return self._backend.longest(prompts) <= self._max_cache_tokens
 
+    def _parted(self, prompts: list[list[Completion]]) -> tuple[list[list[Completion]], list[list[Completion]]]:
+        """Those that fit together, as many as come first, and the others."""
+        fit: list[list[Completion]] = []
+        held: list[list[Completion]] = []
+        longest: list[list[Completion]] = []
+        for group in prompts:
+            if not self._fit([*longest, group]):
+                held.append(group)
+                continue
+            fit.append(group)
+            both = [*longest, group]
+            longest = [
+                max(both, key=lambda group: len(group[0].request.prompt)),
+                max(both, key=lambda group: max(completion.request.max_tokens for completion in group)),
+            ]
+        return fit, held
+
     def _number(self, completions: Sequence[Completion]) -> None:
+        first = len(self._completions)
         for completion in completions:
             completion.index = len(self._completions)
             self._completions.append(completion)
-        limit_N = np.array([completion.request.max_tokens for completion in completions], np.int64)
-        self._limit_C = np.concatenate([self._limit_C, limit_N])
-        count, length = len(self._limit_C), int(self._limit_C.max(initial=0))
-        self._launched_C, self._length_C, self._ended_C = (
-            _grown(old, (count,)) for old in (self._launched_C, self._length_C, self._ended_C)
-        )
-        self._token_C_T, self._logprob_C_T = (
-            _grown(old, (count, length)) for old in (self._token_C_T, self._logprob_C_T)
-        )
-        self._matching |= any(completion.matcher is not None for completion in completions)
+            self._matching |= completion.matcher is not None
+        limits = [completion.request.max_tokens for completion in completions]
+        rows, length = self._token_C_T.shape
+        count, longest = len(self._completions), max([length, *limits])
+        if count > rows or longest > length:
+            # Twice as many, so that few of those that join have everything copied.
+            rows = max(rows, min(2 * count, count + 4096)) if count > rows else rows
+            self._limit_C, self._launched_C = _grown(self._limit_C, (rows,)), _grown(self._launched_C, (rows,))
+            self._length_C, self._ended_C = _grown(self._length_C, (rows,)), _grown(self._ended_C, (rows,))
+            self._token_C_T = _grown(self._token_C_T, (rows, longest))
+            self._logprob_C_T = _grown(self._logprob_C_T, (rows, longest))
+        self._limit_C[first:count] = limits
 
     def _refill(self) -> None:
         while True:

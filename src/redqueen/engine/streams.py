@@ -100,6 +100,8 @@ class Stream:
             with self._changed:
                 if self._error is not None:
                     raise self._error
+                if own.call is not None or own.over:
+                    raise RuntimeError("a chain asks for one thing at a time, and for nothing after its end")
                 own.call, own.taken = call, False
                 self._changed.notify_all()
             return await call.answer
@@ -115,11 +117,10 @@ class Stream:
         """Whoever waits for an answer, and whoever asks from now on, gets this error."""
         with self._changed:
             self._error = error
-            calls = [chain.call for chain in self.chains if chain.call is not None]
-            for call in calls:
-                call.chain.call = None
-        for call in calls:
-            call.settle(error)
+            for chain in self.chains:
+                call, chain.call, chain.over = chain.call, None, True
+                if call is not None:
+                    call.settle(error)
 
 
 class Between:
@@ -199,11 +200,12 @@ class Streams:
         call.settle(error)
 
     def fail(self, error: BaseException) -> None:
-        """Nothing more is answered."""
+        """Nothing more is answered, and nobody is waited for."""
         with self._changed:
             self._over = True
-        for stream in self._all:
-            stream.fail(error)
+            for stream in self._all:
+                stream.fail(error)
+            self._changed.notify_all()
 
     def _chains(self) -> list[_Chain]:
         for stream in self._all:

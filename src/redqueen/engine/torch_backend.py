@@ -131,6 +131,8 @@ class TorchBackend:
             self._live[completion.index] = completion
             count += 1
         self._users[prompt_start] = count
+        # The others of its completions get another copy of the prompt.
+        self._wanted_prompts += 0 < count < len(completions)
         if not count:
             self.prompts.release(prompt_start, self._prompt_capacity)
         return count

@@ -101,8 +101,7 @@ async def exchange(
     try:
         written = await race.engine.stream([*chains, *(begin(sitting.place, [sitting]) for sitting in replays)])
     except BaseException:
-        for task in (task for tasks in grading.values() for task in tasks):
-            task.cancel()
+        _drop([task for tasks in grading.values() for task in tasks])
         raise
     proposals = [result for result in written if result is not None]
     return Exchanged(proposals=proposals, grading=[task for place in sorted(grading) for task in grading[place]])
@@ -113,8 +112,7 @@ async def settled(race: Race, state: State, step: int, exchanged: Exchanged) -> 
     try:
         graded = list(await asyncio.gather(*exchanged.grading))
     finally:
-        for task in exchanged.grading:
-            task.cancel()
+        _drop(exchanged.grading)
     proposals = [proposal for [proposal], _ in exchanged.proposals]
     attempts = [attempt for rollouts, _ in graded for attempt in rollouts]
     for rollouts in (proposals, attempts):
@@ -130,3 +128,9 @@ async def settled(race: Race, state: State, step: int, exchanged: Exchanged) -> 
         spare=[attempt for attempt in attempts if attempt.place in refused],
         verifier_runs=runs,
     )
+
+
+def _drop(grading: Sequence[Grading]) -> None:
+    for task in grading:
+        if not task.cancel() and not task.cancelled():
+            task.exception()  # it has failed, or not, and nobody will ask
