@@ -5,7 +5,7 @@ advantages are data. Calls that come at the same time share a batch; each is ans
 """
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import KW_ONLY, dataclass, field, replace
 from enum import StrEnum
 from typing import TYPE_CHECKING, Protocol, TypeVar
 
@@ -54,6 +54,7 @@ class Sample:
     stop: Stop
     text: str
     """Without special tokens, and cut off before the stop string."""
+    _: KW_ONLY
     seconds: tuple[float, float] = field(default=(0.0, 0.0), compare=False)
     """When it began and ended, by `time.perf_counter`."""
 

@@ -73,7 +73,7 @@ class Sampler:
             text = "" if self._base.tokenizer is None else self._base.decode(tokens)
             seconds = completion.began, time.perf_counter()
             call, number = calls.pop(completion)
-            sample = Sample(tokens, logprobs, stop, cut(text, completion.request.stop), seconds)
+            sample = Sample(tokens, logprobs, stop, cut(text, completion.request.stop), seconds=seconds)
             streams.done(call, number, sample)
 
         while True:

@@ -43,9 +43,9 @@ class Exchanged:
 class Texts:
     """All texts of a step, in the order of their places."""
 
-    proposals: list[Proposal]
-    attempts: list[Rollout[Verdict]]
-    spare: list[Rollout[Verdict]]
+    proposals: Sequence[Proposal]
+    attempts: Sequence[Rollout[Verdict]]
+    spare: Sequence[Rollout[Verdict]]
     """Attempts at what is no task after all."""
     verifier_runs: Mapping[MemberId, int]
 
