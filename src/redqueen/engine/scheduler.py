@@ -74,9 +74,9 @@ class Scheduler:
         while True:
             under_way = self._running + len(self._ready) + sum(map(len, self._waiting)) + len(launched)
             if not under_way and self._held:
-                self._admit([])
+                self._admit([], idle=True)
             elif more := self._more(self.step, under_way):
-                self._admit(more)
+                self._admit(more, idle=not under_way)
             elif not under_way:
                 return
             self._refill()
@@ -88,12 +88,13 @@ class Scheduler:
             while launched and (len(launched) > self._lag or not len(self._index_R)):
                 self._collect(*launched.popleft())
 
-    def _admit(self, completions: Sequence[Completion]) -> None:
-        """Let completions in, and those that had to wait for all others."""
+    def _admit(self, completions: Sequence[Completion], *, idle: bool) -> None:
+        """Let completions in, and those that had to wait for all others. A step on its way may still use the KV cache
+        of completions that have left."""
         self._number(completions)
         self._changed = True
         prompts = [*self._held, *_by_prompt(completions, self._backend.rows)]
-        if self._running or self._ready or self._waiting:
+        if not idle:
             self._held = []
             for group in prompts:
                 fits = self._backend.extend([group], self._max_cache_tokens)
