@@ -1,8 +1,10 @@
 """The engine and the verifier, opened as the settings ask for them, and what this machine is called in reports."""
 
+import gc
 import os
 import platform
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from redqueen.errors import ConfigError
@@ -45,6 +47,17 @@ def open_engine(settings: EngineConfig, members: Sequence[str], seed: int = 0, e
         rows=settings.rows,
         seed=seed,
     )
+
+
+@contextmanager
+def unwatched_objects() -> Iterator[None]:
+    """Until the end, Python's garbage collector leaves alone what is there now: a pass over all objects of the
+    libraries takes a few tenths of a second, in which no thread does anything else."""
+    gc.freeze()
+    try:
+        yield
+    finally:
+        gc.unfreeze()
 
 
 def place(settings: EngineConfig) -> "tuple[torch.device, torch.dtype]":

@@ -16,22 +16,60 @@ from redqueen.engine.backend import Launch
 from redqueen.engine.graph_backend import GraphBackend
 from redqueen.engine.local import LocalEngine
 from redqueen.engine.lora import Layer
+from redqueen.engine.packed_prefill import PackedPrefill
+from redqueen.engine.protocol import SampleRequest
+from redqueen.engine.routing import PROMPT_TILE
+from redqueen.engine.sampler import LAG
+
+
+class UncapturedPrefill(PackedPrefill):
+    tokens = 0
+    """That went through the base."""
+
+    def _run(self, cache, size, layout) -> None:
+        self.tokens += int((layout[2 * size : 3 * size] > 0).sum())
+        self.step(cache, size, layout)
 
 
 class Uncaptured(GraphBackend):
+    def __init__(self, *options) -> None:
+        super().__init__(*options)
+        self._packed = UncapturedPrefill(self._body, self._bank, self._pool)
+
     def launch(self, length: int) -> Launch:
-        return Launch.of(*self._step(self._bucket))
+        if self._bank_version != self._bank.version:
+            self.arrange(self._arranged)
+        [out_2_R] = self._step(self._bucket)
+        return Launch(out_2_R[0], out_2_R[1])
 
 
-def lora_(y_N_O, x_N_I, a_A_L_I, b_A_O_R, tiles, scale, layer: Layer) -> None:
+def shrink(x_N_I, a_A_L_I, tiles, scale, size) -> torch.Tensor:
+    u_1_N_L = x_N_I.new_zeros(1, len(x_N_I), a_A_L_I.shape[1])
+    for member, start, count in zip(*(column.tolist() for column in tiles), strict=True):
+        assert count <= size
+        u_1_N_L[0, start : start + count] = x_N_I[start : start + count] @ a_A_L_I[member].T * scale
+    return u_1_N_L
+
+
+def expand_(y_N_O, u_P_N_L, b_A_O_R, tiles, layer: Layer, size) -> None:
     rank = b_A_O_R.shape[2]
     for member, start, count in zip(*(column.tolist() for column in tiles), strict=True):
         rows, b_at = slice(start, start + count), 0
-        u_S_L = x_N_I[rows] @ a_A_L_I[member].T * scale
-        for at, (y_at, size) in enumerate(layer.places):
-            b_P_R = b_A_O_R[member, b_at : b_at + size]
-            y_N_O[rows, y_at : y_at + size] += u_S_L[:, at * rank : (at + 1) * rank] @ b_P_R.T
-            b_at += size
+        for at, (y_at, width) in enumerate(layer.places):
+            b_P_R = b_A_O_R[member, b_at : b_at + width]
+            y_N_O[rows, y_at : y_at + width] += u_P_N_L.sum(0)[rows, at * rank : (at + 1) * rank] @ b_P_R.T
+            b_at += width
+
+
+def expand_gated(y_N_2F, u_P_N_L, b_A_O_R, tiles, size) -> torch.Tensor:
+    width, rank = y_N_2F.shape[1] // 2, b_A_O_R.shape[2]
+    for member, start, count in zip(*(column.tolist() for column in tiles), strict=True):
+        rows = slice(start, start + count)
+        for at in range(2):
+            here = slice(at * width, (at + 1) * width)
+            u_S_R = u_P_N_L.sum(0)[rows, at * rank : (at + 1) * rank]
+            y_N_2F[rows, here] += u_S_R @ b_A_O_R[member, here].T
+    return redqueen.engine.ops.swiglu(y_N_2F)
 
 
 def attend(q_R_O, k_cache, v_cache, position_R, start_R, capacity_R, *, heads, kv_heads, dim, scale, window):
@@ -44,6 +82,28 @@ def attend(q_R_O, k_cache, v_cache, position_R, start_R, capacity_R, *, heads, k
             q_D = q_R_O[row, head * dim : (head + 1) * dim]
             out_R_H_D[row, head] = (k_cache[seen] @ q_D * scale).softmax(0) @ v_cache[seen]
     return out_R_H_D.flatten(1)
+
+
+def attend_prompts(q_N_O, k_cache, v_cache, tiles, position_N, start_N, capacity_N, **options):
+    out_N_O = q_N_O.new_zeros(len(q_N_O), options["heads"] * options["dim"])
+    for first, count in zip(*(column.tolist() for column in tiles), strict=True):
+        rows = slice(first, first + count)
+        assert count <= PROMPT_TILE
+        assert (position_N[rows] == position_N[first : first + 1] + torch.arange(count)).all(), "neighbours"
+        assert len(start_N[rows].unique()) <= 1, "of one sequence"
+        out_N_O[rows] = attend(
+            q_N_O[rows], k_cache, v_cache, position_N[rows], start_N[rows], capacity_N[rows], **options
+        )
+    return out_N_O
+
+
+def copy_prefixes_(k_L_X_D, v_L_X_D, copy_5_S, *, longest, kv_heads) -> None:
+    for start, capacity, to, room, count in copy_5_S.T.tolist():
+        assert count <= longest
+        for head in range(kv_heads):
+            of, at = start * kv_heads + head * capacity, to * kv_heads + head * room
+            for store in (k_L_X_D, v_L_X_D):
+                store[:, at : at + count] = store[:, of : of + count]
 
 
 def rope_write_(qkv_R_O, norms, position_R, start_R, capacity_R, cos, sin, k_cache, v_cache, heads, kv_heads) -> None:
@@ -59,7 +119,7 @@ def rope_write_(qkv_R_O, norms, position_R, start_R, capacity_R, cos, sin, k_cac
 @pytest.fixture
 def kernels(monkeypatch):
     module = ModuleType("redqueen.engine.kernels")
-    for kernel in (lora_, attend, rope_write_):
+    for kernel in (shrink, expand_, expand_gated, attend, attend_prompts, copy_prefixes_, rope_write_):
         setattr(module, kernel.__name__, kernel)
     monkeypatch.setitem(sys.modules, module.__name__, module)
     monkeypatch.setattr(redqueen.engine, "kernels", module, raising=False)
@@ -73,13 +133,13 @@ def layers(body) -> list[Layer]:
 
 
 def use_graphs(opened: LocalEngine, rows: int, monkeypatch) -> None:
-    """From now on, with a step on its way when a completion ends."""
+    """From now on, with steps on their way when a completion ends."""
     opened.sampler.backend = Uncaptured(opened.body, opened.bank, rows)
     for layer in layers(opened.body):
-        layer.table = layer  # which `lora_` is given
+        layer.table = layer  # which `expand_` is given
     start = scheduling.Scheduler.__init__
     monkeypatch.setattr(
-        scheduling.Scheduler, "__init__", lambda self, *a, **options: start(self, *a, **{**options, "lag": 1})
+        scheduling.Scheduler, "__init__", lambda self, *a, **options: start(self, *a, **{**options, "lag": LAG})
     )
 
 
@@ -114,3 +174,35 @@ def test_what_joins_a_batch_under_way_gets_the_tokens_of_plain_torch(max_cache_t
             assert opened.sampler.backend.cache is not None
             caches.append(opened.sampler.backend.cache.tokens)
     assert caches[0] < caches[1] if max_cache_tokens > 112 else caches[0] == caches[1]
+
+
+@pytest.mark.parametrize("architecture", ["llama", "gemma3"])
+def test_what_prompts_share_is_computed_once(architecture, kernels, monkeypatch):
+    """Within a call and from one call to the next, until the weights change; never from one member to another."""
+    head = tuple(range(1, 41))
+    tails = [(at, at + 1, at + 2) for at in range(6)]
+    requests = [
+        SampleRequest(prompt=(*head, *tail), member=member, key=at, max_tokens=6, temperature=1.0)
+        for at, tail in enumerate(tails)
+        for member in ("m0", "m1")
+        for _ in range(2)
+    ]
+    with tiny.engine(architecture, rows=24) as opened:
+        plain = tiny.sample(opened, requests)
+        use_graphs(opened, 24, monkeypatch)
+        packed = opened.sampler.backend._packed
+
+        def tokens_of_a_call() -> int:
+            before = packed.tokens
+            assert [one.tokens for one in tiny.sample(opened, requests)] == [one.tokens for one in plain]
+            return packed.tokens - before
+
+        # Of each member one prompt whole, of the others what follows the head; the last token is the first step's.
+        once = 2 * (len(head) + len(tails) * 2)
+        assert tokens_of_a_call() == once
+        assert tokens_of_a_call() <= once - len(head), "some of it is still there"
+        opened.write("m0", opened.read("m0"))
+        assert tokens_of_a_call() == once, "the bank was written to"
+        opened.sampler.max_cache_tokens = 2 * 64
+        opened.sampler.backend.drop()
+        assert tokens_of_a_call() >= once, "with no room to keep them all"

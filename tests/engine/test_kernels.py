@@ -116,12 +116,62 @@ def test_a_token_enters_the_cache_and_attends(plain, norm, window, heads, kv_hea
     close(mine_R_O, twin_R_O)
 
 
+@pytest.mark.parametrize("window", [0, 5, 70])
+@pytest.mark.parametrize(("heads", "kv_heads", "dim"), [(4, 4, 32), (6, 2, 64), (7, 1, 16), (4, 2, 12), (2, 1, 80)])
+def test_tokens_of_prompts_see_what_each_would_see_alone(window, heads, kv_heads, dim):
+    """Tiles of neighbours: one from a prompt's beginning, one after what a copy left, a short one, and none."""
+    pieces = [(0, 16, 16, 144), (130, 3, 160, 144), (70, 9, 304, 80)]
+    positions = [first + at for first, count, _, _ in pieces for at in range(count)]
+    starts = [start for _, count, start, _ in pieces for _ in range(count)]
+    capacities = [capacity for _, count, _, capacity in pieces for _ in range(count)]
+    position_N, start_N, capacity_N = (torch.tensor(x, device=DEVICE) for x in (positions, starts, capacities))
+    k_cache, v_cache = randn(400 * kv_heads, dim), randn(400 * kv_heads, dim)
+    q_N_O = randn(len(positions) + 2, heads * dim + 8)
+    options = {"heads": heads, "kv_heads": kv_heads, "dim": dim, "scale": 0.2, "window": window}
+    first_Q, count_Q = torch.tensor([[0, 16, 19, 0], [16, 3, 9, 0]], device=DEVICE)
+    where = (position_N, start_N, capacity_N)
+    mine_N_O = kernels.attend_prompts(q_N_O, k_cache, v_cache, (first_Q, count_Q), *where, **options)
+    close(mine_N_O[: len(positions)], kernels.attend(q_N_O[: len(positions)], k_cache, v_cache, *where, **options))
+    assert not mine_N_O[len(positions) :].any(), "rows without a tile"
+
+
+@pytest.mark.parametrize("rows", [1, 9])
+@pytest.mark.parametrize("window", [0, 70])
+def test_attention_with_its_keys_split_is_that_without(rows, window, monkeypatch):
+    """Also where some parts have no keys."""
+    position_R = torch.tensor([0, 3, 64, 127, 128, 200, 255, 63, 90][:rows], device=DEVICE)
+    start_R, capacity_R = torch.zeros_like(position_R), torch.full_like(position_R, 256)
+    q_R_O, k_cache, v_cache = randn(rows, 6 * 32), randn(512, 32), randn(512, 32)
+    where = (position_R, start_R, capacity_R)
+    options = {"heads": 6, "kv_heads": 2, "dim": 32, "scale": 0.2, "window": window}
+    split = kernels.attend(q_R_O, k_cache, v_cache, *where, **options)
+    monkeypatch.setattr("redqueen.engine.kernels.attention.MOST_PARTS", 1)
+    close(split, kernels.attend(q_R_O, k_cache, v_cache, *where, **options))
+
+
+def test_copies_of_prefixes():
+    k_L_X_D, v_L_X_D = randn(3, 400 * 2, 12), randn(3, 400 * 2, 12)
+    twins = k_L_X_D.clone(), v_L_X_D.clone()
+    copies = [(16, 144, 160, 80, 70), (16, 144, 240, 160, 131), (160, 80, 0, 16, 0)]
+    for start, capacity, to, room, count in copies:
+        for twin in twins:
+            for head in range(2):
+                of, at = 2 * start + head * capacity, 2 * to + head * room
+                twin[:, at : at + count] = twin[:, of : of + count]
+    copy_5_S = torch.tensor(copies, device=DEVICE).t().contiguous()
+    kernels.copy_prefixes_(k_L_X_D, v_L_X_D, copy_5_S, longest=131, kv_heads=2)
+    close(k_L_X_D, twins[0])
+    close(v_L_X_D, twins[1])
+
+
 @pytest.mark.parametrize("rank", [4, 16, 24])
 @pytest.mark.parametrize("inputs", [48, 1100])
 @pytest.mark.parametrize("sizes", [[96, 40, 40], [300]])
-@pytest.mark.parametrize("gap", [0, 24])
-def test_adapters_of_tiles(plain, rank, inputs, sizes, gap):
+@pytest.mark.parametrize(("gap", "tile"), [(0, 16), (24, 16), (24, 64)])
+def test_adapters_of_tiles(plain, rank, inputs, sizes, gap, tile):
     tiles = [(2, 0, 16), (2, 16, 3), (0, 19, 7), (3, 26, 1), (0, 0, 0)]
+    if tile > 16:
+        tiles = [(2, 0, 19), (0, 19, 7), (3, 26, 1), (0, 0, 0)]
     starts = [0]
     for size in sizes:
         starts.append(starts[-1] + size + gap)
@@ -138,8 +188,23 @@ def test_adapters_of_tiles(plain, rank, inputs, sizes, gap):
     table = kernels.expand_table(list(zip(starts[:-1], sizes, strict=True)), rank, DEVICE)
     member_K, start_K, count_K = torch.tensor(tiles, device=DEVICE).unbind(1)
     where = (member_K.contiguous(), start_K.contiguous(), count_K.contiguous())
-    kernels.lora_(y_N_O, x_N_I, a_A_L_I, b_A_O_R, where, 0.5, table)
+    u_P_N_L = kernels.shrink(x_N_I, a_A_L_I, where, 0.5, tile)
+    kernels.expand_(y_N_O, u_P_N_L, b_A_O_R, where, table, tile)
     close(y_N_O, twin_N_O)
+
+
+@pytest.mark.parametrize("tile", [16, 64])
+@pytest.mark.parametrize(("rank", "width", "inputs"), [(4, 40, 48), (24, 300, 1100)])
+def test_adapters_of_gate_and_up(plain, rank, width, inputs, tile):
+    tiles = torch.tensor([(2, 0, 16), (0, 16, 7), (3, 23, 1), (0, 0, 0)], device=DEVICE)
+    where = tuple(column.contiguous() for column in tiles.unbind(1))
+    a_A_L_I, b_A_O_R = randn(4, 2 * rank, inputs), randn(4, 2 * width, rank)
+    x_N_I, y_N_2F = randn(24, inputs), randn(24, 2 * width)
+    table = kernels.expand_table([(0, width), (width, width)], rank, DEVICE)
+    u_P_N_L = kernels.shrink(x_N_I, a_A_L_I, where, 0.05, tile)
+    mine_N_F = kernels.expand_gated(y_N_2F, u_P_N_L, b_A_O_R, where, tile)
+    kernels.expand_(y_N_2F, u_P_N_L, b_A_O_R, where, table, tile)
+    close(mine_N_F, ops.swiglu(y_N_2F), 1e-4)
 
 
 @pytest.mark.parametrize("vocabulary", [50, 4096, 9001])

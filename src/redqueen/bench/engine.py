@@ -97,6 +97,7 @@ class EngineReport(BenchReport):
     requests: int
     prompt: Span
     output: Span
+    head: float
     repeats: int
     seed: int
     contestants: tuple[EngineContestant, ...]
@@ -104,7 +105,8 @@ class EngineReport(BenchReport):
     notes: tuple[str, ...]
 
     def render(self, console: "Console") -> None:
-        lengths = f"prompts of {_shown(self.prompt)} tokens, completions of {_shown(self.output)}"
+        alike = f", alike in their first {self.head:.0%}" if self.head else ""
+        lengths = f"prompts of {_shown(self.prompt)} tokens{alike}, completions of {_shown(self.output)}"
         console.print(f"{self.machine}; {self.device}, {self.dtype}", soft_wrap=True)
         console.print(f"{self.benchmark} on {self.shape} (path {self.path}), rank {self.rank}", soft_wrap=True)
         console.print(f"{self.requests} texts: {lengths}; median of {self.repeats} turns", soft_wrap=True)
@@ -136,7 +138,7 @@ def sample(options: Options, settings: EngineConfig, samplers: Samplers | None =
     engine, states = workload.open_engine(work, settings, device, dtype)
     with engine:
         by_count = {n: workload.requests(work, engine.shape.vocabulary, n) for n in work.members}
-        ways: dict[Way, RunOnce] = {(OURS, n): _sampling(engine, requests) for n, requests in by_count.items()}
+        ways: dict[Way, RunOnce] = {(OURS, n): _sampling(engine, work, n) for n in work.members}
         peers, notes = [], []
         if samplers is not None:
             peers, notes = samplers(lambda: workload.open_base(work.base, device, dtype), states, work.rows)
@@ -181,8 +183,10 @@ def update(options: Options, settings: EngineConfig, trainers: Trainers | None =
     return _report("update", work, engine, _contestants(turns, rows, peaks), None, notes)
 
 
-def _sampling(engine: LocalEngine, requests: Sequence[SampleRequest]) -> RunOnce:
-    return lambda: sum(len(sample.tokens) for sample in asyncio.run(engine.sample(requests)))
+def _sampling(engine: LocalEngine, work: Work, members: int) -> RunOnce:
+    """The first turn is the one before those that count."""
+    turns = iter([workload.requests(work, engine.shape.vocabulary, members, turn) for turn in range(work.repeats + 1)])
+    return lambda: sum(len(sample.tokens) for sample in asyncio.run(engine.sample(next(turns))))
 
 
 def _updating(engine: LocalEngine, batch: Sequence[Trajectory]) -> RunOnce:
@@ -262,6 +266,7 @@ def _report(
         requests=work.requests,
         prompt=work.prompt,
         output=work.output,
+        head=work.head,
         repeats=work.repeats,
         seed=workload.SEED,
         contestants=contestants,

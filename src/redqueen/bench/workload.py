@@ -46,6 +46,7 @@ class Options:
     """Completions, or sequences of an update."""
     prompt: Span | None = None
     output: Span | None = None
+    head: float = 0.0
     repeats: int = 3
     agreement: bool = False
 
@@ -64,6 +65,8 @@ class Work:
     requests: int
     prompt: Span
     output: Span
+    head: float
+    """The share of a prompt, from its first token on, in which it is like the others."""
     per_prompt: int
     """Neighbouring completions of one prompt and member."""
     repeats: int
@@ -117,6 +120,7 @@ def settle(options: Options, device: torch.device, *, training: bool = False) ->
         requests=options.requests or (max(usual.sequences, 8 * max(options.members)) if training else 2 * rows),
         prompt=options.prompt or (usual.update_prompt if training else usual.prompt),
         output=options.output or (usual.update_output if training else usual.output),
+        head=options.head,
         per_prompt=1 if training else usual.per_prompt,
         repeats=options.repeats,
     )
@@ -167,11 +171,12 @@ def open_engine(
     return engine, states
 
 
-def requests(work: Work, vocabulary: int, count: int) -> list[SampleRequest]:
-    """Completions to sample, spread evenly over `count` members."""
+def requests(work: Work, vocabulary: int, count: int, turn: int = 0) -> list[SampleRequest]:
+    """Completions to sample, spread evenly over `count` members. Every turn has prompts of its own, of the same
+    lengths: an engine may remember those of an earlier one."""
     return [
         SampleRequest(prompt=prompt, member=f"m{at // work.per_prompt % count}", key=at, max_tokens=len(completion))
-        for at, (prompt, completion) in enumerate(_texts(work, vocabulary))
+        for at, (prompt, completion) in enumerate(_texts(work, vocabulary, turn))
     ]
 
 
@@ -191,17 +196,20 @@ def trajectories(work: Work, vocabulary: int, count: int) -> list[Trajectory]:
     ]
 
 
-def _texts(work: Work, vocabulary: int) -> list[tuple[tuple[int, ...], tuple[int, ...]]]:
+def _texts(work: Work, vocabulary: int, turn: int = 0) -> list[tuple[tuple[int, ...], tuple[int, ...]]]:
     """Prompts and completions, the same for every number of members."""
-    numbers = random.Random(SEED)
+    lengths, tokens = random.Random(SEED), random.Random(turn)
+    head = tuple(tokens.randrange(vocabulary) for _ in range(work.prompt[1]))
 
-    def text(low: int, high: int) -> tuple[int, ...]:
-        return tuple(numbers.randrange(vocabulary) for _ in range(numbers.randint(low, high)))
+    def text(span: Span, shared: float = 0.0) -> tuple[int, ...]:
+        length = lengths.randint(*span)
+        known = int(shared * length)
+        return (*head[:known], *(tokens.randrange(vocabulary) for _ in range(length - known)))
 
     texts: list[tuple[tuple[int, ...], tuple[int, ...]]] = []
     while len(texts) < work.requests:
-        prompt = text(*work.prompt)
-        texts += [(prompt, text(*work.output)) for _ in range(work.per_prompt)]
+        prompt = text(work.prompt, work.head)
+        texts += [(prompt, text(work.output)) for _ in range(work.per_prompt)]
     return texts[: work.requests]
 
 

@@ -7,6 +7,7 @@ import tyro
 
 from redqueen.commands.command import Configured, OfRace, Reporting, counts, optional_positive, positive, span
 from redqueen.console import Report
+from redqueen.errors import InputError
 
 if TYPE_CHECKING:
     from redqueen.bench.operators import OpenPeer, OperatorsReport
@@ -61,7 +62,9 @@ class _Throughput(_OnBase):
     repeats: int = 3
     """How often each number of adapters is measured."""
 
-    def _options(self, requests: int | None, rows: int | None = None, *, agreement: bool = False) -> "Options":
+    def _options(
+        self, requests: int | None, rows: int | None = None, *, head: float = 0.0, agreement: bool = False
+    ) -> "Options":
         members, rank, repeats = counts("--members", self.members), self._rank(), positive("--repeats", self.repeats)
         prompt, output = span("--prompt", self.prompt), span("--output", self.output)
         # Only here, so that a mistake comes back before torch is imported.
@@ -76,6 +79,7 @@ class _Throughput(_OnBase):
             requests=requests,
             prompt=prompt,
             output=output,
+            head=head,
             repeats=repeats,
             agreement=agreement,
         )
@@ -89,12 +93,16 @@ class BenchSampleCommand(_Throughput):
     """Completions that are sampled at the same time; chosen for the base when left out."""
     requests: int | None = None
     """Completions in all; twice the rows when left out."""
+    head: float = 0.0
+    """The share of each prompt, from its first token on, in which it is like the others: 0 to 1."""
     agreement: bool = False
     """Also report how many tokens agree with one-by-one sampling."""
 
     def options(self) -> "Options":
         requests, rows = optional_positive("--requests", self.requests), optional_positive("--rows", self.rows)
-        return self._options(requests, rows, agreement=self.agreement)
+        if not 0 <= self.head <= 1:
+            raise InputError(f"--head cannot be {self.head}", "use a share from 0 to 1")
+        return self._options(requests, rows, head=self.head, agreement=self.agreement)
 
     def report(self) -> Report:
         options = self.options()

@@ -24,23 +24,14 @@ class Launch:
     """A step that may still be running; `wait` returns its tokens and log-probabilities."""
 
     token_R: Tensor
+    """On the host, once it has arrived."""
     logprob_R: Tensor
-    arrived: torch.cuda.Event | None
-
-    @classmethod
-    def of(cls, token_R: Tensor, logprob_R: Tensor) -> "Launch":
-        """On CUDA the tokens are copied to the host asynchronously."""
-        if not token_R.is_cuda:
-            return cls(token_R, logprob_R, None)
-        token_R, logprob_R = _to_host(token_R), _to_host(logprob_R)
-        arrived = torch.cuda.Event()
-        arrived.record()
-        return cls(token_R, logprob_R, arrived)
+    arrived: torch.cuda.Event | None = None
 
     def wait(self) -> tuple[np.ndarray, np.ndarray]:
         if self.arrived is not None:
             self.arrived.synchronize()
-        return self.token_R.numpy(), self.logprob_R.numpy()
+        return self.token_R.numpy().astype(np.int64, copy=False), self.logprob_R.numpy()
 
 
 class Backend(Protocol):
@@ -92,8 +83,3 @@ def new_cache(body: Body, bank: Bank, tokens: int) -> KVCache:
     return KVCache(
         tokens=tokens, layers=body.layers, kv_heads=heads.kv_heads, dim=heads.dim, device=bank.device, dtype=bank.dtype
     )
-
-
-def _to_host(tensor: Tensor) -> Tensor:
-    host = torch.empty(tensor.shape, dtype=tensor.dtype, pin_memory=True)
-    return host.copy_(tensor, non_blocking=True)

@@ -1,4 +1,4 @@
-"""Attention of the newest token of each sequence to its part of the KV cache: by the kernels, or in plain torch.
+"""Attention of new tokens to their sequence's part of the KV cache: by the kernels, or in plain torch.
 
 The kernels walk each row's own region. Plain torch needs tensors of one shape, so prompts and completions are in slots
 of one capacity each: a slot is a row of the arena seen as one tensor, and the queries are reordered to match the slots,
@@ -15,35 +15,44 @@ from redqueen.engine.kv_cache import SCRATCH, KVCache
 
 
 @dataclass(slots=True, kw_only=True)
-class KernelDecode:
-    """Every row's region holds its prompt and its completion."""
+class KernelAttention:
+    """Every sequence's region holds its prompt and its completion. A row is one token, which sees what its sequence has
+    up to it."""
 
     cache: KVCache
     position_N: Tensor
-    start_R: Tensor
-    capacity_R: Tensor
-    _place_R_1_G: Tensor | None = None
+    start_N: Tensor
+    capacity_N: Tensor
+    tiles: tuple[Tensor, Tensor] | None = None
+    """Where rows are neighbours in their sequences (prompts): the first row and the number of rows of each tile."""
+    _place_N_1_G: Tensor | None = None
 
     @property
     def batch(self) -> int:
         return self.position_N.shape[0]
 
     def attend(
-        self, layer: int, q_R_1_H_D: Tensor, k_R_1_G_D: Tensor, v_R_1_G_D: Tensor, scale: float, window: int
+        self, layer: int, q_N_1_H_D: Tensor, k_N_1_G_D: Tensor, v_N_1_G_D: Tensor, scale: float, window: int
     ) -> Tensor:
+        rows, _, heads, dim = q_N_1_H_D.shape
+        if self._place_N_1_G is None:
+            self._place_N_1_G = self.cache.places(self.start_N, self.capacity_N, self.position_N.unsqueeze(1))
+        self.cache.k[layer][self._place_N_1_G] = k_N_1_G_D
+        self.cache.v[layer][self._place_N_1_G] = v_N_1_G_D
+        return self.seen(layer, q_N_1_H_D.reshape(rows, heads * dim), heads, scale, window).view(rows, 1, heads, dim)
+
+    def seen(self, layer: int, q_N_O: Tensor, heads: int, scale: float, window: int) -> Tensor:
+        """What the rows see, once their keys and values are in the cache. `q_N_O` may be wider than its queries."""
         from redqueen.engine import kernels
 
-        rows, _, heads, dim = q_R_1_H_D.shape
-        if self._place_R_1_G is None:
-            self._place_R_1_G = self.cache.places(self.start_R, self.capacity_R, self.position_N.unsqueeze(1))
-        self.cache.k[layer][self._place_R_1_G] = k_R_1_G_D
-        self.cache.v[layer][self._place_R_1_G] = v_R_1_G_D
-        out_R_O = kernels.attend(
-            q_R_1_H_D.reshape(rows, heads * dim), self.cache.k[layer], self.cache.v[layer],
-            self.position_N, self.start_R, self.capacity_R,
-            heads=heads, kv_heads=self.cache.kv_heads, dim=dim, scale=scale, window=window,
-        )  # fmt: skip
-        return out_R_O.view(rows, 1, heads, dim)
+        k_cache, v_cache = self.cache.k[layer], self.cache.v[layer]
+        where = (self.position_N, self.start_N, self.capacity_N)
+        options = {
+            "heads": heads, "kv_heads": self.cache.kv_heads, "dim": self.cache.dim, "scale": scale, "window": window
+        }  # fmt: skip
+        if self.tiles is None:
+            return kernels.attend(q_N_O, k_cache, v_cache, *where, **options)
+        return kernels.attend_prompts(q_N_O, k_cache, v_cache, self.tiles, *where, **options)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

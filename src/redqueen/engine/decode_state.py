@@ -16,6 +16,7 @@ from redqueen.engine import ops
 from redqueen.engine.kv_cache import SCRATCH
 from redqueen.engine.protocol import SampleRequest
 from redqueen.engine.stops import StopMatcher
+from redqueen.engine.transfer import to_device
 
 NO_SLOT = 0
 """The slot of rows without a sequence."""
@@ -77,8 +78,8 @@ class DecodeState:
                 ops.signed(request.key), 0, np.float64(request.temperature).view(np.int64),
             )  # fmt: skip
         device = self._state_7_S.device
-        slots = torch.tensor([completion.slot for completion in completions], device=device)
-        self._state_7_S[:, slots] = torch.from_numpy(state_7_n).to(device)
+        slot_n = to_device(np.array([completion.slot for completion in completions]), device)
+        self._state_7_S[:, slot_n] = to_device(state_7_n, device)
 
     def rows(self, slot_R: Tensor) -> Rows:
         return Rows(*self._state_7_S[:, slot_R].unbind(0))

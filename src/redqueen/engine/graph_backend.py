@@ -2,12 +2,11 @@
 
 A step is captured once for each of a few numbers of rows and replayed. What differs between steps is on the device: the
 decoding state, and one small tensor (the layout) with the slot of each row and the member of each tile of rows. A
-sequence's region of the KV cache holds prompt and completion, so every completion of a prompt gets a copy of it.
+sequence's region of the KV cache holds prompt and completion, so every completion of a prompt gets a copy of it; what
+a prompt shares with another of its member that is still there is copied too, and not computed again.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import torch
@@ -16,21 +15,24 @@ from torch import Tensor
 from redqueen.engine.backend import Launch, new_cache
 from redqueen.engine.bank import Bank
 from redqueen.engine.body import Body
-from redqueen.engine.decode_attention import KernelDecode
+from redqueen.engine.captured import Captured, Pool
+from redqueen.engine.decode_attention import KernelAttention
 from redqueen.engine.decode_state import Completion, DecodeState
 from redqueen.engine.kv_cache import KVCache, rounded
-from redqueen.engine.prefill import Prompts, batches, prefill
+from redqueen.engine.packed_prefill import PackedPrefill, Piece
+from redqueen.engine.prefill import Prompts
+from redqueen.engine.prompt_index import PromptIndex, Region, Start, starts, worth_keeping
 from redqueen.engine.routing import TILE, Routing, Tiles, cut_tiles
+from redqueen.engine.transfer import HostRing, to_device
 
 LEAST_ROWS = 8
 """Of a captured step."""
 
 
-@dataclass(frozen=True, slots=True)
-class Captured:
-    graph: Any
-    token_R: Tensor
-    logprob_R: Tensor
+SPARE = 1.25
+"""A KV cache is larger than what is in use at once by this: room for prompts that others may begin like."""
+GROWTH = 1.5
+"""A KV cache that must be larger becomes larger by this at least: every captured graph goes with the old one."""
 
 
 class GraphBackend:
@@ -40,8 +42,17 @@ class GraphBackend:
         self.rows, self._body, self._bank = rows, body, bank
         self.cache: KVCache | None = None
         self.graphs: dict[int, Captured] = {}
+        self._pool = Pool()
+        self._packed = PackedPrefill(body, bank, self._pool)
+        self._index = PromptIndex()
+        self._owned: dict[Completion, Region] = {}
+        """Regions of the index whose completions are under way."""
+        self._edits = -1
+        """Of the bank, for which the index holds."""
         self._state = DecodeState(rows, bank.device)
         self._layout = torch.zeros(0, dtype=torch.int64, device=bank.device)
+        self._layouts = HostRing(0, torch.int64, bank.device)
+        self._outputs = HostRing(2 * rows, torch.float64, bank.device)
         self._bank_version = -1
         self._arranged: Mapping[int, Sequence[Completion]] = {}
         self._bucket = 0
@@ -57,11 +68,12 @@ class GraphBackend:
         capacities = sorted((_capacity(completion) for group in prompts for completion in group), reverse=True)
         self._in_use, self._largest = sum(capacities), capacities[0]
         self._remember()
-        tokens = min(self._most_in_use, max_tokens)
+        tokens = min(int(SPARE * self._most_in_use), max_tokens)
         if self.cache is None or self.cache.tokens < tokens:
+            if self.cache is not None:
+                tokens = min(max(tokens, int(GROWTH * self.cache.tokens)), max_tokens)
             self.drop()
             self.cache = new_cache(self._body, self._bank, tokens)
-        self.cache.clear()
         self._state.clear()
 
     def extend(self, prompts: Prompts, max_tokens: int) -> bool:
@@ -78,37 +90,91 @@ class GraphBackend:
         self._most_in_use = max(self._most_in_use, min(self._in_use, self._state.count * self._largest))
 
     def allocate(self, completions: Sequence[Completion]) -> int:
-        assert self.cache is not None
         for count, completion in enumerate(completions):
             capacity = _capacity(completion)
-            start = self.cache.allocate(capacity) if self._state.free else None
+            start = self._room(capacity) if self._state.free else None
             if start is None:
                 return count
             completion.start, completion.capacity, completion.slot = start, capacity, self._state.free.pop()
         return len(completions)
 
+    def _room(self, capacity: int) -> int | None:
+        """The start of a free region, if need be in place of one that was kept."""
+        assert self.cache is not None
+        while (start := self.cache.allocate(capacity)) is None:
+            region = self._index.evict()
+            if region is None:
+                return None
+            self.cache.release(region.start, region.capacity)
+        return start
+
     def prefill(self, prompts: Prompts, max_tokens: int) -> None:
         assert self.cache is not None
+        self._refresh()
         self._state.fill([completion for group in prompts for completion in group])
-        for batch in batches(prompts, max_tokens):
-            copies = [(row, item.start, item.capacity) for row, group in enumerate(batch) for item in group]
-            prefill(self._body, self.cache, batch, copies, by_span=False)
+        first, second = starts(prompts, self._index)
+        for wave in (first, second):
+            self._copy([(start.source, start.region, start.shared) for start in wave if start.source is not None])
+            self._packed.run(self.cache, [_piece(start) for start in wave], max_tokens)
+        both = [*first, *second]
+        self._copy(
+            [
+                (start.region, completion, len(start.region.tokens))
+                for start in both
+                for completion in start.completions[1:]
+            ]
+        )
+        for start in worth_keeping(both):
+            self._index.add(start.region)
+            self._owned[start.completions[0]] = start.region
 
-    def arrange(self, members: Mapping[int, Sequence[Completion]]) -> None:
+    def _copy(self, copies: Sequence[tuple[Region, Region | Completion, int]]) -> None:
+        """The first tokens of regions to others."""
+        assert self.cache is not None
+        longest = max((count for _, _, count in copies), default=0)
+        if not longest:
+            return
+        from redqueen.engine import kernels
+
+        copy_S_5 = [(of.start, of.capacity, to.start, to.capacity, count) for of, to, count in copies]
+        copy_5_S = to_device(np.array(copy_S_5).T, self._bank.device)
+        kernels.copy_prefixes_(self.cache.k, self.cache.v, copy_5_S, longest=longest, kv_heads=self.cache.kv_heads)
+
+    def _refresh(self) -> None:
+        """What was made for other weights, or for a bank that has moved or has more members now, is forgotten."""
+        if self._edits != self._bank.edits:
+            self._edits = self._bank.edits
+            self._forget()
         if self._bank_version != self._bank.version:
-            # Its tensors have moved, and it may have more members: graphs and layout are stale.
             self._bank_version = self._bank.version
-            self.graphs.clear()
+            self._clear_graphs()
             size = self.rows + 3 * self._tiles(self.rows)
             self._layout = torch.zeros(size, dtype=torch.int64, device=self._bank.device)
+            self._layouts = HostRing(size, torch.int64, self._bank.device)
+
+    def _forget(self) -> None:
+        for region in self._index.clear():
+            if self.cache is not None:
+                self.cache.release(region.start, region.capacity)
+        self._owned.clear()
+
+    def _clear_graphs(self) -> None:
+        self.graphs.clear()
+        self._packed.clear()
+        self._pool.clear()
+
+    def arrange(self, members: Mapping[int, Sequence[Completion]]) -> None:
+        self._refresh()
         self._arranged = members
         slots = [completion.slot for rows in members.values() for completion in rows]
         self._bucket = _bucket(len(slots), self.rows)
         tiles_K_3 = cut_tiles([(member, len(rows)) for member, rows in members.items()], TILE)
-        layout = np.zeros(len(self._layout), np.int64)
+        host = self._layouts.next()
+        layout = host.numpy()
+        layout[:] = 0
         layout[: len(slots)] = slots
         layout[self.rows :].reshape(3, -1)[:, : len(tiles_K_3)] = tiles_K_3.T
-        self._layout.copy_(torch.from_numpy(layout).pin_memory(), non_blocking=True)
+        self._layout.copy_(host, non_blocking=True)
 
     def launch(self, length: int) -> Launch:
         if self._bank_version != self._bank.version:
@@ -117,51 +183,67 @@ class GraphBackend:
             self.graphs[self._bucket] = self._capture(self._bucket)
         captured = self.graphs[self._bucket]
         captured.graph.replay()
-        return Launch.of(captured.token_R, captured.logprob_R)
+        [out_2_R] = captured.outputs
+        host_2_R = self._outputs.next()[: out_2_R.numel()].view_as(out_2_R)
+        host_2_R.copy_(out_2_R, non_blocking=True)
+        arrived = torch.cuda.Event()
+        arrived.record()
+        return Launch(host_2_R[0], host_2_R[1], arrived)
 
     def release(self, completion: Completion, length: int) -> None:
         assert self.cache is not None
         self._state.release(completion)
         self._in_use -= completion.capacity
-        self.cache.release(completion.start, completion.capacity)
+        region = self._owned.pop(completion, None)
+        if region is None:
+            self.cache.release(completion.start, completion.capacity)
+        else:
+            self._index.keep(region)
 
     def drop(self) -> None:
         self.cache = None
-        self.graphs.clear()
+        self._forget()
+        self._clear_graphs()
 
     def _tiles(self, rows: int) -> int:
         """At most, for this many rows: each member's last tile may be short."""
         return rows // TILE + min(rows, self._bank.masters_A_D.shape[0])
 
-    def _step(self, bucket: int) -> tuple[Tensor, Tensor]:
-        """One more token for each row of the layout, asynchronously."""
+    def _step(self, bucket: int) -> tuple[Tensor]:
+        """One more token for each row of the layout, asynchronously; tokens and log-probabilities as one tensor."""
         assert self.cache is not None
         slot_R = self._layout[:bucket]
         member_K, start_K, count_K = self._layout[self.rows :].view(3, -1)[:, : self._tiles(bucket)].unbind(0)
         rows = self._state.rows(slot_R)
-        attention = KernelDecode(
-            cache=self.cache, position_N=rows.position_R, start_R=rows.start_R, capacity_R=rows.capacity_R
+        attention = KernelAttention(
+            cache=self.cache, position_N=rows.position_R, start_N=rows.start_R, capacity_N=rows.capacity_R
         )
         routing = Routing(member_K=member_K, tiles=Tiles(start_K, count_K))
         hidden_R_H = self._body.hidden(rows.token_R, routing, attention)
-        return self._state.advance(slot_R, rows, self._body.head(hidden_R_H))
+        token_R, logprob_R = self._state.advance(slot_R, rows, self._body.head(hidden_R_H))
+        out_2_R = torch.empty(2, bucket, dtype=torch.float64, device=token_R.device)
+        out_2_R[0] = token_R
+        out_2_R[1] = logprob_R
+        return (out_2_R,)
 
     def _capture(self, bucket: int) -> Captured:
         kept = self._layout.clone()
         # Rows without a sequence change nothing, so the warm-up and the capture can run on the real state.
         self._layout.zero_()
-        stream = torch.cuda.Stream()
-        stream.wait_stream(torch.cuda.current_stream())
-        with torch.cuda.stream(stream):
-            self._step(bucket)
-        torch.cuda.current_stream().wait_stream(stream)
-        graph = torch.cuda.CUDAGraph()
-        pool = next(iter(self.graphs.values())).graph.pool() if self.graphs else None
-        # Another thread's use of the device must not end the capture.
-        with torch.cuda.graph(graph, pool=pool, capture_error_mode="thread_local"):
-            token_R, logprob_R = self._step(bucket)
+        captured = Captured.of(lambda: self._step(bucket), self._pool)
         self._layout.copy_(kept)
-        return Captured(graph, token_R, logprob_R)
+        return captured
+
+
+def _piece(start: Start) -> Piece:
+    region = start.region
+    return Piece(
+        member=region.member,
+        start=region.start,
+        capacity=region.capacity,
+        first=start.shared,
+        tokens=region.tokens[start.shared :],
+    )
 
 
 def _capacity(completion: Completion) -> int:

@@ -15,7 +15,7 @@ from redqueen.engine import ops
 from redqueen.engine.attention import Attention
 from redqueen.engine.bank import Bank
 from redqueen.engine.body import MAX_POSITIONS, Head, Heads
-from redqueen.engine.decode_attention import KernelDecode
+from redqueen.engine.decode_attention import KernelAttention
 from redqueen.engine.kv_cache import rounded
 from redqueen.engine.lora import Layer
 from redqueen.engine.routing import Routing
@@ -122,23 +122,20 @@ class LlamaBody:
             seen_N_O = self._attend(index, block, block.qkv(x_N_H, routing), attention)
             delta_N_H = block.output(seen_N_O, routing)
             x_N_H = ops.add_rms_norm_(h_N_H, delta_N_H, block.norm_2_H, self.eps)
-            delta_N_H = block.down(ops.swiglu(block.gate_up(x_N_H, routing)), routing)
+            delta_N_H = block.down(block.gate_up.gated(x_N_H, routing), routing)
         return ops.add_rms_norm_(h_N_H, delta_N_H, self.norm_H, self.eps)
 
     def _attend(self, index: int, block: _Block, qkv_N_O: Tensor, attention: Attention) -> Tensor:
         heads, kv_heads, dim = self.heads.heads, self.heads.kv_heads, self.heads.dim
-        if isinstance(attention, KernelDecode):
+        if isinstance(attention, KernelAttention):
             from redqueen.engine import kernels
 
-            cache, where = attention.cache, (attention.position_N, attention.start_R, attention.capacity_R)
-            k_cache, v_cache = cache.k[index], cache.v[index]
+            cache = attention.cache
             kernels.rope_write_(
-                qkv_N_O, block.norms, *where, self.cos_T_D, self.sin_T_D, k_cache, v_cache, heads, kv_heads
-            )
-            return kernels.attend(
-                qkv_N_O, k_cache, v_cache, *where,
-                heads=heads, kv_heads=kv_heads, dim=dim, scale=self.heads.scale, window=block.window,
+                qkv_N_O, block.norms, attention.position_N, attention.start_N, attention.capacity_N,
+                self.cos_T_D, self.sin_T_D, cache.k[index], cache.v[index], heads, kv_heads,
             )  # fmt: skip
+            return attention.seen(index, qkv_N_O, heads, self.heads.scale, block.window)
         sizes = [heads * dim, kv_heads * dim, kv_heads * dim]
         if block.norms is not None:
             q_norm_D, k_norm_D, eps = block.norms

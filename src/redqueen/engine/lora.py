@@ -5,6 +5,7 @@ to its member's row alone.
 """
 
 from dataclasses import dataclass, field
+from functools import cache
 
 import torch
 import torch.nn.functional as F
@@ -12,11 +13,14 @@ from torch import Tensor
 
 from redqueen.engine import ops
 from redqueen.engine.bank import BARE, Bank, LinearGroup
-from redqueen.engine.routing import Gradients, Routing
+from redqueen.engine.routing import Gradients, Routing, Tiles
 
 SINGLE_THREAD = 3 << 17
 """Multiplications that BLAS does on one thread. For more it wakes other threads, which takes many times as long as the
 product where another process has their cores."""
+
+FEW_ROWS = 128
+"""Up to here a step is bound by the time that each of its kernels takes at least."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -48,21 +52,50 @@ class Layer:
             return F.linear(x_N_I, self.weight_O_I, self.bias_O)
         if torch.is_grad_enabled() and x_N_I.requires_grad:
             return _Adapted.apply(x_N_I, self, routing)  # pyright: ignore[reportReturnType]
-        y_N_O = F.linear(x_N_I, self.weight_O_I, self.bias_O)
         tiles = routing.tiles
-        if routing.spans is not None:
-            self._add_spans_(y_N_O, x_N_I, routing.spans)
-        elif tiles is not None and self.table is not None:
+        if tiles is not None and self.table is not None:
             from redqueen.engine import kernels
 
-            a_A_L_I, b_A_O_R = self.bank.a(self.group), self.bank.b(self.group)
-            where = (routing.member_K, tiles.start_K, tiles.count_K)
-            kernels.lora_(y_N_O, x_N_I, a_A_L_I, b_A_O_R, where, self.bank.scale, self.table)
+            y_N_O, u_P_N_L, where = self._shrunk(x_N_I, routing.member_K, tiles)
+            kernels.expand_(y_N_O, u_P_N_L, self.bank.b(self.group), where, self.table, tiles.size)
+            return y_N_O
+        y_N_O = F.linear(x_N_I, self.weight_O_I, self.bias_O)
+        if routing.spans is not None:
+            self._add_spans_(y_N_O, x_N_I, routing.spans)
         elif x_N_I.is_cuda and tiles is None:
             self.add_(y_N_O, x_N_I, routing)
         else:
             self._add_dense_(y_N_O, x_N_I, routing)
         return y_N_O
+
+    def gated(self, x_N_I: Tensor, routing: Routing) -> Tensor:
+        """silu(gate) * up of a layer that is gate and up."""
+        tiles = routing.tiles
+        if tiles is None or self.table is None or self.group is None or len(self.places) < 2:
+            return ops.swiglu(self(x_N_I, routing))
+        from redqueen.engine import kernels
+
+        y_N_2F, u_P_N_L, where = self._shrunk(x_N_I, routing.member_K, tiles)
+        return kernels.expand_gated(y_N_2F, u_P_N_L, self.bank.b(self.group), where, tiles.size)
+
+    def _shrunk(
+        self, x_N_I: Tensor, member_K: Tensor, tiles: Tiles
+    ) -> tuple[Tensor, Tensor, tuple[Tensor, Tensor, Tensor]]:
+        """The base's product, every row times its member's A factors, and the kernels' tiles."""
+        from redqueen.engine import kernels
+
+        assert self.group is not None
+        where = (member_K, tiles.start_K, tiles.count_K)
+        # Few rows leave most of the chip idle: A times the rows is computed beside the base's product.
+        side = _side_stream(x_N_I.device) if x_N_I.is_cuda and len(x_N_I) <= FEW_ROWS else None
+        if side is not None:
+            side.wait_stream(torch.cuda.current_stream())
+        with torch.cuda.stream(side):
+            u_P_N_L = kernels.shrink(x_N_I, self.bank.a(self.group), where, self.bank.scale, tiles.size)
+        y_N_O = F.linear(x_N_I, self.weight_O_I, self.bias_O)
+        if side is not None:
+            torch.cuda.current_stream().wait_stream(side)
+        return y_N_O, u_P_N_L, where
 
     def _add_spans_(self, y_N_O: Tensor, x_N_I: Tensor, spans: tuple[tuple[int, int], ...]) -> None:
         if self._edits != self.bank.edits:
@@ -141,6 +174,11 @@ class Layer:
             )
             b_at += size
         return views
+
+
+@cache
+def _side_stream(device: torch.device) -> torch.cuda.Stream:
+    return torch.cuda.Stream(device)
 
 
 class _Adapted(torch.autograd.Function):

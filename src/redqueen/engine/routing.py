@@ -13,6 +13,10 @@ from torch import Tensor
 
 TILE = 16
 """Rows of one member that the kernels compute together: the minimum of the matrix units."""
+LONG_TILE = 64
+"""The same where members have many rows each: the tokens of prompts."""
+PROMPT_TILE = 16
+"""Neighbouring tokens of a prompt that attend together."""
 
 
 @dataclass(slots=True)
@@ -33,6 +37,8 @@ class Tiles:
 
     start_K: Tensor
     count_K: Tensor
+    size: int = TILE
+    """Rows of a full tile."""
     gather_K_S: Tensor | None = None
     """For plain torch, which needs tiles of one size: the rows of each tile, any row where it is short. None where all
     are full."""
@@ -83,7 +89,7 @@ class Routing:
             inside_K_S = lane_S < tiles_K_3[:, 2:]
             gather_K_S = torch.from_numpy(np.where(inside_K_S, tiles_K_3[:, 1:2] + lane_S, 0)).to(device)
             back_N = torch.from_numpy(np.flatnonzero(inside_K_S)).to(device)
-        tiles = Tiles(start_K, count_K, gather_K_S, back_N)
+        tiles = Tiles(start_K, count_K, size, gather_K_S, back_N)
         return cls(member_K=member_K, tiles=tiles, key=tuple(tiles_K_3[:, 0].tolist()))
 
 

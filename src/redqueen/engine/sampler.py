@@ -26,6 +26,9 @@ from redqueen.errors import InputError
 
 MIN_TEMPERATURE = 1e-4
 """Above 0: divided by less, logits overflow float32."""
+LAG = 4
+"""Steps that a GPU has before it while the host reads the tokens of an earlier one, or lets another thread have the
+interpreter. A text that has ended is sampled on for as many, unseen; few rows more cost a step nothing."""
 
 
 class Sampler:
@@ -80,7 +83,7 @@ class Sampler:
             scheduler = Scheduler(
                 self.backend,
                 more,
-                lag=1 if self._bank.device.type == "cuda" else 0,
+                lag=LAG if self._bank.device.type == "cuda" else 0,
                 max_cache_tokens=self.max_cache_tokens,
                 prefill_tokens=self.prefill_tokens,
                 eos_ids=self._base.eos_ids,

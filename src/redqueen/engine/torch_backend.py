@@ -160,7 +160,8 @@ class TorchBackend:
         length = min(rounded(length), self._capacity)
         attention = SlotDecode(slots=self._cache_slots, length=length, position_N=rows.position_R, index_R=rows.index_R)
         hidden_R_H = self._body.hidden(rows.token_R, self._routing, attention)
-        return Launch.of(*self._state.advance(self._slot_R, rows, self._body.head(hidden_R_H)))
+        token_R, logprob_R = self._state.advance(self._slot_R, rows, self._body.head(hidden_R_H))
+        return Launch(token_R.cpu(), logprob_R.cpu())
 
     def release(self, completion: Completion, length: int) -> None:
         assert self.cache is not None and self.prompts is not None

@@ -35,7 +35,7 @@ from redqueen.phases.race import Race
 from redqueen.phases.state import State, restored
 from redqueen.population.board import Board
 from redqueen.population.members import SOLO, founders
-from redqueen.resources import open_engine, open_verifier
+from redqueen.resources import open_engine, open_verifier, unwatched_objects
 from redqueen.runs.checkpoints import Loaded
 from redqueen.runs.metrics import BENCHMARK
 from redqueen.runs.records_file import RECORDS
@@ -141,7 +141,8 @@ def open_races(
             engine.write(member, weights)
         corners = _corners(engine, starts)
         races = asyncio.run(_open_all(starts, corners, engine, verifier))
-        yield Stage(engine, verifier, races, _facts(engine, verifier))
+        with unwatched_objects():
+            yield Stage(engine, verifier, races, _facts(engine, verifier))
 
 
 class _Own(NamespacedEngine):

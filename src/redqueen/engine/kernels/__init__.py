@@ -4,21 +4,25 @@ Everything is summed in float32 whatever the tensors hold. Rows that need no ans
 a captured graph has one shape.
 """
 
-from redqueen.engine.kernels.adapters import expand_table, lora_
-from redqueen.engine.kernels.attention import attend, rope_write_
+from redqueen.engine.kernels.adapters import expand_, expand_gated, expand_table, shrink
+from redqueen.engine.kernels.attention import attend, attend_prompts, copy_prefixes_, rope_write_
 from redqueen.engine.kernels.head import head_backward, head_forward, sample
 from redqueen.engine.kernels.pointwise import add_rms_norm_, rope, swiglu, swiglu_backward
 
 __all__ = [
     "add_rms_norm_",
     "attend",
+    "attend_prompts",
+    "copy_prefixes_",
+    "expand_",
+    "expand_gated",
     "expand_table",
     "head_backward",
     "head_forward",
-    "lora_",
     "rope",
     "rope_write_",
     "sample",
+    "shrink",
     "swiglu",
     "swiglu_backward",
 ]

@@ -1,58 +1,63 @@
-"""The newest token of each sequence: rotated, put into the cache, and attending to what the cache has."""
+"""New tokens of sequences: rotated, put into the KV cache, and attending to what it has."""
 
+import torch
 import triton
 import triton.language as tl
 from torch import Tensor
 
 from redqueen.engine.kernels.tiles import power, precision
+from redqueen.engine.routing import PROMPT_TILE
 
 
 @triton.jit
 def _rope_write(
     qkv_ptr, q_norm_ptr, k_norm_ptr, position_ptr, start_ptr, capacity_ptr, cos_ptr, sin_ptr, k_ptr, v_ptr,
-    eps, heads, kv_heads, width, NORM: tl.constexpr, HALF: tl.constexpr,
-    HALF_PADDED: tl.constexpr,
+    eps, heads, kv_heads, width, NORM: tl.constexpr, HALF: tl.constexpr, HALF_PADDED: tl.constexpr,
+    HEADS: tl.constexpr,
 ):  # fmt: skip
-    """One program per row and head: a query is rotated in place, a key rotated into the cache, a value copied there."""
+    """One program per row and some of its heads: queries are rotated in place, keys rotated into the cache, values
+    copied there."""
     row = tl.program_id(0).to(tl.int64)
-    head = tl.program_id(1)
+    head = (tl.program_id(1) * HEADS + tl.arange(0, HEADS))[:, None]
+    column = tl.arange(0, HALF_PADDED)[None, :]
     position = tl.load(position_ptr + row).to(tl.int64)
-    column = tl.arange(0, HALF_PADDED)
-    inside = column < HALF
+    is_query = head < heads
+    is_value = head >= heads + kv_heads
+    inside = (column < HALF) & (head < heads + 2 * kv_heads)
     at = qkv_ptr + row * width + head * 2 * HALF + column
     first = tl.load(at, mask=inside, other=0.0).to(tl.float32)
     second = tl.load(at + HALF, mask=inside, other=0.0).to(tl.float32)
-    is_value = head >= heads + kv_heads
-    is_query = head < heads
     if NORM:
-        scale = tl.rsqrt((tl.sum(first * first) + tl.sum(second * second)) / (2 * HALF) + eps)
-        norm_ptr = k_norm_ptr
-        if is_query:
-            norm_ptr = q_norm_ptr
-        if is_value == 0:
-            first = first * scale * tl.load(norm_ptr + column, mask=inside, other=0.0).to(tl.float32)
-            second = second * scale * tl.load(norm_ptr + HALF + column, mask=inside, other=0.0).to(tl.float32)
+        square = tl.sum(first * first, 1) + tl.sum(second * second, 1)
+        scale = tl.rsqrt(square / (2 * HALF) + eps)[:, None]
+        for_query = inside & is_query
+        for_key = inside & (is_query == 0)
+        norm = tl.load(q_norm_ptr + column, mask=for_query, other=0.0).to(tl.float32)
+        norm += tl.load(k_norm_ptr + column, mask=for_key, other=0.0).to(tl.float32)
+        norm_2 = tl.load(q_norm_ptr + HALF + column, mask=for_query, other=0.0).to(tl.float32)
+        norm_2 += tl.load(k_norm_ptr + HALF + column, mask=for_key, other=0.0).to(tl.float32)
+        first = tl.where(is_value, first, first * scale * norm)
+        second = tl.where(is_value, second, second * scale * norm_2)
+    cos = tl.load(cos_ptr + position * 2 * HALF + column, mask=column < HALF, other=0.0)
+    sin = tl.load(sin_ptr + position * 2 * HALF + column, mask=column < HALF, other=0.0)
+    turned = tl.where(is_value, first, first * cos - second * sin)
+    turned_2 = tl.where(is_value, second, second * cos + first * sin)
     kind = qkv_ptr.dtype.element_ty
-    if is_value == 0:
-        cos = tl.load(cos_ptr + position * 2 * HALF + column, mask=inside, other=0.0)
-        sin = tl.load(sin_ptr + position * 2 * HALF + column, mask=inside, other=0.0)
-        turned = first * cos - second * sin
-        second = second * cos + first * sin
-        first = turned
-    if is_query:
-        tl.store(at, first.to(kind), mask=inside)
-        tl.store(at + HALF, second.to(kind), mask=inside)
-    else:
-        kv_head = (head - heads) % kv_heads
-        start = tl.load(start_ptr + row).to(tl.int64)
-        capacity = tl.load(capacity_ptr + row).to(tl.int64)
-        place = ((start * kv_heads) + kv_head * capacity + position) * 2 * HALF + column
-        if is_value:
-            tl.store(v_ptr + place, first.to(kind), mask=inside)
-            tl.store(v_ptr + place + HALF, second.to(kind), mask=inside)
-        else:
-            tl.store(k_ptr + place, first.to(kind), mask=inside)
-            tl.store(k_ptr + place + HALF, second.to(kind), mask=inside)
+    tl.store(at, turned.to(kind), mask=inside & is_query)
+    tl.store(at + HALF, turned_2.to(kind), mask=inside & is_query)
+    start = tl.load(start_ptr + row).to(tl.int64)
+    capacity = tl.load(capacity_ptr + row).to(tl.int64)
+    kv_head = tl.where(is_value, head - heads - kv_heads, head - heads)
+    place = (start * kv_heads + kv_head * capacity + position) * 2 * HALF + column
+    is_key = (is_query == 0) & (is_value == 0)
+    tl.store(k_ptr + place, turned.to(kind), mask=inside & is_key)
+    tl.store(k_ptr + place + HALF, turned_2.to(kind), mask=inside & is_key)
+    tl.store(v_ptr + place, turned.to(kind), mask=inside & is_value)
+    tl.store(v_ptr + place + HALF, turned_2.to(kind), mask=inside & is_value)
+
+
+HEADS = 8
+"""Of a row that one program rotates."""
 
 
 def rope_write_(
@@ -70,22 +75,23 @@ def rope_write_(
 ) -> None:
     rows, width = qkv_R_O.shape
     q_norm_D, k_norm_D, eps = norms or (qkv_R_O, qkv_R_O, 0.0)
-    _rope_write[(rows, heads + 2 * kv_heads)](
+    _rope_write[(rows, triton.cdiv(heads + 2 * kv_heads, HEADS))](
         qkv_R_O, q_norm_D, k_norm_D, position_R, start_R, capacity_R, cos_T_D, sin_T_D, k_cache, v_cache,
         eps, heads, kv_heads, width, NORM=norms is not None, HALF=cos_T_D.shape[1] // 2,
-        HALF_PADDED=power(cos_T_D.shape[1] // 2, 1), num_warps=1,
+        HALF_PADDED=power(cos_T_D.shape[1] // 2, 1), HEADS=HEADS, num_warps=2,
     )  # fmt: skip
 
 
 @triton.jit
 def _attend(
-    q_ptr, k_ptr, v_ptr, out_ptr, position_ptr, start_ptr, capacity_ptr, scale, q_stride, groups, kv_heads,
+    q_ptr, k_ptr, v_ptr, out_ptr, weight_ptr, position_ptr, start_ptr, capacity_ptr, scale, q_stride, groups, kv_heads,
     WINDOW: tl.constexpr, DIM: tl.constexpr, DIM_PADDED: tl.constexpr, BLOCK: tl.constexpr, TILE: tl.constexpr,
-    PRECISION: tl.constexpr,
+    PARTS: tl.constexpr, PRECISION: tl.constexpr,
 ):  # fmt: skip
-    """One program per row and key head: all queries that share the head, over the keys that the row has."""
+    """One program per row, key head and part of the row's keys: all queries that share the head."""
     row = tl.program_id(0).to(tl.int64)
     kv_head = tl.program_id(1)
+    part = tl.program_id(2)
     last = tl.load(position_ptr + row).to(tl.int32)
     start = tl.load(start_ptr + row).to(tl.int64)
     capacity = tl.load(capacity_ptr + row).to(tl.int64)
@@ -97,13 +103,18 @@ def _attend(
     first = 0
     if WINDOW > 0:
         first = tl.maximum(last - WINDOW + 1, 0) // BLOCK * BLOCK
+    end = last + 1
+    if PARTS > 1:
+        share = tl.cdiv(tl.cdiv(end - first, PARTS), BLOCK) * BLOCK
+        first += part * share
+        end = tl.minimum(end, first + share)
     base = (start * kv_heads + kv_head * capacity) * DIM
-    high = tl.full([TILE], float("-inf"), tl.float32)
+    high = tl.full([TILE], -1e30, tl.float32)
     total = tl.zeros([TILE], tl.float32)
     out = tl.zeros([TILE, DIM_PADDED], tl.float32)
-    for at in range(first, last + 1, BLOCK):
+    for at in range(first, end, BLOCK):
         key = at + tl.arange(0, BLOCK)
-        seen = key <= last
+        seen = key < end
         if WINDOW > 0:
             seen = seen & (key > last - WINDOW)
         place = base + key[:, None] * DIM + column[None, :]
@@ -118,9 +129,36 @@ def _attend(
         v = tl.load(v_ptr + place, mask=mask, other=0.0)
         out = out * shrink[:, None] + tl.dot(weight.to(v.dtype), v, input_precision=PRECISION)
         high = new_high
-    out = out / total[:, None]
-    at_out = (row * kv_heads * groups + kv_head * groups + query)[:, None] * DIM + column[None, :]
+    # A part without keys has no weight.
+    out = out / tl.maximum(total, 1e-30)[:, None]
+    head = (row * kv_heads + kv_head) * groups + query
+    at_out = (head * PARTS + part)[:, None] * DIM + column[None, :]
     tl.store(out_ptr + at_out, out.to(out_ptr.dtype.element_ty), mask=(query < groups)[:, None] & inside[None, :])
+    if PARTS > 1:
+        weight = high + tl.log(tl.maximum(total, 1e-30))
+        tl.store(weight_ptr + head * PARTS + part, weight, mask=query < groups)
+
+
+@triton.jit
+def _merge(
+    part_ptr, weight_ptr, out_ptr, DIM: tl.constexpr, DIM_PADDED: tl.constexpr, PARTS: tl.constexpr,
+):  # fmt: skip
+    """One program per query: the mean of its parts by the sums of their weights, which are logarithms."""
+    head = tl.program_id(0).to(tl.int64)
+    part = tl.arange(0, PARTS)
+    column = tl.arange(0, DIM_PADDED)
+    inside = column < DIM
+    weight = tl.load(weight_ptr + head * PARTS + part)
+    weight = tl.exp(weight - tl.max(weight))
+    at = (head * PARTS + part)[:, None] * DIM + column[None, :]
+    seen = tl.load(part_ptr + at, mask=inside[None, :], other=0.0)
+    out = tl.sum(seen * weight[:, None], 0) / tl.sum(weight)
+    tl.store(out_ptr + head * DIM + column, out.to(out_ptr.dtype.element_ty), mask=inside)
+
+
+PROGRAMS = 256
+"""Enough to keep a GPU busy: a batch with fewer has its keys split."""
+MOST_PARTS = 16
 
 
 def attend(
@@ -140,9 +178,134 @@ def attend(
     """`q_R_O` may be wider than its queries (a fused q, k, v): they come first."""
     rows, groups = q_R_O.shape[0], heads // kv_heads
     out_R_O = q_R_O.new_empty(rows, heads * dim)
-    _attend[(rows, kv_heads)](
-        q_R_O, k_cache, v_cache, out_R_O, position_R, start_R, capacity_R, scale, q_R_O.stride(0), groups, kv_heads,
-        WINDOW=window, DIM=dim, DIM_PADDED=power(dim), BLOCK=64, TILE=power(groups), PRECISION=precision(q_R_O),
-        num_warps=4 if dim > 64 else 2,
+    parts = 1
+    while parts < MOST_PARTS and rows * kv_heads * parts < PROGRAMS:
+        parts *= 2
+    part_R_H_P_D, weight_R_H_P = out_R_O, out_R_O
+    if parts > 1:
+        part_R_H_P_D = torch.empty(rows, heads, parts, dim, dtype=torch.float32, device=q_R_O.device)
+        weight_R_H_P = torch.empty(rows, heads, parts, dtype=torch.float32, device=q_R_O.device)
+    _attend[(rows, kv_heads, parts)](
+        q_R_O, k_cache, v_cache, part_R_H_P_D, weight_R_H_P, position_R, start_R, capacity_R, scale, q_R_O.stride(0),
+        groups, kv_heads, WINDOW=window, DIM=dim, DIM_PADDED=power(dim), BLOCK=64, TILE=power(groups), PARTS=parts,
+        PRECISION=precision(q_R_O), num_warps=4 if dim > 64 else 2,
     )  # fmt: skip
+    if parts > 1:
+        _merge[(rows * heads,)](
+            part_R_H_P_D, weight_R_H_P, out_R_O, DIM=dim, DIM_PADDED=power(dim, 1), PARTS=parts, num_warps=1
+        )
     return out_R_O
+
+
+@triton.jit
+def _attend_prompts(
+    q_ptr, k_ptr, v_ptr, out_ptr, first_ptr, count_ptr, position_ptr, start_ptr, capacity_ptr, scale, q_stride,
+    groups, kv_heads, WINDOW: tl.constexpr, DIM: tl.constexpr, DIM_PADDED: tl.constexpr, BLOCK: tl.constexpr,
+    TOKENS: tl.constexpr, GROUPS: tl.constexpr, PRECISION: tl.constexpr,
+):  # fmt: skip
+    """One program per tile of tokens that are neighbours in one sequence, and key head: all their queries that share
+    the head, over the keys that the sequence has up to each token."""
+    tile = tl.program_id(0)
+    kv_head = tl.program_id(1)
+    count = tl.load(count_ptr + tile).to(tl.int32)
+    if count > 0:
+        row = tl.load(first_ptr + tile).to(tl.int64)
+        position = tl.load(position_ptr + row).to(tl.int32)
+        start = tl.load(start_ptr + row).to(tl.int64)
+        capacity = tl.load(capacity_ptr + row).to(tl.int64)
+        lane = tl.arange(0, TOKENS * GROUPS)
+        token = lane // GROUPS
+        group = lane % GROUPS
+        column = tl.arange(0, DIM_PADDED)
+        inside = column < DIM
+        asked = ((token < count) & (group < groups))[:, None] & inside[None, :]
+        head = kv_head * groups + group
+        q = tl.load(q_ptr + ((row + token) * q_stride + head * DIM)[:, None] + column[None, :], mask=asked, other=0.0)
+        at_lane = position + token
+        last = position + count - 1
+        lowest = 0
+        if WINDOW > 0:
+            lowest = tl.maximum(position - WINDOW + 1, 0) // BLOCK * BLOCK
+        base = (start * kv_heads + kv_head * capacity) * DIM
+        high = tl.full([TOKENS * GROUPS], -1e30, tl.float32)
+        total = tl.zeros([TOKENS * GROUPS], tl.float32)
+        out = tl.zeros([TOKENS * GROUPS, DIM_PADDED], tl.float32)
+        for at in range(lowest, last + 1, BLOCK):
+            key = at + tl.arange(0, BLOCK)
+            place = base + key[:, None] * DIM + column[None, :]
+            mask = (key <= last)[:, None] & inside[None, :]
+            k = tl.load(k_ptr + place, mask=mask, other=0.0)
+            score = tl.dot(q, tl.trans(k), input_precision=PRECISION) * scale
+            seen = key[None, :] <= at_lane[:, None]
+            if WINDOW > 0:
+                seen = seen & (key[None, :] > at_lane[:, None] - WINDOW)
+            score = tl.where(seen, score, float("-inf"))
+            new_high = tl.maximum(high, tl.max(score, 1))
+            weight = tl.exp(score - new_high[:, None])
+            shrink = tl.exp(high - new_high)
+            total = total * shrink + tl.sum(weight, 1)
+            v = tl.load(v_ptr + place, mask=mask, other=0.0)
+            out = out * shrink[:, None] + tl.dot(weight.to(v.dtype), v, input_precision=PRECISION)
+            high = new_high
+        # Lanes without a query may have seen nothing.
+        out = out / tl.maximum(total, 1e-30)[:, None]
+        at_out = ((row + token) * kv_heads * groups + head)[:, None] * DIM + column[None, :]
+        tl.store(out_ptr + at_out, out.to(out_ptr.dtype.element_ty), mask=asked)
+
+
+def attend_prompts(
+    q_N_O: Tensor,
+    k_cache: Tensor,
+    v_cache: Tensor,
+    tiles: tuple[Tensor, Tensor],
+    position_N: Tensor,
+    start_N: Tensor,
+    capacity_N: Tensor,
+    *,
+    heads: int,
+    kv_heads: int,
+    dim: int,
+    scale: float,
+    window: int,
+) -> Tensor:
+    """As `attend`, for rows of which several are neighbours in one sequence: the first row of each tile of up to
+    `PROMPT_TILE`, and how many it has (0: none). Rows without a tile get zeros."""
+    groups = heads // kv_heads
+    out_N_O = q_N_O.new_zeros(q_N_O.shape[0], heads * dim)
+    _attend_prompts[(tiles[0].shape[0], kv_heads)](
+        q_N_O, k_cache, v_cache, out_N_O, *tiles, position_N, start_N, capacity_N, scale, q_N_O.stride(0), groups,
+        kv_heads, WINDOW=window, DIM=dim, DIM_PADDED=power(dim), BLOCK=64, TOKENS=PROMPT_TILE,
+        GROUPS=power(groups, 1), PRECISION=precision(q_N_O), num_warps=8 if dim > 64 else 4,
+    )  # fmt: skip
+    return out_N_O
+
+
+@triton.jit
+def _copy_prefixes(
+    k_ptr, v_ptr, copy_ptr, copies, layer_stride, kv_heads, DIM: tl.constexpr, DIM_PADDED: tl.constexpr,
+    BLOCK: tl.constexpr,
+):  # fmt: skip
+    """One program per copy, layer and key head, and block of tokens."""
+    copy = tl.program_id(0).to(tl.int64)
+    layer = (tl.program_id(1) // kv_heads).to(tl.int64)
+    kv_head = tl.program_id(1) % kv_heads
+    count = tl.load(copy_ptr + 4 * copies + copy)
+    token = tl.program_id(2) * BLOCK + tl.arange(0, BLOCK)
+    column = tl.arange(0, DIM_PADDED)
+    mask = (token < count)[:, None] & (column < DIM)[None, :]
+    old = tl.load(copy_ptr + copy) * kv_heads + kv_head * tl.load(copy_ptr + copies + copy)
+    new = tl.load(copy_ptr + 2 * copies + copy) * kv_heads + kv_head * tl.load(copy_ptr + 3 * copies + copy)
+    of = layer * layer_stride + (old + token)[:, None] * DIM + column[None, :]
+    to = layer * layer_stride + (new + token)[:, None] * DIM + column[None, :]
+    tl.store(k_ptr + to, tl.load(k_ptr + of, mask=mask, other=0.0), mask=mask)
+    tl.store(v_ptr + to, tl.load(v_ptr + of, mask=mask, other=0.0), mask=mask)
+
+
+def copy_prefixes_(k_L_X_D: Tensor, v_L_X_D: Tensor, copy_5_S: Tensor, *, longest: int, kv_heads: int) -> None:
+    """Copy the first tokens of regions to others, in all layers: `copy_5_S` has start and capacity of the one and of
+    the other, and how many tokens, at most `longest`."""
+    layers, _, dim = k_L_X_D.shape
+    copies, block = copy_5_S.shape[1], 64
+    _copy_prefixes[(copies, layers * kv_heads, triton.cdiv(longest, block))](
+        k_L_X_D, v_L_X_D, copy_5_S, copies, k_L_X_D.stride(0), kv_heads, DIM=dim, DIM_PADDED=power(dim, 1), BLOCK=block
+    )
