@@ -8,7 +8,8 @@ from hypothesis import strategies as st
 
 from redqueen.engine.decode_state import Completion
 from redqueen.engine.packed_prefill import Piece, chunks, pack, prompt_tiles, size_of
-from redqueen.engine.prompt_index import LEAST, PromptIndex, Region, common, starts, worth_keeping
+from redqueen.engine.prefixes import LEAST, common
+from redqueen.engine.prompt_index import PromptIndex, Region, starts, worth_keeping
 from redqueen.engine.protocol import SampleRequest
 from redqueen.engine.routing import LONG_TILE, PROMPT_TILE
 

@@ -141,6 +141,29 @@ class SharedPromptAttention(CausalAttention):
 
 
 @dataclass(slots=True, kw_only=True)
+class PathAttention(CausalAttention):
+    """Runs of tokens side by side, each of which sees a path of tokens, itself at the end."""
+
+    key_X: Tensor
+    """Where the tokens of all paths are in the batch, one path after the other."""
+    until_query_Z: Tensor
+    """Where each run ends in the batch, from 0 on."""
+    until_key_Z: Tensor
+    """Where each path ends."""
+    most_queries: int
+    most_keys: int
+
+    def attend(
+        self, layer: int, q_B_T_H_D: Tensor, k_B_T_G_D: Tensor, v_B_T_G_D: Tensor, scale: float, window: int
+    ) -> Tensor:
+        k_X_G_D, v_X_G_D = (x.flatten(0, 1).index_select(0, self.key_X) for x in (k_B_T_G_D, v_B_T_G_D))
+        return ops.ragged(
+            q_B_T_H_D.flatten(0, 1), k_X_G_D, v_X_G_D, self.until_query_Z, self.until_key_Z,
+            self.most_queries, self.most_keys, scale=scale, window=window,
+        ).view(q_B_T_H_D.shape)  # fmt: skip
+
+
+@dataclass(slots=True, kw_only=True)
 class PrefillAttention(CausalAttention):
     """Prompts that enter the cache, with a copy for every region that holds one."""
 

@@ -8,7 +8,9 @@ from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from typing import Any, TypeVar
 
-from redqueen.engine import memory
+import torch
+
+from redqueen.engine import memory, ops
 from redqueen.engine.adaptable import adaptable, fused_groups, llama_family
 from redqueen.engine.bank import Bank
 from redqueen.engine.base import Base
@@ -110,6 +112,7 @@ class LocalEngine:
             bank=self.bank,
             micro_tokens=self.plan.micro_tokens,
             checkpointing=self.plan.checkpointing,
+            packed=ops.flash(torch.empty(self.body.heads.dim, dtype=self.dtype, device=self.device)),
             release=self.sampler.backend.drop,
         )
         self._calls = CallQueue(self._run, exact=kind == "cpu")

@@ -5,6 +5,7 @@ step. Tests compare the two.
 """
 
 import importlib.util
+from itertools import pairwise
 from typing import Any
 
 import torch
@@ -158,6 +159,44 @@ def causal(q_B_T_H_D: Tensor, k_B_T_G_D: Tensor, v_B_T_G_D: Tensor, *, scale: fl
         enable_gqa=q_B_T_H_D.shape[2] != k_B_T_G_D.shape[2],
     )
     return out_B_H_T_D.transpose(1, 2)
+
+
+def ragged(
+    q_N_H_D: Tensor,
+    k_X_G_D: Tensor,
+    v_X_G_D: Tensor,
+    until_query_Z: Tensor,
+    until_key_Z: Tensor,
+    most_queries: int,
+    most_keys: int,
+    *,
+    scale: float,
+    window: int,
+) -> Tensor:
+    """Causal attention of runs of queries, each to its own run of keys, of which its queries are the last."""
+    if flash(q_N_H_D):
+        return torch.ops.aten._flash_attention_forward(
+            q_N_H_D, k_X_G_D, v_X_G_D, until_query_Z, until_key_Z, most_queries, most_keys, 0.0, True, False,
+            scale=scale, window_size_left=window - 1 if window else None, window_size_right=0 if window else None,
+        )[0]  # fmt: skip
+    out = []
+    for query, key in zip(pairwise(until_query_Z.tolist()), pairwise(until_key_Z.tolist()), strict=True):
+        q_H_C_D = q_N_H_D[slice(*query)].transpose(0, 1)
+        k_G_T_D, v_G_T_D = (x[slice(*key)].transpose(0, 1) for x in (k_X_G_D, v_X_G_D))
+        at_T = torch.arange(k_G_T_D.shape[1], device=q_N_H_D.device)
+        at_C = at_T[len(at_T) - q_H_C_D.shape[1] :, None]
+        seen_C_T = at_T <= at_C
+        if window:
+            seen_C_T &= at_T > at_C - window
+        gqa = q_H_C_D.shape[0] != k_G_T_D.shape[0]
+        out.append(_attention(q_H_C_D, k_G_T_D, v_G_T_D, attn_mask=seen_C_T, scale=scale, enable_gqa=gqa))
+    return torch.cat(out, 1).transpose(0, 1)
+
+
+def flash(tensor: Tensor) -> bool:
+    """Whether flash attention of ragged lengths takes queries like this one."""
+    half = tensor.dtype in (torch.bfloat16, torch.float16)
+    return tensor.is_cuda and half and tensor.shape[-1] % 8 == 0 and tensor.shape[-1] <= 256
 
 
 def _attention(q: Tensor, k: Tensor, v: Tensor, **options: Any) -> Tensor:

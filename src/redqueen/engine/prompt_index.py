@@ -10,9 +10,7 @@ from dataclasses import dataclass
 
 from redqueen.engine.decode_state import Completion
 from redqueen.engine.prefill import Prompts
-
-LEAST = 32
-"""Tokens that are worth a copy."""
+from redqueen.engine.prefixes import LEAST, common, followed
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -83,18 +81,6 @@ class PromptIndex:
         return idle
 
 
-def common(one: Sequence[int], other: Sequence[int]) -> int:
-    """How many tokens two prompts share from the first on."""
-    low, high = 0, min(len(one), len(other))
-    while low < high:
-        middle = (low + high + 1) // 2
-        if one[low:middle] == other[low:middle]:
-            low = middle
-        else:
-            high = middle - 1
-    return low
-
-
 def starts(prompts: Prompts, index: PromptIndex) -> tuple[list[Start], list[Start]]:
     """How allocated prompts begin: first those that start from what the cache has, or from nothing, then those that
     start from one of the first."""
@@ -104,22 +90,17 @@ def starts(prompts: Prompts, index: PromptIndex) -> tuple[list[Start], list[Star
     leader: Region | None = None
     for at, (region, group) in enumerate(regions):
         held, known = index.find(region.member, region.tokens)
-        following = regions[at + 1][0] if at + 1 < len(regions) else None
-        shared = _shared(leader, region)
-        # Where the next shares far more with this one, it is the better one to start from.
-        if shared > known and 2 * shared >= _shared(region, following):
+        following = regions[at + 1][0] if at + 1 < len(regions) else region
+        shared = 0
+        if leader is not None and leader.member == region.member:
+            after = following.tokens if following is not region and following.member == region.member else ()
+            shared = followed(leader.tokens, region.tokens, after)
+        if shared > known:
             second.append(Start(group, region, leader, shared))
             continue
         first.append(Start(group, region, held, known) if known >= LEAST else Start(group, region, None, 0))
         leader = region
     return first, second
-
-
-def _shared(one: Region | None, other: Region | None) -> int:
-    if one is None or other is None or one.member != other.member:
-        return 0
-    shared = common(one.tokens, other.tokens)
-    return shared if shared >= LEAST else 0
 
 
 def _region(completions: Sequence[Completion]) -> Region:

@@ -14,7 +14,7 @@ import torch
 from torch import Tensor
 from torch.optim.adamw import adamw
 
-from redqueen.engine import ops
+from redqueen.engine import ops, packed_batches
 from redqueen.engine.bank import Bank
 from redqueen.engine.body import Body
 from redqueen.engine.memory import HEAD_BYTES, out_of_memory
@@ -35,6 +35,8 @@ class Trainer:
     """Of a micro-batch, padding included."""
     checkpointing: bool
     """Keep only the inputs of the blocks and recompute the rest in the backward pass."""
+    packed: bool = False
+    """Sequences side by side (`packed_batches.py`), not in rows of one length."""
     release: Callable[[], None] = lambda: None
     """Frees the sampler's memory when memory runs out."""
 
@@ -150,9 +152,13 @@ class Trainer:
 
     def largest(self, items: Sequences) -> tuple[int, int]:
         """The micro-batch that takes the most memory: its sequences, and its memory as a number of tokens."""
+        if self.packed:
+            return packed_batches.largest(items, self.micro_tokens, self.bank)
         return largest(items, self.micro_tokens)
 
     def _micro_batches(self, items: Sequences) -> Iterator[MicroBatch]:
+        if self.packed:
+            return packed_batches.packed_batches(items, self.micro_tokens, self.bank)
         return micro_batches(items, self.micro_tokens, self.bank, self.body.positions)
 
     def _pieces(self, hidden: Tensor, place_M: Tensor | None) -> list[tuple[slice, Tensor]]:

@@ -1,0 +1,185 @@
+"""Sequences for training and scoring side by side, none of them padded: what a GPU's attention of ragged lengths takes.
+
+A member's prompts form trees: a prompt holds only the tokens in which it differs from the one that it follows, and a
+completion only its own. Each piece attends to its path, from the first token of the first prompt on.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+import torch
+
+from redqueen.engine.attention import PathAttention
+from redqueen.engine.bank import Bank
+from redqueen.engine.micro_batches import KEYS, MicroBatch, Sequences, to_tensor
+from redqueen.engine.prefixes import followed
+from redqueen.engine.transfer import to_device
+
+BLOCK = 64
+"""Tokens that have one member: every member's are filled up to a multiple."""
+
+
+@dataclass(slots=True)
+class _Branch:
+    """A prompt with some of its completions."""
+
+    prompt: tuple[int, ...]
+    shared: int
+    """Tokens that it has from the tree's first prompt."""
+    items: list[int]
+    """The indices of its sequences in the call."""
+
+
+@dataclass(slots=True)
+class _Tree:
+    member: int
+    branches: list[_Branch] = field(default_factory=list)
+    room: int = 0
+    """Its memory, as a number of tokens."""
+
+
+def packed_batches(items: Sequences, max_tokens: int, bank: Bank) -> Iterator[MicroBatch]:
+    """Batches with the memory of at most `max_tokens` tokens."""
+    for trees in plan(items, max_tokens, bank):
+        yield _batch(items, trees, bank)
+
+
+def largest(items: Sequences, max_tokens: int, bank: Bank) -> tuple[int, int]:
+    """The batch that takes the most memory: its sequences, and its memory as a number of tokens."""
+    sizes = [
+        (sum(len(branch.items) for tree in trees for branch in tree.branches), sum(tree.room for tree in trees))
+        for trees in plan(items, max_tokens, bank)
+    ]
+    return max(sizes, key=lambda size: size[1])
+
+
+def plan(items: Sequences, max_tokens: int, bank: Bank) -> list[list[_Tree]]:
+    """The trees of each batch: as few batches as possible, of about equal sizes."""
+    trees = sorted(_trees(items, max_tokens, bank), key=lambda tree: -tree.room)
+    count = max(1, -(-sum(tree.room for tree in trees) // max_tokens))
+    while True:
+        batches: list[list[_Tree]] = [[] for _ in range(count)]
+        filled = [0] * count
+        for tree in trees:
+            at = filled.index(min(filled))
+            batches[at].append(tree)
+            filled[at] += tree.room
+        if max(filled) <= max_tokens or count >= len(trees):
+            return [sorted(batch, key=lambda tree: tree.member) for batch in batches if batch]
+        count += 1
+
+
+def _trees(items: Sequences, max_tokens: int, bank: Bank) -> list[_Tree]:
+    groups: dict[tuple[int, tuple[int, ...]], list[int]] = {}
+    for at, item in enumerate(items):
+        groups.setdefault((bank.row(item.member), tuple(item.prompt)), []).append(at)
+    ordered = sorted(groups)
+    trees: list[_Tree] = []
+    for number, (member, prompt) in enumerate(ordered):
+        after = ordered[number + 1][1] if ordered[number + 1 : number + 2] and ordered[number + 1][0] == member else ()
+        waiting = groups[member, prompt]
+        while waiting:
+            tree = trees[-1] if trees and trees[-1].member == member else None
+            shared = 0
+            if tree is not None:
+                after = following[1] if following[0] == member else ()
+                shared = followed(tree.branches[0].prompt, prompt, after)
+            count = (
+                0 if tree is None or not shared else _fitting(items, prompt, waiting, max_tokens - tree.room, shared)
+            )
+            if tree is None or not count:
+                tree, shared = _Tree(member), 0
+                trees.append(tree)
+                count = max(1, _fitting(items, prompt, waiting, max_tokens, 0))
+            tree.branches.append(_Branch(prompt, shared, waiting[:count]))
+            tree.room += _room(items, prompt, waiting[:count], shared)
+            waiting = waiting[count:]
+    return trees
+
+
+def _fitting(items: Sequences, prompt: Sequence[int], waiting: Sequence[int], room: int, shared: int) -> int:
+    """How many of these sequences fit."""
+    count = len(waiting)
+    while count and _room(items, prompt, waiting[:count], shared) > room:
+        count -= 1
+    return count
+
+
+def _room(items: Sequences, prompt: Sequence[int], chosen: Sequence[int], shared: int) -> int:
+    completions = [len(items[at].completion) for at in chosen]
+    keys = (len(completions) + 1) * len(prompt) + sum(completions)
+    return len(prompt) - shared + sum(completions) + -(-keys // KEYS)
+
+
+def _batch(items: Sequences, trees: Sequence[_Tree], bank: Bank) -> MicroBatch:
+    pieces = _Pieces()
+    chosen: list[int] = []
+    place: list[np.ndarray] = []
+    last: list[int] = []
+    members: list[int] = []
+    for number, tree in enumerate(trees):
+        first = np.zeros(0, np.int64)
+        for branch in tree.branches:
+            path = pieces.add(branch.prompt[branch.shared :], first[: branch.shared])
+            first = first if len(first) else path
+            for at in branch.items:
+                own = pieces.add(items[at].completion, path)
+                # A completion's first token follows the prompt's last.
+                place.append(own[len(path) - 1 : -1])
+                last.append(int(own[-1]))
+                chosen.append(at)
+        if number + 1 == len(trees) or trees[number + 1].member != tree.member:
+            pieces.fill()
+            members += [tree.member] * (len(pieces.tokens) // BLOCK - len(members))
+    device = bank.device
+    counts = [len(items[at].completion) for at in chosen]
+    temperature_M = np.repeat([items[at].temperature for at in chosen], counts)
+    return MicroBatch(
+        items=chosen,
+        counts=counts,
+        last=last,
+        token_N=to_device(np.array(pieces.tokens), device),
+        attention=pieces.attention(device),
+        member_K=to_device(np.array(members), device),
+        place_M=to_device(np.concatenate(place), device),
+        target_M=to_device(np.concatenate([np.asarray(items[at].completion, np.int64) for at in chosen]), device),
+        temperature_M=to_tensor(temperature_M, bank.masters_A_D.dtype, device),
+    )
+
+
+class _Pieces:
+    """Tokens in their order, and what each run of them attends to."""
+
+    def __init__(self) -> None:
+        self.tokens: list[int] = []
+        self._positions: list[np.ndarray] = []
+        self._paths: list[np.ndarray] = []
+        self._counts: list[int] = []
+
+    def add(self, tokens: Sequence[int], before: np.ndarray) -> np.ndarray:
+        """Tokens that follow those at these places; the places of all of them."""
+        path = np.concatenate([before, np.arange(len(self.tokens), len(self.tokens) + len(tokens))])
+        self.tokens += tokens
+        self._positions.append(np.arange(len(before), len(path)))
+        self._paths.append(path)
+        self._counts.append(len(tokens))
+        return path
+
+    def fill(self) -> None:
+        """Up to a whole block; what fills it sees only itself."""
+        if missing := -len(self.tokens) % BLOCK:
+            self.add([0] * missing, np.zeros(0, np.int64))
+
+    def attention(self, device: torch.device) -> PathAttention:
+        query_Z = np.array(self._counts)
+        key_Z = np.array([len(path) for path in self._paths])
+        return PathAttention(
+            len(self.tokens) // BLOCK,
+            to_device(np.concatenate(self._positions), device),
+            key_X=to_device(np.concatenate(self._paths), device),
+            until_query_Z=to_device(np.concatenate([[0], np.cumsum(query_Z)]).astype(np.int32), device),
+            until_key_Z=to_device(np.concatenate([[0], np.cumsum(key_Z)]).astype(np.int32), device),
+            most_queries=int(query_Z.max()),
+            most_keys=int(key_Z.max()),
+        )

@@ -1,0 +1,92 @@
+"""Sequences side by side, with what their prompts share passed through the base once, train as rows of one length do.
+
+On a GPU the runs of tokens attend by one kernel; here by the same function in plain torch.
+"""
+
+from dataclasses import replace
+from random import Random
+
+import pytest
+import torch
+
+from engine import tiny
+from engine.test_prompts import LENGTHS, group, groups, passed, total
+from engine.test_update import EXACT, RECIPE
+from redqueen.engine.protocol import ScoreRequest, Trajectory
+
+
+def with_heads(members: list[str], seed: int = 0) -> list[Trajectory]:
+    """Some prompts of each member begin alike: with two heads, of which one begins like the other."""
+    random = Random(seed)
+    head = tiny.tokens(random, 40)
+    other = (*head[:34], *tiny.tokens(random, 30))
+    sequences = groups(members, seed)
+    for member in members:
+        for start in (head, head, other, other):
+            grown = group(random, member, random.randrange(3, 20), LENGTHS[:3])
+            sequences += [replace(one, prompt=(*start, *one.prompt)) for one in grown]
+    random.shuffle(sequences)
+    return sequences
+
+
+@pytest.mark.parametrize("micro_tokens", [None, 300])
+@pytest.mark.parametrize("architecture", tiny.ARCHITECTURES)
+def test_updates_are_those_of_rows(architecture, micro_tokens):
+    with tiny.engine(architecture, EXACT) as rows, tiny.engine(architecture, EXACT) as packed:
+        packed.trainer.packed = True
+        packed.trainer.micro_tokens = micro_tokens or packed.trainer.micro_tokens
+        batch = with_heads(rows.members)
+        of_rows, of_packed = passed(rows), passed(packed)
+        right, mine = (tiny.update(opened, batch, RECIPE) for opened in (rows, packed))
+        assert sum(of_packed) < sum(of_rows) or micro_tokens
+        for member in rows.members:
+            assert mine[member].sequences == right[member].sequences
+            assert mine[member].grad_norm == pytest.approx(right[member].grad_norm, rel=1e-9)
+            assert mine[member].entropy == pytest.approx(right[member].entropy, rel=1e-9)
+            assert tiny.difference(rows.read(member), packed.read(member)) <= 1e-9
+
+
+@pytest.mark.parametrize("architecture", tiny.ARCHITECTURES)
+def test_scores_are_those_of_each_sequence_by_itself(architecture):
+    with tiny.engine(architecture, EXACT) as opened:
+        opened.trainer.packed = True
+        requests = [
+            ScoreRequest(
+                prompt=one.prompt, completion=one.completion, member=member, temperature=one.temperature, hidden=True
+            )
+            for one in with_heads(opened.members)
+            for member in (one.member, None)
+        ]
+        together = tiny.score(opened, requests)
+        opened.trainer.packed = False
+        for request, mine in zip(requests, together, strict=True):
+            [right] = tiny.score(opened, [request])
+            assert mine.logprobs == pytest.approx(right.logprobs, abs=1e-9)
+            assert mine.hidden is not None and right.hidden is not None
+            assert torch.allclose(mine.hidden, right.hidden, rtol=0, atol=1e-6)
+
+
+def test_heads_pass_through_the_base_once():
+    random = Random(0)
+    head = tiny.tokens(random, 100)
+    batch = [replace(one, prompt=(*head, *one.prompt)) for _ in range(8) for one in group(random, "m0", 5, LENGTHS[:4])]
+    with tiny.engine("llama", EXACT) as opened:
+        opened.trainer.packed = True
+        counts = passed(opened)
+        tiny.update(opened, batch, RECIPE)
+    own = 100 + 8 * (5 + sum(LENGTHS[:4]))
+    assert own <= sum(counts) < own + 64, "and little else"
+    assert sum(counts) < 0.1 * total(batch)
+
+
+def test_batches_keep_to_their_room():
+    with tiny.engine("llama", EXACT) as opened:
+        opened.trainer.packed = True
+        batch = with_heads(opened.members)
+        for room in (150, 400, 1 << 16):
+            opened.trainer.micro_tokens = room
+            sequences, tokens = opened.trainer.largest(batch)
+            assert tokens <= room and 1 <= sequences <= len(batch)
+            parts = list(opened.trainer._micro_batches(batch))
+            assert sorted(at for part in parts for at in part.items) == list(range(len(batch)))
+    assert len(parts) == 1
