@@ -12,9 +12,9 @@ from concurrent.futures import Future
 from typing import Protocol, Self
 
 from redqueen.errors import InputError, IsolationError, VerifierFault
+from redqueen.verifier.desk import Desk, LocalDesk
 from redqueen.verifier.jobs import Job, Outcome, Status
 from redqueen.verifier.machine import Retries, not_judged
-from redqueen.verifier.supervisor import Supervisor
 from redqueen.verifier.tiers import AvailableTier, Refusal, Tier, canary_jobs, failed_canaries, mend, unsupported
 from redqueen.verifier.zygotes import PRELOAD, available_cores, maths_paths, numpy_paths
 
@@ -78,7 +78,7 @@ class LocalVerifier:
         """The stronger tiers that this machine does not have."""
         self._closed = False
         self._starting = threading.Lock()
-        self._supervisor: Supervisor | None = self._start()
+        self._desk: Desk | None = self._start()
         _alive.add(self)
 
     @property
@@ -103,19 +103,19 @@ class LocalVerifier:
         return self._pool().submit(jobs)
 
     def zygote_pids(self) -> list[int]:
-        return self._pool().zygotes.ready_pids()
+        return self._pool().zygote_pids()
 
     def zygote_count(self) -> int:
         """How many there are when none is being replaced."""
-        return self._pool().zygotes.full_size()
+        return self._pool().zygote_count()
 
     def close(self) -> None:
         """End the pool; batches under way fail with VerifierFault."""
         with self._starting:
-            supervisor, self._supervisor = self._supervisor, None
+            desk, self._desk = self._desk, None
             self._closed = True
-        if supervisor is not None:
-            supervisor.stop()
+        if desk is not None:
+            desk.stop()
 
     def __enter__(self) -> Self:
         return self
@@ -123,19 +123,19 @@ class LocalVerifier:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def _pool(self) -> Supervisor:
+    def _pool(self) -> Desk:
         with self._starting:
             if self._closed:
                 raise VerifierFault("the verifier was closed")
-            if self._supervisor is None or not self._supervisor.is_alive():
-                self._supervisor = self._start()
-            return self._supervisor
+            if self._desk is None or not self._desk.is_alive():
+                self._desk = self._start()
+            return self._desk
 
-    def _start(self) -> Supervisor:
+    def _start(self) -> Desk:
         tiers = [tier for tier in self._tiers if tier.strength >= self._minimum.strength]
-        supervisor, self.refusals = _find(tiers, self._workers, self._preload)
-        if supervisor is not None:
-            return supervisor
+        desk, self.refusals = _find(tiers, self._workers, self._preload)
+        if desk is not None:
+            return desk
         reasons = "; ".join(f"{refusal.tier}: {refusal.why}" for refusal in self.refusals)
         raise IsolationError(
             f"programs cannot be isolated as asked ({reasons or f'the minimum is {self._minimum}'})",
@@ -146,9 +146,9 @@ class LocalVerifier:
     def _after_fork(self) -> None:
         """In a forked child the threads are gone and the zygotes are the parent's."""
         self._starting = threading.Lock()
-        supervisor, self._supervisor = self._supervisor, None
-        if supervisor is not None:
-            supervisor.abandon()
+        desk, self._desk = self._desk, None
+        if desk is not None:
+            desk.abandon()
 
 
 _alive: weakref.WeakSet[LocalVerifier] = weakref.WeakSet()
@@ -162,49 +162,49 @@ def _abandon_all() -> None:
 os.register_at_fork(after_in_child=_abandon_all)
 
 
-def _find(tiers: Sequence[Tier], workers: int, preload: Sequence[str]) -> tuple[Supervisor | None, tuple[Refusal, ...]]:
+def _find(tiers: Sequence[Tier], workers: int, preload: Sequence[str]) -> tuple[Desk | None, tuple[Refusal, ...]]:
     """A pool of the first of these tiers that works here, and why the ones before it don't."""
     refusals: list[Refusal] = []
     for tier in tiers:
         attempt = _try(tier, workers, preload)
-        if isinstance(attempt, Supervisor):
+        if isinstance(attempt, Desk):
             return attempt, tuple(refusals)
         refusals.append(attempt)
     return None, tuple(refusals)
 
 
-def _try(tier: Tier, workers: int, preload: Sequence[str]) -> Supervisor | Refusal:
+def _try(tier: Tier, workers: int, preload: Sequence[str]) -> Desk | Refusal:
     """A pool of a tier, or why this machine does not have it. A machine that is slow or short of something is waited
     for: that is never a reason for a weaker tier."""
     refusal = unsupported(tier)
     if refusal is not None:
         return refusal
-    supervisor = Supervisor(tier, workers, preload)
-    supervisor.start()
+    desk = LocalDesk(tier, workers, preload)
+    desk.start()
     try:
         with _message_when_slow():
-            why = _isolation_failure(supervisor)
+            why = _isolation_failure(desk)
     except BaseException:
-        supervisor.stop()
+        desk.stop()
         raise
     if why is None:
-        return supervisor
-    supervisor.stop()
+        return desk
+    desk.stop()
     return Refusal(tier, why, mend(tier))
 
 
-def _isolation_failure(supervisor: Supervisor) -> str | None:
+def _isolation_failure(desk: Desk) -> str | None:
     """Why the isolation of a pool does not hold, if it doesn't; a failure of the machine is raised."""
-    supervisor.first_ready.wait()
-    if supervisor.refused:
-        return supervisor.refused
-    if supervisor.failure is not None:
-        raise supervisor.failure
-    shared = _shared_namespace(supervisor)
-    if shared is not None or supervisor.tier is Tier.NONE:
+    desk.first_ready.wait()
+    if desk.refused:
+        return desk.refused
+    if desk.failure is not None:
+        raise desk.failure
+    shared = _shared_namespace(desk)
+    if shared is not None or desk.tier is Tier.NONE:
         return shared
     retries = Retries.start()
-    while failed := failed_canaries(every_verdict(supervisor.submit(canary_jobs()).result())):
+    while failed := failed_canaries(every_verdict(desk.submit(canary_jobs()).result())):
         why = failed[0][0]
         # A canary that merely ran out of time says nothing about what would have stopped it.
         if any(status is not Status.TIMEOUT for _, status in failed):
@@ -228,21 +228,23 @@ def _message_when_slow() -> Iterator[None]:
         timer.cancel()
 
 
-def _shared_namespace(supervisor: Supervisor) -> str | None:
+def _shared_namespace(desk: Desk) -> str | None:
     """Which namespace a zygote of the full tier still shares with us, if any."""
-    zygote = supervisor.first_zygote
-    if supervisor.tier is not Tier.FULL or zygote is None:
+    greeting = desk.greeting
+    if desk.tier is not Tier.FULL or greeting is None:
         return None
-    shared = [kind for kind, identity in zygote.namespaces.items() if os.readlink(f"/proc/self/ns/{kind}") == identity]
-    if zygote.inner_pid != 1:
+    shared = [
+        kind for kind, identity in greeting.namespaces.items() if os.readlink(f"/proc/self/ns/{kind}") == identity
+    ]
+    if greeting.inner_pid != 1:
         shared.append("pid")
     return f"the zygote is still in our {', '.join(shared)} namespace" if shared else None
 
 
 def available_tier() -> AvailableTier:
     """Find the strongest tier of this machine by trying."""
-    supervisor, refusals = _find([Tier.FULL, Tier.SECCOMP], 1, PRELOAD)
-    if supervisor is None:
+    desk, refusals = _find([Tier.FULL, Tier.SECCOMP], 1, PRELOAD)
+    if desk is None:
         return AvailableTier(Tier.NONE, refusals)
-    supervisor.stop()
-    return AvailableTier(supervisor.tier, refusals)
+    desk.stop()
+    return AvailableTier(desk.tier, refusals)

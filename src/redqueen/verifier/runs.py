@@ -1,11 +1,11 @@
-"""Work in progress: a batch has tickets, one per job; a ticket has runs, one per child process."""
+"""Work in progress: a job has a ticket; a ticket has runs, one per child process."""
 
 import marshal
 import re
 import struct
 from collections.abc import Sequence
-from concurrent.futures import Future
 from dataclasses import dataclass, field
+from typing import Protocol, Self
 
 from redqueen.errors import RedQueenError
 from redqueen.verifier import machine
@@ -23,31 +23,21 @@ the run is repeated, which costs more than this slack."""
 _LEFT_TO_CHILD = re.compile(r"[{]|set\(\)|inf|nan")
 
 
-@dataclass(slots=True, eq=False)
-class Batch:
-    """The jobs of one call and the future that gets their outcomes."""
+class Recipient(Protocol):
+    """Who waits for the outcomes of jobs, by their places."""
 
-    outcomes: list[Outcome | None]
-    future: Future[list[Outcome]]
-    left: int
+    def add(self, index: int, outcome: Outcome) -> None: ...
 
-    def add(self, index: int, outcome: Outcome) -> None:
-        """The last outcome answers the call."""
-        self.outcomes[index] = outcome
-        self.left -= 1
-        if self.left == 0 and not self.future.done():
-            self.future.set_result([outcome for outcome in self.outcomes if outcome is not None])
-
-    def fail(self, error: RedQueenError) -> None:
-        if not self.future.done():
-            self.future.set_exception(error)
+    def refuse(self, index: int, error: RedQueenError) -> None:
+        """There will be no outcome."""
+        ...
 
 
 @dataclass(slots=True, kw_only=True)
 class Ticket:
     job: Job
     index: int
-    batch: Batch
+    recipient: Recipient
     results: list[tuple[Result, ...] | None]
     repeated: set[int] = field(default_factory=set)
     """The runs that were repeated because their end was in doubt."""
@@ -55,6 +45,10 @@ class Ticket:
     user_s: float = 0.0
     fault: str | None = None
     """What the machine did to the run of it that was given up."""
+
+    @classmethod
+    def of(cls, job: Job, index: int, recipient: Recipient) -> Self:
+        return cls(job=job, index=index, recipient=recipient, results=[None] * job.seeds)
 
     def add(self, order: int, results: tuple[Result, ...], tier: str) -> Sequence[int]:
         """Returns the runs to repeat; where there are none, the last run answers."""
@@ -70,7 +64,10 @@ class Ticket:
     def answer(self, results: tuple[Result, ...], tier: str, runs: tuple[tuple[Result, ...], ...] = ()) -> None:
         cpu_ms, user_ms = (round(1000 * seconds, 3) for seconds in (self.cpu_s, self.user_s))
         outcome = Outcome(results=results, tier=tier, cpu_ms=cpu_ms, runs=runs, user_ms=user_ms, fault=self.fault)
-        self.batch.add(self.index, outcome)
+        self.recipient.add(self.index, outcome)
+
+    def fail(self, error: RedQueenError) -> None:
+        self.recipient.refuse(self.index, error)
 
 
 @dataclass(slots=True, eq=False, kw_only=True)

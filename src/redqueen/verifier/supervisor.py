@@ -1,9 +1,9 @@
-"""The thread that keeps every core busy: queues runs, hands them to zygotes, collects their ends.
+"""What keeps cores busy: queues runs, hands them to zygotes, collects their ends.
 
-All state lives in this one thread; other threads only append to `_inbox` and wake it. A run that the machine failed, by
-its own end or by that of its zygote, is started again under a new number and with new pipes, so that no job is lost and
-none is answered twice; one that it fails time and again is a `fault`. An end that load may have caused is checked by
-another run.
+It is used by one thread: that of a `LocalDesk`, or the only one of a shard. A run that the machine failed, by its own
+end or by that of its zygote, is started again under a new number and with new pipes, so that no job is lost and none is
+answered twice; one that it fails time and again is a `fault`. An end that load may have caused is checked by another
+run.
 """
 
 import contextlib
@@ -11,19 +11,16 @@ import errno
 import itertools
 import math
 import selectors
-import socket
-import threading
 import time
 from collections import deque
 from collections.abc import Sequence
-from concurrent.futures import Future
 
 from redqueen.errors import RedQueenError, VerifierFault
 from redqueen.verifier import jobs, machine
 from redqueen.verifier.channel import Channel
-from redqueen.verifier.jobs import MAX_SOURCE_CHARS, Job, Outcome, Result, Status
+from redqueen.verifier.jobs import MAX_SOURCE_CHARS, Result, Status
 from redqueen.verifier.replies import Ending, KillReason, judge, max_reply_bytes, result_count
-from redqueen.verifier.runs import Batch, GuestRun, Ticket
+from redqueen.verifier.runs import GuestRun, Ticket
 from redqueen.verifier.tiers import Tier
 from redqueen.verifier.zygote_pool import ZygotePool
 from redqueen.verifier.zygotes import Flavour, Modules, Zygote, available_cores, modules_for
@@ -39,122 +36,77 @@ _STUCK_S = 60.0
 """A run that takes this much longer than it may under full load is stuck somewhere in the machine."""
 _GRACE_S = 3.0
 """How long a zygote may take to kill a run."""
-_CLOSED = "the verifier was closed"
 
 
-class Supervisor(threading.Thread):
-    """`submit` and `stop` may be called from any thread."""
+def slots(workers: int) -> int:
+    """Runs at once with so many workers."""
+    return IN_FLIGHT_PER_CORE * max(2, workers)
 
-    def __init__(self, tier: Tier, workers: int, preload: Sequence[str]) -> None:
-        super().__init__(name="redqueen-verifier", daemon=True)
+
+class Supervisor:
+    """All runs of some workers. Whoever owns it may watch further descriptors with its selector, each with a `Handler`
+    as data."""
+
+    def __init__(
+        self, tier: Tier, workers: int, preload: Sequence[str], selector: selectors.BaseSelector, supervisors: int = 1
+    ) -> None:
+        """It is one of so many `supervisors` that share the machine's cores."""
         self.tier = tier
-        self._cores = available_cores()
-        self._slots = self._max_slots = IN_FLIGHT_PER_CORE * max(2, workers)
+        self._cores = available_cores() / supervisors
+        self._slots = self._max_slots = slots(workers)
         """Runs at once: fewer while memory is short."""
-        self._lock = threading.Lock()
-        self._closed = False
-        """Guarded by `_lock`: nothing more is accepted, and the sockets that wake the thread are closed."""
-        self._inbox: deque[list[Ticket]] = deque()
-        self._selector = selectors.DefaultSelector()
-        self._wake_end, self._awake_end = socket.socketpair()
-        self._awake_end.setblocking(False)
-        self._wake_end.setblocking(False)
-        self._selector.register(self._awake_end, selectors.EVENT_READ, None)
-        self.zygotes = ZygotePool(tier, workers, preload, self._selector)
+        self._selector = selector
+        self.zygotes = ZygotePool(tier, workers, preload, selector)
         self._waiting: dict[Flavour, deque[GuestRun]] = {}
         self._retrying: list[tuple[float, GuestRun]] = []
         """Runs that the machine failed, and when each is tried again."""
         self._running: dict[int, GuestRun] = {}
         self._numbers = itertools.count(1)
-        self._open: set[Batch] = set()
-        """Batches that may have no answer yet."""
         self._next_check = 0.0
-        self._stopping = False
         self.failure: RedQueenError | None = None
         """Why it cannot go on, if it cannot."""
-        self.first_ready = threading.Event()
-        """Set when the first zygote is ready or cannot be started; `refused` or `failure` then says why."""
         self.refused: str | None = None
+        """Why the first zygote could not isolate itself, where that is the failure."""
         self.first_zygote: Zygote | None = None
+        """The first that was ready."""
 
-    # From any thread.
+    @property
+    def busy(self) -> bool:
+        """Whether a run is under way or about to be."""
+        return bool(self._running or self._retrying or any(self._waiting.values()))
 
-    def submit(self, jobs: Sequence[Job]) -> Future[list[Outcome]]:
-        """Queue a batch; the future gets its outcomes in the jobs' order."""
-        future: Future[list[Outcome]] = Future()
-        future.set_running_or_notify_cancel()  # a batch under way runs to its end
-        batch = Batch([None] * len(jobs), future, len(jobs))
-        if not jobs:
-            future.set_result([])
-            return future
-        tickets = [Ticket(job=job, index=at, batch=batch, results=[None] * job.seeds) for at, job in enumerate(jobs)]
-        with self._lock:
-            if self._closed:
-                future.set_exception(self.failure or VerifierFault(_CLOSED))
+    def begin(self) -> None:
+        """Start the zygotes that every job needs."""
+        self._ensure_zygotes(Flavour(jobs.HASH_SEEDS[0], Modules.CORE))
+
+    def turn(self, most_s: float | None = None) -> None:
+        """Wait until something happens, for no longer than that, and do what it asks for."""
+        idle = not self._running and not self._retrying and self.zygotes.settled
+        limits = [seconds for seconds in (most_s, None if idle else _CHECK_EVERY_S) if seconds is not None]
+        for key, events in self._selector.select(min(limits, default=None)):
+            if isinstance(key.data, GuestRun):
+                self._transfer(key.data, events)
+            elif isinstance(key.data, Zygote):
+                self._read_zygote(key.data)
             else:
-                self._inbox.append(tickets)
-                self._wake()
-        return future
+                key.data(events)
+        self._start_runs()
+        self._check_deadlines()
 
-    def stop(self) -> None:
-        """End all zygotes; batches under way fail."""
-        with self._lock:
-            self._stopping = True
-            if not self._closed:
-                self._wake()
-        self.join()
+    def close(self) -> None:
+        """End all zygotes and with them what runs; nobody is answered."""
+        self.zygotes.close()
+        self._close_channels()
 
     def abandon(self) -> None:
         """In a forked child: close what was inherited and leave the parent's zygotes alone."""
         for zygote in self.zygotes.all:
             zygote.control.close()
             zygote.process.returncode = 0  # not ours to wait for
-        self._close_descriptors()
-        self._wake_end.close()
-        self._awake_end.close()
+        self._close_channels()
 
-    def _wake(self) -> None:
-        with contextlib.suppress(BlockingIOError):  # a full pipe wakes it as well
-            self._wake_end.send(b"x")
-
-    # In the thread.
-
-    def run(self) -> None:
-        try:
-            self._ensure_zygotes(Flavour(jobs.HASH_SEEDS[0], Modules.CORE))
-            while not self._stopping and self.failure is None:
-                self._handle_events()
-        except OSError as error:
-            self.failure = machine.exhausted(error)
-        except Exception as error:
-            self.failure = VerifierFault(f"{type(error).__name__}: {error}")
-            raise
-        finally:
-            self._shut_down()
-
-    def _handle_events(self) -> None:
-        idle = not self._running and not self._retrying and self.zygotes.settled
-        for key, events in self._selector.select(None if idle else _CHECK_EVERY_S):
-            if key.data is None:
-                self._read_inbox()
-            elif isinstance(key.data, Zygote):
-                self._read_zygote(key.data)
-            else:
-                self._transfer(key.data, events)
-        self._start_runs()
-        self._check_deadlines()
-
-    def _read_inbox(self) -> None:
-        with contextlib.suppress(BlockingIOError):
-            self._awake_end.recv(4096)
-        self._open = {batch for batch in self._open if not batch.future.done()}
-        while self._inbox:
-            tickets = self._inbox.popleft()
-            self._open.add(tickets[0].batch)
-            for ticket in tickets:
-                self._enqueue_ticket(ticket)
-
-    def _enqueue_ticket(self, ticket: Ticket) -> None:
+    def take(self, ticket: Ticket) -> None:
+        """Have its job run; the ticket gets the results, or an error."""
         job = ticket.job
         size = len(job.source) + len(job.stdin) + sum(map(len, job.texts)) + sum(len(text) for _, text in job.modules)
         if size > MAX_SOURCE_CHARS:
@@ -195,7 +147,6 @@ class Supervisor(threading.Thread):
         elif zygote.ready:
             self.zygotes.forget_failures(zygote.flavour)
             self.first_zygote = self.first_zygote or zygote
-            self.first_ready.set()
 
     def _replace(self, zygote: Zygote, why: str) -> None:
         self.zygotes.remove(zygote)
@@ -207,15 +158,15 @@ class Supervisor(threading.Thread):
     def _start_failed(self, flavour: Flavour, why: str, refused: bool) -> bool:
         """Whether to try again. If not, the jobs that need such a zygote fail; the next such job tries anew."""
         error = self.zygotes.failed(flavour, why, refused)
-        if refused and not self.first_ready.is_set():
+        if refused and self.first_zygote is None:
             self.refused = why
             error = VerifierFault(why)
         if error is None:
             return True
-        if not self.first_ready.is_set():
+        if self.first_zygote is None:
             self.failure = error
         for run in self._waiting.pop(flavour, ()):
-            run.ticket.batch.fail(error)
+            run.ticket.fail(error)
         return False
 
     def _retry(self, run: GuestRun, why: str, zygote_died: bool = False) -> None:
@@ -247,7 +198,7 @@ class Supervisor(threading.Thread):
         """Where memory is short, a program must not be able to choose by what it takes that it is not judged."""
         job = run.ticket.job
         if machine.memory_refused(job.limits.memory_mb):
-            run.ticket.batch.fail(retries.error(why))  # no program gets what it may have
+            run.ticket.fail(retries.error(why))  # no program gets what it may have
             return
         status = Status.MEMORY if run.greedy and retries.out_of_memory else Status.FAULT
         if status is Status.FAULT:
@@ -393,19 +344,7 @@ class Supervisor(threading.Thread):
             with contextlib.suppress(OSError):  # a dead zygote is noticed elsewhere
                 run.zygote.kill_run(run.number)
 
-    def _close_descriptors(self) -> None:
+    def _close_channels(self) -> None:
         for run in self._running.values():
             if run.channel is not None:
                 run.channel.close()
-        self._selector.close()
-
-    def _shut_down(self) -> None:
-        with self._lock:
-            self._closed = True
-            self._wake_end.close()
-            self._awake_end.close()
-        self.zygotes.close()
-        self._close_descriptors()
-        self.first_ready.set()
-        for batch in (*self._open, *(tickets[0].batch for tickets in self._inbox)):
-            batch.fail(self.failure or VerifierFault(_CLOSED))

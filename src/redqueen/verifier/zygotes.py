@@ -13,7 +13,7 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
@@ -87,6 +87,15 @@ class ChildExit:
     """The most memory that it had, its interpreter's included."""
 
 
+@dataclass(frozen=True, slots=True)
+class Greeting:
+    """What a zygote says of itself when it is ready."""
+
+    inner_pid: int
+    """Its process id as it sees it: 1 in a pid namespace of its own."""
+    namespaces: Mapping[str, str]
+
+
 class Zygote:
     """One zygote process. It is not ready until `receive` has read its greeting."""
 
@@ -99,9 +108,7 @@ class Zygote:
         """The machine's rules do not allow it, for the reason in `why`."""
         self.why: str | None = None
         """Why it could not start: refused, or short of something just now."""
-        self.namespaces: dict[str, str] = {}
-        self.inner_pid = 0
-        """Its process id as it sees it: 1 in a pid namespace of its own."""
+        self.greeting: Greeting | None = None
         self._received = bytearray()
         self.started = time.monotonic()
         self.control, child_end = socket.socketpair()
@@ -174,8 +181,7 @@ class Zygote:
         del self._received[:size]
         self.ready = word == "ready"
         if self.ready:
-            self.inner_pid = int(rest[0])
-            self.namespaces = dict(line.split(" ", 1) for line in rest[1:])
+            self.greeting = Greeting(int(rest[0]), dict(line.split(" ", 1) for line in rest[1:]))
         else:
             self.why = " ".join(rest)
             self.refused = word == "refused"
