@@ -24,7 +24,8 @@ if "PYTEST_XDIST_WORKER" in os.environ:
     os.environ["OMP_NUM_THREADS"] = "1"
 
 TRACES = (
-    "test_bench.py", "test_hostile.py", "test_kill.py", "test_mutation.py", "test_pool.py", "test_stress.py",
+    "test_bench.py", "test_hostile.py", "test_kill.py", "test_mutation.py", "test_pool.py", "test_shards.py",
+    "test_stress.py",
 )  # fmt: skip
 """They make files of one name, or leave or count processes without a parent."""
 SLOW = (
@@ -40,7 +41,7 @@ SLOW = (
     "tasks/test_reward_hacks.py", "tasks/test_truth.py", "test_bench.py", "test_chains.py", "test_cli.py",
     "test_doctor.py", "test_pico.py", "test_simulate.py", "test_stress.py", "test_study.py", "test_trackers.py",
     "verifier/test_filters.py", "verifier/test_hostile.py", "verifier/test_literals.py", "verifier/test_machine.py",
-    "verifier/test_mutation.py", "verifier/test_pool.py", "verifier/test_replies.py",
+    "verifier/test_mutation.py", "verifier/test_pool.py", "verifier/test_replies.py", "verifier/test_shards.py",
 )  # fmt: skip
 """They take five seconds or more: races, whole corpora, programs that are waited for."""
 

@@ -8,7 +8,7 @@ import shutil
 from pathlib import Path
 
 import pytest
-from conftest import start
+from conftest import FEW, start
 from corpus import ATTACK_PRELOAD, OWN, load, wrong
 
 from redqueen.errors import IsolationError
@@ -70,7 +70,7 @@ def test_without_one_layer_the_corpus_fails(layer: str, monkeypatch, tmp_path) -
 def test_a_pool_that_lacks_a_layer_is_refused_by_its_canaries(changes, monkeypatch, tmp_path) -> None:
     take_out(monkeypatch, tmp_path, changes)
     with pytest.raises(IsolationError):
-        LocalVerifier(tier=Tier.SECCOMP)
+        LocalVerifier(tier=Tier.SECCOMP, workers=FEW)
 
 
 def test_without_the_cpu_timer_a_loop_goes_on_past_its_limit(monkeypatch, tmp_path) -> None:
@@ -90,7 +90,7 @@ def test_with_one_hash_seed_order_dependence_goes_unseen(monkeypatch) -> None:
         assert wrong(whole, programs) == {}
     monkeypatch.setattr(jobs, "HASH_SEEDS", (1, 1))
     with pytest.raises(IsolationError, match="hash seed"):
-        LocalVerifier(tier=Tier.SECCOMP)
+        LocalVerifier(tier=Tier.SECCOMP, workers=FEW)
     hold_off_canaries(monkeypatch)
     with start(Tier.SECCOMP, preload=ATTACK_PRELOAD) as weakened:
         assert wrong(weakened, programs)

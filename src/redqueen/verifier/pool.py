@@ -15,9 +15,12 @@ from redqueen.errors import InputError, IsolationError, VerifierFault
 from redqueen.verifier.desk import Desk, LocalDesk
 from redqueen.verifier.jobs import Job, Outcome, Status
 from redqueen.verifier.machine import Retries, not_judged
+from redqueen.verifier.sharded_desk import ShardedDesk
 from redqueen.verifier.tiers import AvailableTier, Refusal, Tier, canary_jobs, failed_canaries, mend, unsupported
 from redqueen.verifier.zygotes import PRELOAD, available_cores, maths_paths, numpy_paths
 
+WORKERS_PER_SHARD = 4
+"""One supervisor keeps about twice as many busy. Up to this many are supervised in this process."""
 _SLOW_START_S = 10.0
 """A start that takes longer prints a line."""
 
@@ -179,7 +182,7 @@ def _try(tier: Tier, workers: int, preload: Sequence[str]) -> Desk | Refusal:
     refusal = unsupported(tier)
     if refusal is not None:
         return refusal
-    desk = LocalDesk(tier, workers, preload)
+    desk = _desk(tier, workers, preload)
     desk.start()
     try:
         with _message_when_slow():
@@ -191,6 +194,11 @@ def _try(tier: Tier, workers: int, preload: Sequence[str]) -> Desk | Refusal:
         return desk
     desk.stop()
     return Refusal(tier, why, mend(tier))
+
+
+def _desk(tier: Tier, workers: int, preload: Sequence[str]) -> Desk:
+    shards = -(-workers // WORKERS_PER_SHARD)
+    return LocalDesk(tier, workers, preload) if shards == 1 else ShardedDesk(tier, workers, preload, shards)
 
 
 def _isolation_failure(desk: Desk) -> str | None:
