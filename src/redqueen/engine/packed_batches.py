@@ -6,6 +6,7 @@ completion only its own. Each piece attends to its path, from the first token of
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import zip_longest
 
 import numpy as np
 import torch
@@ -76,24 +77,19 @@ def _trees(items: Sequences, max_tokens: int, bank: Bank) -> list[_Tree]:
         groups.setdefault((bank.row(item.member), tuple(item.prompt)), []).append(at)
     ordered = sorted(groups)
     trees: list[_Tree] = []
-    for number, (member, prompt) in enumerate(ordered):
-        after = ordered[number + 1][1] if ordered[number + 1 : number + 2] and ordered[number + 1][0] == member else ()
+    for (member, prompt), following in zip_longest(ordered, ordered[1:]):
+        after = following[1] if following is not None and following[0] == member else ()
         waiting = groups[member, prompt]
         while waiting:
-            tree = trees[-1] if trees and trees[-1].member == member else None
-            shared = 0
-            if tree is not None:
-                after = following[1] if following[0] == member else ()
-                shared = followed(tree.branches[0].prompt, prompt, after)
-            count = (
-                0 if tree is None or not shared else _fitting(items, prompt, waiting, max_tokens - tree.room, shared)
-            )
-            if tree is None or not count:
-                tree, shared = _Tree(member), 0
-                trees.append(tree)
-                count = max(1, _fitting(items, prompt, waiting, max_tokens, 0))
-            tree.branches.append(_Branch(prompt, shared, waiting[:count]))
-            tree.room += _room(items, prompt, waiting[:count], shared)
+            shared = count = 0
+            if trees and trees[-1].member == member:
+                shared = followed(trees[-1].branches[0].prompt, prompt, after)
+                count = _fitting(items, prompt, waiting, max_tokens - trees[-1].room, shared) if shared else 0
+            if not count:
+                trees.append(_Tree(member))
+                shared, count = 0, max(1, _fitting(items, prompt, waiting, max_tokens, 0))
+            trees[-1].branches.append(_Branch(prompt, shared, waiting[:count]))
+            trees[-1].room += _room(items, prompt, waiting[:count], shared)
             waiting = waiting[count:]
     return trees
 
