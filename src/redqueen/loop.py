@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 
 from redqueen.phases import record
-from redqueen.phases.clock import Clock, Stopped
+from redqueen.phases.clock import STREAM, Clock, Stopped
 from redqueen.phases.diversity import snapshot
 from redqueen.phases.drift import drift
 from redqueen.phases.evaluate import BASE, Accuracies, evaluate
@@ -26,6 +26,7 @@ from redqueen.phases.pull import pull
 from redqueen.phases.race import Race
 from redqueen.phases.ruler import SolveRates, ruler
 from redqueen.phases.state import State
+from redqueen.phases.timeline import WAITING, Timeline
 from redqueen.phases.view import View
 from redqueen.population.matchmaking import schedule
 from redqueen.population.play import play
@@ -87,7 +88,7 @@ async def _step(race: Race, state: State, step: int, evolved: Evolved, clock: Cl
         match = settings.match
         rng = race.numbers(step, "match")
         matches = schedule(state.population, race.maker, state.board, rng, match.panel, match.kept_apart)
-    with clock("propose and solve", may_stop=True):
+    with clock(STREAM, may_stop=True):
         exchanged = await exchange(race, state, step, matches, clock.check_stop)
     with clock("grade"):
         texts = await settled(race, state, step, exchanged)
@@ -95,7 +96,8 @@ async def _step(race: Race, state: State, step: int, evolved: Evolved, clock: Cl
         rated, meetings = play(state.population, step, outcomes(matches, rollouts), match.rule)
         population = state.population if settings.population.single else rated
         board = state.board.add(meetings)
-    clock.split("propose and solve", texts.spans(), rest="verify")
+    sampled = texts.spans()
+    clock.split(STREAM, sampled, rest=WAITING)
     ruled: SolveRates = {}
     if settings.run.ruler_every and step % settings.run.ruler_every == 0:
         with clock("ruler"):
@@ -145,7 +147,8 @@ async def _step(race: Race, state: State, step: int, evolved: Evolved, clock: Cl
             ruled=ruled,
             evaluated=evaluated,
         )
-    rows = record.rows(race, happened, clock.seconds)
+    timeline = Timeline.of(clock.spans, sampled["propose"], sampled["solve"])
+    rows = record.rows(race, happened, clock.seconds, timeline)
     return replace(after, flops=state.flops + int(rows.figures()[FLOPS])), rows
 
 

@@ -33,6 +33,7 @@ from redqueen.engine.protocol import ScoreRequest
 from redqueen.loop import one_step
 from redqueen.phases import diversity
 from redqueen.phases import evolve as evolving
+from redqueen.phases.timeline import Timeline
 from redqueen.population.members import SOLO, Role
 from redqueen.rl.batch import MIN_ROWS
 from redqueen.rl.rewards import STUDENT
@@ -85,6 +86,21 @@ def test_every_phase_of_every_step_is_timed(ran: Ran):
         assert timed.keys() == PHASES
         assert all(seconds >= 0 for seconds in timed.values())
         assert min(timed[phase] for phase in ("propose", "solve", "update")) > 0.01
+
+
+def test_every_step_has_a_timeline_that_agrees_with_its_timings(ran: Ran):
+    for step in (1, 2, 3):
+        timed = {row["phase"]: row["seconds"] for row in ran.rows("timings", step=step)}
+        [row] = ran.rows("timelines", step=step)
+        timeline = Timeline.of_record(json.loads(row["timeline"]))
+        assert timeline.seconds == pytest.approx(sum(timed.values()) - timed["record"] - timed["checkpoint"], abs=0.25)
+        spent: Counter[str] = Counter()
+        for phase, began, ended in timeline.others:
+            spent[phase] += ended - began
+        for phase in ("update", "grade", "verify"):
+            assert spent[phase] == pytest.approx(timed[phase], abs=0.05)
+        assert max(timeline.proposals) > 1 and max(timeline.attempts) > 1
+        assert len(row["timeline"]) < 1000
 
 
 def test_every_proposal_is_a_task_or_a_rejection(ran: Ran):
@@ -558,6 +574,7 @@ def test_a_race_whose_records_are_of_an_older_version_goes_on_and_ends_as_the_ot
     shutil.rmtree(folder / CHECKPOINTS / checkpoints.name(3))
     with closing(sqlite3.connect(folder / RECORDS)) as db:
         db.execute("DROP TABLE evidence")
+        db.execute("DROP TABLE timelines")
         db.execute("PRAGMA user_version = 1")
     again = race_to_the_end(folder, ran.settings)
     assert again.tables == ran.tables

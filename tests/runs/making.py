@@ -155,6 +155,7 @@ def record(step: int, tasks: int = 6) -> StepRecord:
             MetricRow(step=step, subject="t0", kind="code_o", name="solve_rate", value=0.25),
         ],
         timings={"solve": 1.5, "record": 0.01},
+        timeline={"ms": 1500 + step, "proposals": [1, 2], "attempts": [0, 3], "others": [["update", 20, 90]]},
     )
 
 

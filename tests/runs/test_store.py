@@ -16,7 +16,7 @@ from redqueen.population.ratings import MatchResult
 from redqueen.runs import sqlite
 from redqueen.runs.metrics import METRICS, MU, REWARD, SOLVE_RATE
 from redqueen.runs.records_file import RECORDS
-from redqueen.runs.rows import AlarmRow, AttemptRow, EventRow, MetricRow, RejectionRow, StepRecord, TaskRow
+from redqueen.runs.rows import AlarmRow, AttemptRow, EventRow, MetricRow, RejectionRow, StepRecord, TaskRow, TimelineRow
 from redqueen.runs.schema import VERSION
 from redqueen.runs.store import Store
 from runs.making import quick_folder, record, task
@@ -498,11 +498,11 @@ def test_records_are_not_written_over(store):
 
 
 def old_records(folder: Path) -> Path:
-    """Two steps as version 1 of the records has them: without a table `evidence`."""
+    """Two steps as version 1 of the records has them: without the tables `evidence` and `timelines`."""
     with Store.create(folder) as store:
         for step in (1, 2):
             store.write(record(step))
-    tampered(folder, "DROP TABLE evidence", "PRAGMA user_version = 1")
+    tampered(folder, "DROP TABLE evidence", "DROP TABLE timelines", "PRAGMA user_version = 1")
     return folder
 
 
@@ -516,6 +516,7 @@ def test_records_of_the_first_version_are_read_as_they_are(tmp_path):
         everything(store)
         assert list(store.rejections()) == [*without_evidence(1), *without_evidence(2)]
         assert store.rejection(2, 6) == without_evidence(2)[0]
+        assert store.timeline(until=2) is None
     assert (tmp_path / RECORDS).read_bytes() == before
 
 
@@ -529,6 +530,30 @@ def test_records_of_the_first_version_are_gone_on_with(tmp_path):
             expected = [*without_evidence(1), *record(2).rejections, *record(3).rejections]
             assert list(store.rejections()) == expected
             assert [row.step for row in store.tasks(limit=1, newest_first=True)] == [3]
+            assert store.timeline(until=3) == TimelineRow(3, record(3).timeline)
+
+
+@pytest.mark.parametrize("way", [Store.open, Store.read])
+def test_records_of_the_second_version_get_what_they_lack(tmp_path, way):
+    with Store.create(tmp_path) as store:
+        store.write(record(1))
+    tampered(tmp_path, "DROP TABLE timelines", "PRAGMA user_version = 2")
+    with way(tmp_path) as store:
+        assert list(store.rejections()) == list(record(1).rejections)
+        assert store.timeline(until=1) is None
+
+
+def test_the_newest_timeline_is_kept_with_its_step(store):
+    for step in (1, 2, 3):
+        store.write(replace(record(step), timeline=None) if step == 2 else record(step))
+    assert [store.timeline(until=step) for step in (0, 1, 2, 3)] == [
+        None,
+        TimelineRow(1, record(1).timeline),
+        TimelineRow(1, record(1).timeline),
+        TimelineRow(3, record(3).timeline),
+    ]
+    store.drop_after(1)
+    assert store.timeline(until=3) == TimelineRow(1, record(1).timeline)
 
 
 def test_records_of_the_first_version_that_lack_something_are_damaged_too(tmp_path):

@@ -73,6 +73,8 @@ share = "students"
 is, and some are not fit to learn."""
 FREE = {("evidence", "runs")}
 """Columns in which equal races may differ: a refused program that is not deterministic returns something else again."""
+TIMED = ("timings", "timelines")
+"""Tables of what the clock said."""
 CALLS = ("fsync", "rename", "replace")
 MOST_KILLS = 3
 """Of one race: it must end some day."""
@@ -87,7 +89,7 @@ class Left:
     weights: dict[str, str]
     """Every file of the last checkpoint but its own checksums: the members, the optimiser, the state."""
     tables: dict[str, str]
-    """All of the records but `timings` and what is `FREE`."""
+    """All of the records but what is `TIMED` or `FREE`."""
     journal: int
     """Entries of the journal, which a finished race has none of."""
     trials: int = 0
@@ -103,7 +105,7 @@ class Left:
         files = sorted(each for each in last.rglob("*") if each.is_file() and each.name != "SHA256SUMS")
         with closing(sqlite3.connect(f"file:{folder / 'records.sqlite'}?mode=ro", uri=True)) as db:
             names = [name for (name,) in db.execute("SELECT name FROM sqlite_master WHERE type = 'table' ORDER BY 1")]
-            tables = {name: _sum(_rows(db, name)) for name in names if name not in ("timings", "journal")}
+            tables = {name: _sum(_rows(db, name)) for name in names if name not in (*TIMED, "journal")}
             [journal] = db.execute("SELECT count(*) FROM journal").fetchone()
             [trials] = db.execute("SELECT count(*) FROM metrics WHERE name = 'trial'").fetchone()
             [replays] = db.execute("SELECT count(*) FROM attempts WHERE detail LIKE 'replays task %'").fetchone()

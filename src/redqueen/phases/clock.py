@@ -8,6 +8,8 @@ from redqueen.phases.view import View
 
 Span = tuple[float, float]
 """From when to when, by `time.perf_counter`."""
+STREAM = "propose and solve"
+"""The phase in which texts are sampled and judged."""
 
 
 class Stopped(Exception):
@@ -20,6 +22,8 @@ class Clock:
     def __init__(self, step: int, view: View, stopping: Callable[[], bool]) -> None:
         self.step = step
         self.seconds: dict[str, float] = {}
+        self.spans: list[tuple[str, Span]] = []
+        """Of all phases, in the order in which they ended."""
         self._view, self._stopping = view, stopping
 
     @contextmanager
@@ -31,7 +35,9 @@ class Clock:
         try:
             yield
         finally:
-            self.seconds[phase] = self.seconds.get(phase, 0.0) + time.perf_counter() - start
+            end = time.perf_counter()
+            self.seconds[phase] = self.seconds.get(phase, 0.0) + end - start
+            self.spans.append((phase, (start, end)))
 
     def check_stop(self) -> None:
         if self._stopping():

@@ -9,6 +9,7 @@ from redqueen.phases.learn import NOTHING_TO_LEARN
 from redqueen.phases.measure import Measured
 from redqueen.phases.race import Race
 from redqueen.phases.state import State
+from redqueen.phases.timeline import Timeline
 from redqueen.phases.view import HardTask, MemberLine, StepSummary
 from redqueen.population.members import Role
 from redqueen.rl.rollout import Rollout
@@ -22,7 +23,7 @@ MANY_NOT_JUDGED = 0.05
 """The share of a step's texts that somebody is told of."""
 
 
-def rows(race: Race, happened: Happened, seconds: Mapping[str, float]) -> StepRecord:
+def rows(race: Race, happened: Happened, seconds: Mapping[str, float], timeline: Timeline) -> StepRecord:
     """Everything that the step leaves in the records."""
     step = happened.step
     return StepRecord(
@@ -35,6 +36,7 @@ def rows(race: Race, happened: Happened, seconds: Mapping[str, float]) -> StepRe
         alarms=_alarm_rows(happened),
         metrics=step_metrics(race, happened),
         timings=dict(seconds),
+        timeline=timeline.as_record(),
     )
 
 

@@ -11,7 +11,17 @@ from types import NoneType, UnionType
 from typing import Any, get_args, get_origin, get_type_hints
 
 from redqueen.population.board import Meeting
-from redqueen.runs.rows import AlarmRow, AttemptRow, EventRow, EvidenceRow, MetricRow, RejectionRow, TaskRow, Timing
+from redqueen.runs.rows import (
+    AlarmRow,
+    AttemptRow,
+    EventRow,
+    EvidenceRow,
+    MetricRow,
+    RejectionRow,
+    TaskRow,
+    TimelineRow,
+    Timing,
+)
 
 TABLES: dict[type, str] = {
     Meeting: "matches",
@@ -23,6 +33,7 @@ TABLES: dict[type, str] = {
     AlarmRow: "alarms",
     MetricRow: "metrics",
     Timing: "timings",
+    TimelineRow: "timelines",
 }
 BESIDE = {RejectionRow: EvidenceRow}
 """Rows whose last fields are in a table of their own, under the same step and place."""

@@ -9,7 +9,7 @@ from redqueen.population.ratings import MatchResult
 from redqueen.runs.columns import TABLES
 from redqueen.runs.metrics import Metric
 from redqueen.runs.records_file import RecordsFile, where
-from redqueen.runs.rows import AlarmRow, AttemptRow, EventRow, MetricRow, RejectionRow, TaskRow, Timing
+from redqueen.runs.rows import AlarmRow, AttemptRow, EventRow, MetricRow, RejectionRow, TaskRow, TimelineRow, Timing
 
 SAVED = "saved"
 """The fact that is the run's own business: of which step its newest checkpoint is."""
@@ -178,6 +178,10 @@ class Queries(RecordsFile):
     def timings(self, since: int = 0) -> Iterator[Timing]:
         """After a step."""
         return self._select(Timing, [("step > ?", since)], order="step, phase")
+
+    def timeline(self, until: int) -> TimelineRow | None:
+        """The newest up to a step."""
+        return next(self._select(TimelineRow, [("step <= ?", until)], order="step DESC", limit=1), None)
 
     def counts(self, *only: str) -> dict[str, int]:
         """How many rows each table of the steps has, and how many steps there are; or those tables alone."""

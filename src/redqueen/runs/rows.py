@@ -164,11 +164,20 @@ class MetricRow:
 
 @dataclass(frozen=True, slots=True)
 class Timing:
-    """What a phase of a step took, by the wall clock: the one table that always differs between equal runs."""
+    """What a phase of a step took, by the wall clock, which always differs between equal runs."""
 
     step: int
     phase: str
     seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class TimelineRow:
+    """When what of a step was done, by the wall clock too."""
+
+    step: int
+    timeline: Mapping[str, Any]
+    """As `phases.timeline.Timeline` writes it down."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -186,6 +195,7 @@ class StepRecord:
     metrics: Sequence[MetricRow] = ()
     timings: Mapping[str, float] = field(default_factory=dict)
     """Seconds by phase."""
+    timeline: Mapping[str, Any] | None = None
 
     def figures(self, subject: str = RACE, kind: str = "") -> dict[Metric, float]:
         """All of one subject."""

@@ -11,13 +11,16 @@ from pathlib import Path
 from redqueen.errors import RunError
 from redqueen.runs.sqlite import damaged
 
-VERSION = 2
-"""Of the schema. Records of version 1, which have no table `evidence`, are read as they are and get it when they are
+VERSION = 3
+"""Of the schema. Records of older versions, which lack some tables, are read as they are and get them when they are
 written to."""
 
 _EVIDENCE = """TABLE evidence (
     step INTEGER NOT NULL, place INTEGER NOT NULL, program TEXT NOT NULL, runs TEXT NOT NULL,
     PRIMARY KEY (step, place))"""
+_TIMELINES = "TABLE timelines (step INTEGER PRIMARY KEY, timeline TEXT NOT NULL)"
+_SINCE = {2: _EVIDENCE, 3: _TIMELINES}
+"""The tables that a version brought."""
 _SCHEMA = f"""
 CREATE TABLE facts (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
 CREATE TABLE steps (step INTEGER PRIMARY KEY);
@@ -57,6 +60,7 @@ CREATE TABLE metrics (
 CREATE TABLE timings (
     step INTEGER NOT NULL, phase TEXT NOT NULL, seconds REAL NOT NULL,
     PRIMARY KEY (step, phase)) WITHOUT ROWID;
+CREATE {_TIMELINES};
 CREATE TABLE journal (key TEXT PRIMARY KEY, step INTEGER NOT NULL, value TEXT NOT NULL);
 -- Every filter is answered from the index alone, in order: rows with long texts are read only when they are wanted.
 CREATE INDEX browse_tasks ON tasks (step, place, kind, teacher, solved, attempts, trivial, oversight);
@@ -92,10 +96,18 @@ def check(db: sqlite3.Connection, path: Path, *, writable: bool = False) -> None
         raise damaged(path, f"it has no {', '.join(whole)}")
     if lacking:
         raise damaged(path, f"it has no {', '.join(map('.'.join, lacking))}")
-    if version < VERSION and writable:
-        db.executescript(f"BEGIN IMMEDIATE; CREATE {_EVIDENCE}; PRAGMA user_version = {VERSION}; COMMIT;")
-    elif version < VERSION:
-        db.execute(f"CREATE TEMP {_EVIDENCE}")  # this connection's own, beside a file that stays as it is
+    newer = _newer(version)
+    if newer and writable:
+        made = " ".join(f"CREATE {table};" for table in newer)
+        db.executescript(f"BEGIN IMMEDIATE; {made} PRAGMA user_version = {VERSION}; COMMIT;")
+        return
+    for table in newer:
+        db.execute(f"CREATE TEMP {table}")  # this connection's own, beside a file that stays as it is
+
+
+def _newer(version: int) -> list[str]:
+    """The tables that records of this version do not have."""
+    return [table for since, table in _SINCE.items() if since > version]
 
 
 @cache
@@ -103,8 +115,8 @@ def _expected(version: int) -> frozenset[tuple[str, str]]:
     db = sqlite3.connect(":memory:")
     try:
         make(db)
-        if version < VERSION:
-            db.execute("DROP TABLE evidence")
+        for table in _newer(version):
+            db.execute(f"DROP {table.partition('(')[0]}")
         return frozenset(db.execute(_PARTS))
     finally:
         db.close()

@@ -12,7 +12,7 @@ from redqueen.errors import Fault
 from redqueen.runs.columns import TABLES, insert
 from redqueen.runs.metrics import METRICS
 from redqueen.runs.queries import SAVED, Queries
-from redqueen.runs.rows import StepRecord, Timing
+from redqueen.runs.rows import StepRecord, TimelineRow, Timing
 
 
 class Store(Queries):
@@ -28,6 +28,7 @@ class Store(Queries):
         with self._transaction() as db:
             db.execute("INSERT INTO steps VALUES (?)", (record.step,))
             timings = [Timing(record.step, phase, seconds) for phase, seconds in record.timings.items()]
+            timelines = [] if record.timeline is None else [TimelineRow(record.step, record.timeline)]
             for rows in (
                 record.matches,
                 record.tasks,
@@ -38,6 +39,7 @@ class Store(Queries):
                 record.alarms,
                 record.metrics,
                 timings,
+                timelines,
             ):
                 insert(db, rows)
 
