@@ -131,6 +131,26 @@ def test_every_chart_has_its_points(either, recorded):
     assert bands == MEMBERS // 2
 
 
+def test_where_the_seconds_of_the_newest_step_go_is_drawn(either, recorded):
+    either.draw_all()
+    timeline = views.run_view(recorded)["timeline"]
+    proposals, attempts = drawn(either, "timeline")
+    assert (proposals["name"], proposals["y"]) == ("proposals", timeline["proposals"])
+    assert (attempts["name"], attempts["y"]) == ("attempts", timeline["attempts"])
+    bands = either.page.evaluate(
+        "document.querySelector('#chart-timeline .plot').layout.shapes.map((each) => [each.name, each.x0, each.x1])"
+    )
+    assert bands == [["evolve", 0, 0.1], ["verify", 2.05, 2.2], ["grade", 2.2, 2.25], ["update", 2.25, 3.1]]
+    chart = either.page.locator("#chart-timeline")
+    assert f"step {STEPS}, 3.10 s: up to 2" in chart.locator("small").inner_text()
+    assert "update 0.85 s" in chart.locator(".plot").get_attribute("aria-label")
+    chart.locator("summary").click()
+    chart.locator("tbody tr").first.wait_for()
+    assert chart.locator("tbody tr").count() == len(timeline["proposals"])
+    assert chart.locator("thead th").all_inner_texts() == ["second", "proposals", "attempts"]
+    chart.locator("summary").click()
+
+
 def test_lines_are_there_before_plotly_is(browser, recorded):
     with watching([recorded]) as (url, _):
         page = browser.new_context().new_page()

@@ -37,6 +37,22 @@ def test_series_are_the_metrics_of_the_records(recorded):
         )
 
 
+def test_the_timeline_is_that_of_the_newest_step(recorded, tmp_path):
+    found = views.run_view(recorded, since=STEPS - 1)["timeline"]
+    with Store.read(recorded) as store:
+        written = store.timeline(STEPS).timeline
+    assert (found["step"], found["seconds"]) == (STEPS, pytest.approx(3.1))
+    for part in ("proposals", "attempts"):
+        area = sum(found[part]) * found["seconds"] / len(found[part])
+        assert area == pytest.approx(sum(written[part]) / 1000, rel=1e-3)
+    assert [phase for phase, _, _ in found["others"]] == ["evolve", "verify", "grade", "update"]
+    folder = tmp_path / "older"
+    make(folder, steps=1, members=4, tasks=3)
+    with Store.open(folder) as store:
+        store._db.execute("DELETE FROM timelines")
+    assert views.run_view(folder)["timeline"] is None
+
+
 def test_a_race_that_has_spent_its_operations_is_at_its_end(recorded, tmp_path):
     shutil.copytree(recorded, folder := tmp_path / "spent")
     config = folder / "config.toml"

@@ -10,6 +10,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from redqueen.phases.clock import STREAM
+from redqueen.phases.timeline import Timeline
 from redqueen.population.board import Meeting
 from redqueen.population.ratings import MatchResult
 from redqueen.runs.rows import AlarmRow, AttemptRow, EventRow, MetricRow, RejectionRow, StepRecord, TaskRow
@@ -154,7 +156,16 @@ def _step(race: Race, step: int, progress: float, count: int) -> StepRecord:
         else [],
         metrics=list(_metrics(race, step, progress, tasks, matches)),
         timings={name: share * numbers.uniform(0.8, 1.2) for name, share in _PHASES.items()},
+        timeline=_timeline().as_record(),
     )
+
+
+def _timeline() -> Timeline:
+    """A step of 96 proposals, some much longer than others, whose tasks are attempted as they come."""
+    proposals = [(0.1, 0.6 + 0.01 * number) for number in range(96)]
+    attempts = [(ended + 0.1, ended + 0.5) for _, ended in proposals for _ in range(ATTEMPTS)]
+    phases = [("evolve", (0.0, 0.1)), (STREAM, (0.1, 2.2)), ("grade", (2.2, 2.25)), ("update", (2.25, 3.1))]
+    return Timeline.of(phases, proposals, attempts)
 
 
 _PHASES = {"match": 0.001, "propose": 1.6, "verify": 0.2, "solve": 1.3, "grade": 0.1, "update": 1.1, "record": 0.02}

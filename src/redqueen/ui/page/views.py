@@ -16,6 +16,7 @@ from redqueen.analysis.browse import CELL_CHARS, Filters, rows
 from redqueen.analysis.compare import arm_names, no_race_twice, race_of
 from redqueen.analysis.intervals import band
 from redqueen.analysis.summary import origin
+from redqueen.phases.timeline import Timeline
 from redqueen.population.lineage import generations
 from redqueen.population.members import Birth, Role
 from redqueen.runs import benchmarks, metrics
@@ -55,6 +56,7 @@ def run_view(folder: Path, since: int = 0) -> JSON:
             "kinds": list(settings.tasks.kinds),
             "series": _series(store, since, last),
             "phases": _phases(store, since, last),
+            "timeline": _timeline(store, last),
             "members": _members(store, events),
             "pulls": sorted({row.step for role in Role for row in store.metrics(metrics.PULL, role)}),
             "matches": {"all": _matches(store, 1, last), "late": _matches(store, quarters.quarters(last)[1][0], last)},
@@ -188,6 +190,21 @@ def _phases(store: Store, since: int, last: int) -> dict[str, list[float]]:
         if timing.step <= last:
             seconds.setdefault(timing.phase, [0.0] * (last - since))[timing.step - since - 1] = round(timing.seconds, 4)
     return seconds
+
+
+def _timeline(store: Store, last: int) -> JSON | None:
+    """Where the seconds of the newest step went, if that was recorded."""
+    row = store.timeline(last)
+    if row is None:
+        return None
+    timeline = Timeline.of_record(row.timeline)
+    return {
+        "step": row.step,
+        "seconds": timeline.seconds,
+        "proposals": [_short(rows) for rows in timeline.proposals],
+        "attempts": [_short(rows) for rows in timeline.attempts],
+        "others": timeline.others,
+    }
 
 
 def _members(store: Store, events: Sequence[EventRow]) -> list[JSON]:

@@ -1,4 +1,4 @@
-// Lines over steps. A chart is told what it shows; when it is out of sight it waits.
+// Lines over steps, or over the seconds of one. A chart is told what it shows; when it is out of sight it waits.
 "use strict";
 {
 // Told apart by people who see colours otherwise (Okabe and Ito), and by dashes.
@@ -27,9 +27,11 @@ const layout = (about) => ({
   font: {family: "system-ui, sans-serif", size: 11, color: css("--quiet")},
   legend: {orientation: "h", y: -0.16, yanchor: "top", font: {size: 11}, itemwidth: 30},
   hovermode: "x unified", hoverlabel: {bgcolor: css("--card"), bordercolor: css("--line"), font: {color: css("--ink")}},
-  xaxis: {title: {text: "step", standoff: 4}, tickformat: "d", dtick: (about.steps ?? Math.max(0, ...about.lines.map((line) => line.y.length))) > 8 ? undefined : 1, gridcolor: css("--grid"), zeroline: false, rangemode: "tozero", fixedrange: false},
+  xaxis: {title: {text: about.unit ?? "step", standoff: 4}, tickformat: about.x ? undefined : "d", dtick: about.x || (about.steps ?? Math.max(0, ...about.lines.map((line) => line.y.length))) > 8 ? undefined : 1, gridcolor: css("--grid"), zeroline: false, rangemode: "tozero", fixedrange: false},
   yaxis: {gridcolor: css("--grid"), zerolinecolor: css("--line"), rangemode: about.fromZero ? "tozero" : "normal", range: about.range,
     tickformat: about.share ? ".0%" : undefined},
+  shapes: about.bands && about.bands.flatMap((band) => band.spans.map(([from, to], at) => ({type: "rect", name: band.name, legendgroup: band.name, showlegend: at === 0, xref: "x", yref: "paper", x0: from, x1: to, y0: 0, y1: 1,
+    line: {width: 0}, fillcolor: faint(band.colour, .3), layer: "below"}))),
 });
 
 // A line that ends at some steps and begins anew: nothing joins what is on both sides.
@@ -48,14 +50,14 @@ const band = (x, y, half, [least, most]) => {
 };
 
 const traces = (about) => about.lines.flatMap((line) => {
-  const steps = line.y.map((_, at) => at + 1);
+  const steps = about.x ?? line.y.map((_, at) => at + 1);
   const y = parted(about.raw ? line.y : RQ.smooth(line.y), line.ends);
   const x = parted(steps, line.ends, 1.5);
   const text = line.text && parted(line.text, line.ends);
   const main = {type: "scatter", mode: y.filter((each) => each != null).length < 2 ? "markers" : "lines", name: RQ.plain(line.name), x, y,
     line: {color: line.colour, dash: line.dash, width: 1.8}, marker: {color: line.colour, size: 6}, connectgaps: Boolean(line.gaps),
     text, hovertemplate: `%{y:.4~g}${text ? " %{text}" : ""}`};
-  if (about.stack) return [{...main, mode: "lines", stackgroup: "one", fillcolor: faint(line.colour, .55), line: {...main.line, width: .5}}];
+  if (about.stack) return [{...main, mode: "lines", stackgroup: "one", fillcolor: faint(line.colour, .55), line: {...main.line, width: .5, ...about.x && {shape: "hvh"}}}];
   if (!line.half) return [main];
   return [{type: "scatter", mode: "lines", line: {width: 0}, hoverinfo: "skip", showlegend: false, legendgroup: main.name, fill: "toself",
     fillcolor: faint(line.colour, .12), ...band(x, y, parted(line.half, line.ends), about.within ?? [-Infinity, Infinity])}, {...main, legendgroup: main.name}];
@@ -118,7 +120,8 @@ const seen = new IntersectionObserver((entries) => {
   }
 }, {rootMargin: "100px"});
 
-// about: {id, title, note, lines: [{name, y, colour, dash?, half?, text?, ends?}], share?, fromZero?, within?, stack?, extra?}
+// about: {id, title, note, lines: [{name, y, colour, dash?, half?, text?, ends?}], share?, fromZero?, within?, stack?, extra?,
+// x?, unit?: what it is over instead of steps; bands?: [{name, colour, spans: [[from, to]]}] behind the lines}
 RQ.chart = (place, about) => {
   let figure = document.getElementById(`chart-${about.id}`);
   if (!figure) {
@@ -131,14 +134,15 @@ RQ.chart = (place, about) => {
   }
   const [caption, plot, table] = figure.children;
   RQ.fill(caption, about.title, about.note ? RQ.el("small", {}, about.note) : null);
-  plot.setAttribute("aria-label", `Chart: ${about.title}. ${about.lines.map((line) => {
+  plot.setAttribute("aria-label", `Chart: ${about.title}. ${about.x ? about.note : about.lines.map((line) => {
     const known = line.y.filter((each) => each != null);
     return known.length ? `${RQ.visible(line.name)} from ${RQ.short(known[0])} to ${RQ.short(known[known.length - 1])}` : "";
   }).filter(Boolean).join("; ")}.`);
   figure.list = () => {
-    const heads = [["step", ""], ...about.lines.map((line) => [RQ.visible(line.name), ""])];
+    const heads = [[about.unit ?? "step", ""], ...about.lines.map((line) => [RQ.visible(line.name), ""])];
     const length = Math.max(0, ...about.lines.map((line) => line.y.length));
-    const rows = Array.from({length}, (_, at) => [at + 1, ...about.lines.map((line) => RQ.short(line.y[at]))]).reverse();
+    const rows = Array.from({length}, (_, at) => [about.x ? RQ.short(about.x[at]) : at + 1, ...about.lines.map((line) => RQ.short(line.y[at]))]);
+    if (!about.x) rows.reverse();
     const body = RQ.table(RQ.el("table"), heads, rows);
     const scrolled = table.lastChild.scrollTop;
     RQ.fill(table, table.firstChild, RQ.el("div", {class: "wide", tabindex: "0", role: "region", "aria-label": `${about.title}, step by step`}, body));

@@ -47,6 +47,20 @@ const phases = (run) => {
   return shown;
 };
 
+// Rows in flight over the newest step, and behind them what is done while there are none; a phase keeps its colour.
+const BEHIND = ["update", "verify", "grade", "evolve", "measure", "evaluate"];
+const timeline = (run) => {
+  const {step, seconds, proposals, attempts, others} = run.timeline;
+  const names = [...new Set(others.filter(([, from, to]) => to - from >= .003 * seconds).map(([name]) => name))];
+  const bands = names.map((name) => ({name, colour: BEHIND.includes(name) ? RQ.colour(2 + BEHIND.indexOf(name)) : "#999999",
+    spans: others.filter(([each]) => each === name).map(([, from, to]) => [from, to])}));
+  const spent = bands.map(({name, spans}) => `${name} ${spans.reduce((sum, [from, to]) => sum + to - from, 0).toFixed(2)} s`);
+  const most = Math.max(...proposals.map((rows, at) => rows + attempts[at]));
+  return ["timeline", "Where a step's seconds go", `step ${step}, ${seconds.toFixed(2)} s: up to ${most.toFixed(0)} rows in flight${spent.length ? `; without any: ${spent.join(", ")}` : ""}`,
+    lines([["proposals", proposals], ["attempts", attempts]]),
+    {fromZero: true, stack: true, raw: true, unit: "second", x: proposals.map((_, at) => (at + .5) * seconds / proposals.length), bands}];
+};
+
 const benchmarks = (run) => Object.keys(run.series).filter((key) => key.startsWith(keyOf(M.benchmark, "student")))
   .map((key) => ({name: key.split("/")[2], y: run.series[key]}));
 
@@ -74,6 +88,7 @@ RQ.raceCharts = (run) => [
   chartOf(M.length, "tokens", lines([["of a proposal", series(run, M.length, "teacher")], ["of an attempt", series(run, M.length, "student")]]), {fromZero: true}),
   ["speed", "tok/s", "sampled tokens over the seconds of the step", lines([["tok/s", perSecond(run)]]), {fromZero: true}],
   ["phases", "Seconds of a step", "by phase", phases(run), {fromZero: true, stack: true, raw: true}],
+  ...(run.timeline ? [timeline(run)] : []),
   ["benchmarks", "Benchmark slices", "students, at every look", benchmarks(run).map((each, at) => ({...each, colour: RQ.colour(at), gaps: true})), {fromZero: true, raw: true}],
 ].filter(([, , , drawn]) => drawn.length);
 
