@@ -4,16 +4,21 @@ import json
 import os
 import shutil
 import sys
+import threading
+import time
 
 import bench_operators
 import bench_verifier
 import pytest
+import torch
+from torch.profiler import ProfilerActivity, profile
 
 from redqueen.bench import soak, verifier
 from redqueen.bench.verifier import PROGRAMS
 from redqueen.commands.main import exit_status, main
 from redqueen.errors import Fault
 from redqueen.settings import Config
+from redqueen.training.gpu_busy import busy_seconds, gpu_seconds
 from redqueen.verifier import Job, LocalVerifier
 
 
@@ -78,6 +83,54 @@ def footprint(**changes: float) -> soak.Footprint:
 def test_growth_is_not_flat(grown: dict[str, float]) -> None:
     assert soak._flat([footprint(), footprint(), footprint(), footprint()])
     assert not soak._flat([footprint(), footprint(), footprint(**grown), footprint(**grown)])
+
+
+def test_the_gpu_works_when_any_of_its_work_is_under_way(tmp_path) -> None:
+    """Events of the GPU that overlap count once, those of the CPU never."""
+    events = [
+        {"ph": "X", "cat": "kernel", "name": "gemm", "ts": 1_000_000.0, "dur": 200_000.0},
+        {"ph": "X", "cat": "kernel", "name": "other stream", "ts": 1_100_000.0, "dur": 300_000.0},
+        {"ph": "X", "cat": "gpu_memcpy", "name": "Memcpy HtoD", "ts": 2_000_000.0, "dur": 50_000.5},
+        {"ph": "X", "cat": "gpu_memset", "name": "Memset", "ts": 2_010_000.0, "dur": 10_000.0},
+        {"ph": "X", "cat": "cuda_runtime", "name": "cudaLaunchKernel", "ts": 0.0, "dur": 3_000_000.0},
+        {"ph": "i", "name": "Record Window End", "ts": 3_000_000.0},
+        {"ph": "M", "name": "process_name", "args": {"name": "python"}},
+    ]
+    trace = tmp_path / "trace.json"
+    trace.write_text(json.dumps({"schemaVersion": 1, "traceEvents": events}))
+    assert busy_seconds(trace) == pytest.approx(0.4500005)
+    trace.write_text(json.dumps({"traceEvents": events[4:]}))
+    assert busy_seconds(trace) == 0
+
+
+def test_a_trace_of_torch_s_own_is_read(tmp_path) -> None:
+    """What a CPU did is no work of a GPU."""
+    with profile(activities=[ProfilerActivity.CPU]) as profiler:
+        torch.ones(8, 8) @ torch.ones(8, 8)
+    profiler.export_chrome_trace(str(trace := tmp_path / "trace.json"))
+    assert trace.stat().st_size > 1000
+    assert busy_seconds(trace) == 0
+
+
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device")
+def test_the_gpu_s_work_is_seen_from_another_thread() -> None:
+    """An engine works in a thread of its own."""
+    ones_N_N = torch.ones(4096, 4096, device="cuda")
+
+    def work() -> None:
+        for _ in range(20):
+            ones_N_N @ ones_N_N
+        torch.cuda.synchronize()
+
+    work()
+    with gpu_seconds() as worked:
+        began = time.perf_counter()
+        thread = threading.Thread(target=work)
+        thread.start()
+        thread.join()
+        time.sleep(0.2)
+        seconds = time.perf_counter() - began
+    assert 0 < worked() < seconds - 0.19
 
 
 FEW = ["--shape", "tiny", "--repeats", "2", "--rank", "4", "--engine.device", "cpu"]

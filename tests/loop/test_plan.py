@@ -1,6 +1,9 @@
 """What is tried on an engine and leaves nothing behind: plans, the step's benchmark, the retention test."""
 
 import json
+import re
+import time
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -9,9 +12,12 @@ from kill import SETTINGS, Left
 from loop.making import listening, race_to_the_end, settings
 from redqueen.commands.main import main
 from redqueen.evolution.retention import CONTROLS
+from redqueen.phases.timeline import BINS
 from redqueen.population.members import restore
 from redqueen.runs import CHECKPOINTS, checkpoints
+from redqueen.training import step_benchmark
 from redqueen.training.retention import measure_retention
+from redqueen.training.step_picture import BLOCKS
 
 
 @pytest.fixture(scope="module")
@@ -50,8 +56,9 @@ def test_a_plan_says_what_the_first_step_has_not(file: Path, capsys):
     assert answer(capsys, "train", file, "--plan", "--json", *more)["besides"] == []
 
 
-def test_arms_take_turns_on_one_engine(file: Path, capsys):
-    words = ("--arms", "single-wide,population", "--steps", 2, "--warmup", 0, "--json")
+def test_arms_take_turns_on_one_engine(file: Path, tmp_path: Path, capsys):
+    drawn = tmp_path / "step.svg"
+    words = ("--arms", "single-wide,population", "--steps", 2, "--warmup", 0, "--picture", drawn, "--json")
     wide, population = answer(capsys, "bench", "step", file, *words)["arms"]
     assert [arm["arm"] for arm in (wide, population)] == ["single-wide", "population"]
     assert wide["ratio"] == 1.0
@@ -59,6 +66,54 @@ def test_arms_take_turns_on_one_engine(file: Path, capsys):
     for arm in (wide, population):
         work = sum(arm["phases"][phase] for phase in ("propose", "solve", "update"))
         assert arm["other_share"] == pytest.approx(1 - work / sum(arm["phases"].values()))
+        timeline = arm["timeline"]
+        assert len(timeline["proposals"]) == len(timeline["attempts"]) == BINS
+        assert max(timeline["proposals"]) > 1
+        assert 0 < timeline["seconds"] <= arm["seconds"] + 0.25, "of two steps the shorter one"
+        assert "update" in {phase for phase, _, _ in timeline["others"]}
+        assert arm["gpu_busy"] is None
+        assert f">{arm['arm']}: a step of {timeline['seconds']:.2f} s<" in drawn.read_text(encoding="utf-8")
+
+
+def test_a_step_is_shown_in_a_line_and_nothing_is_said_of_a_gpu_that_is_not_there(file: Path, capsys):
+    assert main(["bench", "step", str(file), "--arms", "population", "--steps", "1", "--warmup", "0"]) == 0
+    shown = capsys.readouterr().out
+    assert re.search(rf"^population +\|[{BLOCKS}]{{{BINS}}}\| \d+\.\d\d s$", shown, re.M)
+    assert "█" in shown
+    assert "GPU" not in shown
+
+
+def test_where_there_is_a_gpu_its_share_of_the_steps_is_a_column(file: Path, capsys, monkeypatch):
+    """Of the steps that are watched, whatever they took."""
+    entered: list[int] = []
+
+    @contextmanager
+    def seen():
+        entered.append(1)
+        began = time.perf_counter()
+        yield lambda: (ended - began) / 2
+        ended = time.perf_counter()
+
+    monkeypatch.setattr(step_benchmark, "gpu_seconds", seen)
+    monkeypatch.setattr(step_benchmark, "_has_gpu", lambda engine: True)
+    assert main(["bench", "step", str(file), "--arms", "population", "--steps", "1", "--warmup", "0"]) == 0
+    shown = capsys.readouterr().out
+    assert len(entered) == step_benchmark.WATCHED
+    assert re.search(r"other +GPU\n", shown) and re.search(r" 50\.\d%\n", shown)
+    assert "profiler, which slows the steps" in shown
+
+
+@pytest.mark.parametrize(
+    ("picture", "said"),
+    [
+        ("step.png", "--picture cannot be step.png; name a file that ends in .svg"),
+        ("no/such/step.svg", "no such folder"),
+    ],
+)
+def test_a_picture_that_cannot_be_drawn_is_refused_before_anything_is_measured(file: Path, capsys, picture, said):
+    assert main(["bench", "step", str(file), "--picture", picture]) == 2
+    error = capsys.readouterr().err
+    assert said in error and error.count("\n") == 1
 
 
 def test_arms_that_take_turns_share_engine_and_verifier(file: Path, capsys):

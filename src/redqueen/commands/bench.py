@@ -1,11 +1,21 @@
 """`redqueen bench ...`: the benchmarks as commands. Whatever is heavy is imported when one runs."""
 
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import tyro
 
-from redqueen.commands.command import Configured, OfRace, Reporting, counts, optional_positive, positive, span
+from redqueen.commands.command import (
+    Configured,
+    OfRace,
+    Reporting,
+    counts,
+    optional_positive,
+    positive,
+    span,
+    write_output,
+)
 from redqueen.console import Report
 from redqueen.errors import InputError
 
@@ -178,13 +188,23 @@ class BenchStepCommand(Reporting, OfRace):
 
     arms: Annotated[str, tyro.conf.arg(metavar="ARM,ARM")] = "single-wide,population"
     """Which arms take turns, as in `redqueen train --arm`. The others are compared with the first."""
-    steps: int = 20
+    steps: int = 6
     """Steps of each arm."""
     warmup: int = 2
     """Steps of each arm before that, which do not count."""
+    picture: Annotated[Path | None, tyro.conf.arg(metavar="FILE.svg")] = None
+    """Also draw where the seconds of a median step of each arm go."""
 
     def report(self) -> Report:
+        steps = positive("--steps", self.steps)
+        if self.picture is not None and self.picture.suffix != ".svg":
+            raise InputError(f"--picture cannot be {self.picture}", "name a file that ends in .svg")
+        if self.picture is not None and not self.picture.parent.is_dir():
+            raise InputError(f"{self.picture} cannot be written: there is no such folder", "name another file")
         from redqueen.training import step_benchmark
 
         names = [name for name in self.arms.split(",") if name]
-        return step_benchmark.measure(self.settings, names, positive("--steps", self.steps), max(0, self.warmup))
+        report = step_benchmark.measure(self.settings, names, steps, max(0, self.warmup))
+        if self.picture is not None:
+            write_output(self.picture, report.picture())
+        return report

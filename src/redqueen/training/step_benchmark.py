@@ -1,4 +1,4 @@
-"""How long a step of a race takes, phase by phase, for the population beside its baselines.
+"""How long a step of a race takes, phase by phase, for the population beside its baselines; and where its seconds go.
 
 The arms share one engine and take turns, step by step, so that other load on the machine affects them alike.
 """
@@ -7,26 +7,34 @@ import asyncio
 import math
 import random
 import statistics
+import time
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from redqueen.console import print_table
+from redqueen.engine.local import LocalEngine
 from redqueen.errors import InputError
 from redqueen.loop import one_step
 from redqueen.phases.clock import Clock
+from redqueen.phases.state import State
+from redqueen.phases.timeline import Timeline
 from redqueen.phases.view import Quiet
 from redqueen.resources import device_name, machine_name
 from redqueen.runs.metrics import SAMPLED_TOKENS, TRAINED_TOKENS
 from redqueen.settings import Config
 from redqueen.training import arms
+from redqueen.training.gpu_busy import gpu_seconds
 from redqueen.training.setup import Opened, Start, open_races
+from redqueen.training.step_picture import picture, text_plot
 
 if TYPE_CHECKING:
     from rich.console import Console
 
 RESAMPLES = 2000
 WORK = ("propose", "solve", "update")
+WATCHED = 2
+"""Further steps of each arm, under the profiler."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,6 +56,10 @@ class ArmTimes:
     """Seconds by phase, summed over the steps."""
     other_share: float
     """The share of the seconds that is neither sampling nor training."""
+    timeline: Timeline
+    """Of a step that took as long as the median."""
+    gpu_busy: float | None = None
+    """The share of further steps in which the GPU worked; None where there is none, or none that can be watched."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,15 +85,33 @@ class StepReport:
             "trained": [f"{arm.trained_tokens:,.0f}" for arm in self.arms],
             "other": [f"{arm.other_share:.1%}" for arm in self.arms],
         }
+        busy = [arm.gpu_busy for arm in self.arms if arm.gpu_busy is not None]
+        if busy:
+            columns["GPU"] = ["-" if arm.gpu_busy is None else f"{arm.gpu_busy:.1%}" for arm in self.arms]
         print_table(console, {"arm": [arm.arm for arm in self.arms]}, columns)
         for arm in self.arms:
             total = math.fsum(arm.phases.values())
             shares = ", ".join(f"{phase} {seconds / total:.1%}" for phase, seconds in arm.phases.items())
             console.print(f"{arm.arm}: {shares}", soft_wrap=True, markup=False)
+        most, wide = max(max(arm.timeline.rows) for arm in self.arms), max(len(arm.arm) for arm in self.arms)
+        console.print(f"rows in flight over a median step (a full block: {most:.0f})", highlight=False)
+        for arm in self.arms:
+            line = f"{arm.arm:{wide}} |{text_plot(arm.timeline, most)}| {arm.timeline.seconds:.2f} s"
+            console.print(line, soft_wrap=True, markup=False, highlight=False)
         console.print(
             f"{self.arms[0].steps} steps of each, in turn; `other` is neither sampling nor training; nothing is saved",
             soft_wrap=True,
         )
+        if busy:
+            console.print(
+                f"`GPU` is the share of {WATCHED} further steps of each in which it worked, by torch's profiler, "
+                "which slows the steps that it watches",
+                soft_wrap=True,
+            )
+
+    def picture(self) -> str:
+        """The timelines as SVG."""
+        return picture({arm.arm: arm.timeline for arm in self.arms})
 
 
 def measure(settings: Config, names: Sequence[str], steps: int, warmup: int) -> StepReport:
@@ -92,12 +122,14 @@ def measure(settings: Config, names: Sequence[str], steps: int, warmup: int) -> 
         arms.refuse_own(name, ["engine", "verifier"], "give {} for all of them")
     with open_races([Start.new(arms.apply(settings, name), f"{name}/") for name in names]) as stage:
         engine = stage.engine
-        of_arms = asyncio.run(_in_turn({name: stage.races[f"{name}/"] for name in names}, steps, warmup))
+        watched = WATCHED if _has_gpu(engine) else 0
+        races = {name: stage.races[f"{name}/"] for name in names}
+        of_arms, busy = asyncio.run(_in_turn(races, steps, warmup, watched))
         return StepReport(
             machine_name(),
             device_name(engine.device),
             f"{engine.base.name}, {engine.shape.parameters / 1e6:,.1f} million parameters",
-            tuple(_times(name, of_arms[name], of_arms[names[0]]) for name in names),
+            tuple(replace(_times(name, of_arms[name], of_arms[names[0]]), gpu_busy=busy.get(name)) for name in names),
         )
 
 
@@ -106,25 +138,56 @@ class _Step:
     phases: Mapping[str, float]
     sampled: float
     trained: float
+    timeline: Timeline
 
     @property
     def seconds(self) -> float:
         return math.fsum(self.phases.values())
 
 
-async def _in_turn(races: Mapping[str, Opened], steps: int, warmup: int) -> dict[str, list[_Step]]:
+async def _in_turn(
+    races: Mapping[str, Opened], steps: int, warmup: int, watched: int
+) -> tuple[dict[str, list[_Step]], dict[str, float]]:
+    """The steps of each arm, and the share of as many further ones as are watched in which the GPU worked."""
     states = {name: opened.state for name, opened in races.items()}
     of_arms: dict[str, list[_Step]] = {name: [] for name in races}
     for number in range(warmup + steps):
         # The first has the colder caches, so they take turns.
         order = list(races)[number % len(races) :] + list(races)[: number % len(races)]
         for name in order:
-            clock = Clock(states[name].step + 1, Quiet(), lambda: False)
-            states[name], rows = await one_step(races[name].race, states[name], clock)
+            states[name], step = await _step(races[name], states[name])
             if number >= warmup:
-                figures = rows.figures()
-                of_arms[name].append(_Step(clock.seconds, figures[SAMPLED_TOKENS], figures[TRAINED_TOKENS]))
-    return of_arms
+                of_arms[name].append(step)
+    busy: dict[str, float] = {}
+    for name, opened in races.items() if watched else ():
+        share, states[name] = await _gpu_share(opened, states[name], watched)
+        if share is not None:
+            busy[name] = share
+    return of_arms, busy
+
+
+async def _step(opened: Opened, state: State) -> tuple[State, _Step]:
+    clock = Clock(state.step + 1, Quiet(), lambda: False)
+    state, rows = await one_step(opened.race, state, clock)
+    assert rows.timeline is not None
+    figures, timeline = rows.figures(), Timeline.of_record(rows.timeline)
+    return state, _Step(clock.seconds, figures[SAMPLED_TOKENS], figures[TRAINED_TOKENS], timeline)
+
+
+def _has_gpu(engine: LocalEngine) -> bool:
+    return engine.device.type == "cuda"
+
+
+async def _gpu_share(opened: Opened, state: State, steps: int) -> tuple[float | None, State]:
+    """The share of so many steps in which the GPU worked; None where the profiler sees nothing of it."""
+    busy, seconds = 0.0, 0.0
+    for _ in range(steps):
+        with gpu_seconds() as worked:
+            began = time.perf_counter()
+            state, _ = await _step(opened, state)
+            seconds += time.perf_counter() - began
+        busy += worked()
+    return busy / seconds if busy else None, state
 
 
 def _times(name: str, steps: Sequence[_Step], first: Sequence[_Step]) -> ArmTimes:
@@ -135,6 +198,7 @@ def _times(name: str, steps: Sequence[_Step], first: Sequence[_Step]) -> ArmTime
         for phase, spent in step.phases.items():
             phases[phase] = phases.get(phase, 0.0) + spent
     total = math.fsum(seconds)
+    median = sorted(steps, key=lambda step: step.seconds)[(len(steps) - 1) // 2]
     ratio = total / math.fsum(base)
     return ArmTimes(
         arm=name,
@@ -147,6 +211,7 @@ def _times(name: str, steps: Sequence[_Step], first: Sequence[_Step]) -> ArmTime
         seconds_per_token_ratio=ratio * math.fsum(step.sampled for step in first) / sampled,
         phases=phases,
         other_share=1 - math.fsum(phases.get(phase, 0.0) for phase in WORK) / total,
+        timeline=median.timeline,
     )
 
 
