@@ -72,6 +72,11 @@ def expand_gated(y_N_2F, u_P_N_L, b_A_O_R, tiles, size) -> torch.Tensor:
     return redqueen.engine.ops.swiglu(y_N_2F)
 
 
+def expand_add_norm_(h_N_H, y_N_H, u_P_N_L, b_A_H_R, member_N, norm_H, eps) -> torch.Tensor:
+    update_N_H = torch.einsum("nr,nhr->nh", u_P_N_L.sum(0), b_A_H_R[member_N])
+    return redqueen.engine.ops.add_rms_norm_(h_N_H, y_N_H + update_N_H, norm_H, eps)
+
+
 def attend(q_R_O, k_cache, v_cache, position_R, start_R, capacity_R, *, heads, kv_heads, dim, scale, window):
     out_R_H_D = q_R_O.new_zeros(len(q_R_O), heads, dim)
     for row, (last, start, capacity) in enumerate(zip(position_R, start_R, capacity_R, strict=True)):
@@ -119,7 +124,16 @@ def rope_write_(qkv_R_O, norms, position_R, start_R, capacity_R, cos, sin, k_cac
 @pytest.fixture
 def kernels(monkeypatch):
     module = ModuleType("redqueen.engine.kernels")
-    for kernel in (shrink, expand_, expand_gated, attend, attend_prompts, copy_prefixes_, rope_write_):
+    for kernel in (
+        shrink,
+        expand_,
+        expand_add_norm_,
+        expand_gated,
+        attend,
+        attend_prompts,
+        copy_prefixes_,
+        rope_write_,
+    ):
         setattr(module, kernel.__name__, kernel)
     monkeypatch.setitem(sys.modules, module.__name__, module)
     monkeypatch.setattr(redqueen.engine, "kernels", module, raising=False)

@@ -207,6 +207,21 @@ def test_adapters_of_gate_and_up(plain, rank, width, inputs, tile):
     close(mine_N_F, ops.swiglu(y_N_2F), 1e-4)
 
 
+@pytest.mark.parametrize(("rank", "width", "inputs"), [(4, 40, 48), (24, 300, 1100)])
+def test_adapters_with_sum_and_norm(plain, rank, width, inputs):
+    tiles = torch.tensor([(2, 0, 16), (0, 16, 7), (3, 23, 1), (0, 0, 0)], device=DEVICE)
+    where = tuple(column.contiguous() for column in tiles.unbind(1))
+    member_N = torch.tensor([2] * 16 + [0] * 7 + [3], device=DEVICE)
+    a_A_L_I, b_A_O_R = randn(4, rank, inputs), randn(4, width, rank)
+    x_N_I, y_N_H, h_N_H, norm_H = randn(24, inputs), randn(24, width), randn(24, width), randn(width)
+    u_P_N_L = kernels.shrink(x_N_I, a_A_L_I, where, 0.05, 16)
+    mine_N_H = h_N_H.clone()
+    normed_N_H = kernels.expand_add_norm_(mine_N_H, y_N_H, u_P_N_L, b_A_O_R, member_N, norm_H, 1e-5)
+    kernels.expand_(y_N_H, u_P_N_L, b_A_O_R, where, kernels.expand_table([(0, width)], rank, DEVICE), 16)
+    close(normed_N_H, ops.add_rms_norm_(h_N_H, y_N_H, norm_H, 1e-5), 1e-4)
+    close(mine_N_H, h_N_H, 1e-4)
+
+
 @pytest.mark.parametrize("vocabulary", [50, 4096, 9001])
 def test_sampling(plain, vocabulary):
     logits_R_V = 3 * randn(12, vocabulary)

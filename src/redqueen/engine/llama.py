@@ -116,14 +116,13 @@ class LlamaBody:
         return h_N_H + block.down(ops.swiglu(block.gate_up(x_N_H, routing)), routing)
 
     def _infer(self, h_N_H: Tensor, routing: Routing, attention: Attention) -> Tensor:
-        delta_N_H = None
-        for index, block in enumerate(self.blocks):
-            x_N_H = ops.add_rms_norm_(h_N_H, delta_N_H, block.norm_1_H, self.eps)
+        x_N_H = ops.add_rms_norm_(h_N_H, None, self.blocks[0].norm_1_H, self.eps)
+        norms = [*(block.norm_1_H for block in self.blocks[1:]), self.norm_H]
+        for index, (block, norm_H) in enumerate(zip(self.blocks, norms, strict=True)):
             seen_N_O = self._attend(index, block, block.qkv(x_N_H, routing), attention)
-            delta_N_H = block.output(seen_N_O, routing)
-            x_N_H = ops.add_rms_norm_(h_N_H, delta_N_H, block.norm_2_H, self.eps)
-            delta_N_H = block.down(block.gate_up.gated(x_N_H, routing), routing)
-        return ops.add_rms_norm_(h_N_H, delta_N_H, self.norm_H, self.eps)
+            x_N_H = block.output.add_norm_(h_N_H, seen_N_O, routing, block.norm_2_H, self.eps)
+            x_N_H = block.down.add_norm_(h_N_H, block.gate_up.gated(x_N_H, routing), routing, norm_H, self.eps)
+        return x_N_H
 
     def _attend(self, index: int, block: _Block, qkv_N_O: Tensor, attention: Attention) -> Tensor:
         heads, kv_heads, dim = self.heads.heads, self.heads.kv_heads, self.heads.dim

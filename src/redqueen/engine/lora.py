@@ -21,6 +21,8 @@ product where another process has their cores."""
 
 FEW_ROWS = 128
 """Up to here a step is bound by the time that each of its kernels takes at least."""
+NARROW = 2048
+"""The widest hidden state of which a program holds a row, with what the adapters' B has for it."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -77,6 +79,17 @@ class Layer:
 
         y_N_2F, u_P_N_L, where = self._shrunk(x_N_I, routing.member_K, tiles)
         return kernels.expand_gated(y_N_2F, u_P_N_L, self.bank.b(self.group), where, tiles.size)
+
+    def add_norm_(self, h_N_H: Tensor, x_N_I: Tensor, routing: Routing, norm_H: Tensor, eps: float) -> Tensor:
+        """Add this layer's output to `h` in place; returns the norm of the sum. Not differentiable."""
+        tiles, member_N = routing.tiles, routing.member_N
+        few = len(x_N_I) <= FEW_ROWS and h_N_H.shape[1] <= NARROW
+        if tiles is None or member_N is None or self.table is None or self.group is None or not few:
+            return ops.add_rms_norm_(h_N_H, self(x_N_I, routing), norm_H, eps)
+        from redqueen.engine import kernels
+
+        y_N_H, u_P_N_L, _ = self._shrunk(x_N_I, routing.member_K, tiles)
+        return kernels.expand_add_norm_(h_N_H, y_N_H, u_P_N_L, self.bank.b(self.group), member_N, norm_H, eps)
 
     def _shrunk(
         self, x_N_I: Tensor, member_K: Tensor, tiles: Tiles

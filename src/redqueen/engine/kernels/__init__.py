@@ -4,7 +4,7 @@ Everything is summed in float32 whatever the tensors hold. Rows that need no ans
 a captured graph has one shape.
 """
 
-from redqueen.engine.kernels.adapters import expand_, expand_gated, expand_table, shrink
+from redqueen.engine.kernels.adapters import expand_, expand_add_norm_, expand_gated, expand_table, shrink
 from redqueen.engine.kernels.attention import attend, attend_prompts, copy_prefixes_, rope_write_
 from redqueen.engine.kernels.head import head_backward, head_forward, sample
 from redqueen.engine.kernels.pointwise import add_rms_norm_, rope, swiglu, swiglu_backward
@@ -15,6 +15,7 @@ __all__ = [
     "attend_prompts",
     "copy_prefixes_",
     "expand_",
+    "expand_add_norm_",
     "expand_gated",
     "expand_table",
     "head_backward",
