@@ -18,6 +18,9 @@ _CONTROL_STYLE = re.compile("<[|\uff5c].+[|\uff5c]>", re.DOTALL)
 _MARKS = range(0xF0000, 0xFFFFE)
 """Private-use characters, more of them than a prompt can use; one that it does not use delimits placeholders."""
 
+KNOWN = 1024
+"""Texts that are remembered: most messages of a prompt are in many others too."""
+
 
 @dataclass(frozen=True, slots=True)
 class Escaped:
@@ -41,7 +44,8 @@ class Escaped:
 
 def escape(tokenizer: PreTrainedTokenizerBase, texts: Sequence[str]) -> tuple[list[str], Escaped]:
     """The texts with a placeholder for every control token that they spell."""
-    control_ids, spelling = _control_tokens(tokenizer, str(tokenizer.chat_template))
+    template = str(tokenizer.chat_template)
+    _, spelling = _control_tokens(tokenizer, template)
     used = set().union(*texts)
     mark = next(chr(code) for code in _MARKS if chr(code) not in used)
     spelt: list[str] = []
@@ -53,10 +57,16 @@ def escape(tokenizer: PreTrainedTokenizerBase, texts: Sequence[str]) -> tuple[li
     escaped: list[str] = []
     for text in texts:
         replaced = spelling.sub(lambda match: placeholder(match[0]), text)
-        # No pattern finds what only the tokenizer's normalisation makes equal, such as full-width letters.
-        hidden = not control_ids.isdisjoint(tokenizer.encode(replaced, add_special_tokens=False))
-        escaped.append(placeholder(text) if hidden else replaced)
+        escaped.append(placeholder(text) if _hides_control(tokenizer, template, replaced) else replaced)
     return escaped, Escaped(tokenizer, mark, tuple(spelt))
+
+
+@lru_cache(maxsize=KNOWN)
+def _hides_control(tokenizer: PreTrainedTokenizerBase, template: str, text: str) -> bool:
+    """Whether a text becomes a control token by the tokenizer's normalisation alone, which no pattern finds: full-width
+    letters, for example."""
+    control_ids, _ = _control_tokens(tokenizer, template)
+    return not control_ids.isdisjoint(tokenizer.encode(text, add_special_tokens=False))
 
 
 @lru_cache(maxsize=4)

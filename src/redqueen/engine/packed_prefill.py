@@ -76,7 +76,7 @@ class PackedPrefill:
         attention = KernelAttention(
             cache=cache, position_N=position_N, start_N=start_N, capacity_N=capacity_N, tiles=(first_Q, count_Q)
         )
-        routing = Routing(member_K=member_K, tiles=Tiles(start_K, count_K, LONG_TILE))
+        routing = Routing(member_K=member_K, tiles=Tiles(start_K, count_K, size=LONG_TILE))
         self._body.hidden(token_N, routing, attention)
         return ()
 

@@ -5,7 +5,7 @@ kernels take short blocks; plain torch needs blocks of one size, or a product fo
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 
 import numpy as np
 import torch
@@ -37,6 +37,7 @@ class Tiles:
 
     start_K: Tensor
     count_K: Tensor
+    _: KW_ONLY
     size: int = TILE
     """Rows of a full tile."""
     gather_K_S: Tensor | None = None
@@ -91,7 +92,7 @@ class Routing:
             inside_K_S = lane_S < tiles_K_3[:, 2:]
             gather_K_S = torch.from_numpy(np.where(inside_K_S, tiles_K_3[:, 1:2] + lane_S, 0)).to(device)
             back_N = torch.from_numpy(np.flatnonzero(inside_K_S)).to(device)
-        tiles = Tiles(start_K, count_K, size, gather_K_S, back_N)
+        tiles = Tiles(start_K, count_K, size=size, gather_K_S=gather_K_S, back_N=back_N)
         return cls(member_K=member_K, tiles=tiles, key=tuple(tiles_K_3[:, 0].tolist()))
 
 
