@@ -22,6 +22,7 @@ from redqueen.phases.happened import Happened
 from redqueen.phases.judge import judge, outcomes
 from redqueen.phases.learn import learn, soundness
 from redqueen.phases.measure import behave, measure
+from redqueen.phases.propose import askings
 from redqueen.phases.pull import pull
 from redqueen.phases.race import Race
 from redqueen.phases.ruler import SolveRates, ruler
@@ -88,8 +89,9 @@ async def _step(race: Race, state: State, step: int, evolved: Evolved, clock: Cl
         match = settings.match
         rng = race.numbers(step, "match")
         matches = schedule(state.population, race.maker, state.board, rng, match.panel, match.kept_apart)
+        asked = askings(race, state, step, matches)
     with clock(STREAM, may_stop=True):
-        exchanged = await exchange(race, state, step, matches, clock.check_stop)
+        exchanged = await exchange(race, state, step, matches, asked, clock.check_stop)
     with clock("grade"):
         texts = await settled(race, state, step, exchanged)
         rollouts = judge(race, state, step, texts.proposals, texts.attempts)

@@ -16,6 +16,7 @@ from loop.scripted import Script, race, sample, state
 from redqueen.engine.protocol import Sample, SampleRequest
 from redqueen.phases.clock import Stopped, shared_seconds
 from redqueen.phases.exchange import Texts, exchange, settled
+from redqueen.phases.propose import askings
 from redqueen.phases.race import Race
 from redqueen.population.matchmaking import Match
 from redqueen.runs import CHECKPOINTS, checkpoints
@@ -61,7 +62,8 @@ def exchanged(of: Race, archive: Archive | None = None) -> Texts:
     where = state() if archive is None else replace(state(), archive=archive)
 
     async def lead() -> Texts:
-        return await settled(of, where, 1, await exchange(of, where, 1, ALONE, lambda: None))
+        asked = askings(of, where, 1, ALONE)
+        return await settled(of, where, 1, await exchange(of, where, 1, ALONE, asked, lambda: None))
 
     return asyncio.run(lead())
 
@@ -106,7 +108,7 @@ def test_a_race_that_shall_stop_makes_no_attempts(verifier):
         raise Stopped
 
     with pytest.raises(Stopped):
-        asyncio.run(exchange(of, state(), 1, ALONE, stop))
+        asyncio.run(exchange(of, state(), 1, ALONE, askings(of, state(), 1, ALONE), stop))
     assert engine.batches == [{"t0": 2}]
 
 

@@ -13,7 +13,7 @@ from torch import Tensor
 
 TILE = 16
 """Rows of one member that the kernels compute together: the minimum of the matrix units."""
-LONG_TILE = 64
+LONG_TILE = 32
 """The same where members have many rows each: the tokens of prompts."""
 PROMPT_TILE = 16
 """Neighbouring tokens of a prompt that attend together."""

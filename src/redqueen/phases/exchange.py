@@ -59,9 +59,15 @@ class Texts:
 
 
 async def exchange(
-    race: Race, state: State, step: int, matches: Sequence[Match], check_stop: Callable[[], None]
+    race: Race,
+    state: State,
+    step: int,
+    matches: Sequence[Match],
+    askings: Sequence[Asking],
+    check_stop: Callable[[], None],
 ) -> Exchanged:
-    """Sample all texts of the step. `check_stop` is called before anybody attempts anything, and may raise."""
+    """Sample all texts of the step: what teachers answer to `askings`, and what students make of it. `check_stop` is
+    called before anybody attempts anything, and may raise."""
     grading: dict[int, list[Grading]] = {}
     """By place."""
 
@@ -91,7 +97,6 @@ async def exchange(
 
         return chain
 
-    askings = propose.askings(race, state, step, matches)
     chains = [
         proposing(asking, group, number, request)
         for group, asking in enumerate(askings)

@@ -17,6 +17,7 @@ from redqueen.evolution.retention import RetentionReport, measure
 from redqueen.phases.exchange import exchange, settled
 from redqueen.phases.judge import judge
 from redqueen.phases.learn import learn
+from redqueen.phases.propose import askings
 from redqueen.phases.race import Race
 from redqueen.phases.state import State
 from redqueen.population.matchmaking import Match
@@ -79,7 +80,8 @@ async def _test(race: Race, state: State, tested: Member, children: int, updates
             matches = [Match(opponent.id, tuple(members))]
         else:
             matches = [Match(member, (opponent.id,)) for member in members]
-        exchanged = await exchange(race, state, step, matches, lambda: None)
+        asked = askings(race, state, step, matches)
+        exchanged = await exchange(race, state, step, matches, asked, lambda: None)
         texts = await settled(race, state, step, exchanged)
         rollouts = judge(race, state, step, texts.proposals, texts.attempts)
         own = [rollout for rollout in rollouts if rollout.role is tested.role and rollout.counts]

@@ -104,8 +104,8 @@ class StepReport:
         )
         if busy:
             console.print(
-                f"`GPU` is the share of {WATCHED} further step{'s' if WATCHED > 1 else ''} of each in which it worked, by "
-                "torch's profiler, which slows the steps that it watches",
+                f"`GPU` is the share of {WATCHED} further step{'s' if WATCHED > 1 else ''} of each in which it worked, "
+                "by torch's profiler, which slows the steps that it watches",
                 soft_wrap=True,
             )
 
