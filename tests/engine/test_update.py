@@ -13,6 +13,7 @@ from torch import Tensor
 
 from engine import tiny
 from redqueen.engine.bank import BARE
+from redqueen.engine.memory import out_of_memory
 from redqueen.engine.protocol import MemberState, Recipe, SampleRequest, Trajectory
 from redqueen.engine.trainer import Trainer
 from redqueen.errors import InputError
@@ -418,3 +419,15 @@ def test_a_bad_trajectory_is_refused_in_one_line_before_anybody_changes(bad):
         assert isinstance(fine, dict) and fine.keys() == {"m1"}
         state = opened.read("m1", optimiser=True)
         assert state.optimiser is not None and state.optimiser.step == 1
+
+
+def test_an_error_that_a_lack_of_memory_led_to_counts_as_one():
+    """A capture that memory ended may complain of how it ended."""
+    try:
+        try:
+            raise torch.OutOfMemoryError("CUDA out of memory")
+        finally:
+            raise RuntimeError("capturing stream has unjoined work")
+    except RuntimeError as error:
+        assert out_of_memory(error)
+    assert not out_of_memory(RuntimeError("capturing stream has unjoined work"))

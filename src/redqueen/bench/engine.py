@@ -223,6 +223,8 @@ def _contestants(
 
 def _agreement(engine: LocalEngine, requests: Sequence[SampleRequest]) -> Agreement:
     together = asyncio.run(engine.sample(requests))[:ALONE]
+    # Nothing of these prompts may be left.
+    engine.sampler.backend.drop()
     alone = [asyncio.run(engine.sample([request]))[0] for request in requests[:ALONE]]
     same = [[x == y for x, y in zip(a.tokens, b.tokens, strict=True)] for a, b in zip(together, alone, strict=True)]
     tokens = [equal for row in same for equal in row]

@@ -172,11 +172,11 @@ def open_engine(
 
 
 def requests(work: Work, vocabulary: int, count: int, turn: int = 0) -> list[SampleRequest]:
-    """Completions to sample, spread evenly over `count` members. Every turn has prompts of its own, of the same
-    lengths: an engine may remember those of an earlier one."""
+    """Completions to sample, spread evenly over `count` members. Every turn and number of members has prompts of its
+    own, of the same lengths: an engine may remember earlier ones."""
     return [
         SampleRequest(prompt=prompt, member=f"m{at // work.per_prompt % count}", key=at, max_tokens=len(completion))
-        for at, (prompt, completion) in enumerate(_texts(work, vocabulary, turn))
+        for at, (prompt, completion) in enumerate(_texts(work, vocabulary, f"{count} members, turn {turn}"))
     ]
 
 
@@ -196,9 +196,9 @@ def trajectories(work: Work, vocabulary: int, count: int) -> list[Trajectory]:
     ]
 
 
-def _texts(work: Work, vocabulary: int, turn: int = 0) -> list[tuple[tuple[int, ...], tuple[int, ...]]]:
-    """Prompts and completions, the same for every number of members."""
-    lengths, tokens = random.Random(SEED), random.Random(turn)
+def _texts(work: Work, vocabulary: int, seed: str = "") -> list[tuple[tuple[int, ...], tuple[int, ...]]]:
+    """Prompts and completions, always of the same lengths."""
+    lengths, tokens = random.Random(SEED), random.Random(seed)
     head = tuple(tokens.randrange(vocabulary) for _ in range(work.prompt[1]))
 
     def text(span: Span, shared: float = 0.0) -> tuple[int, ...]:

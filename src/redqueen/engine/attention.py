@@ -156,7 +156,7 @@ class PathAttention(CausalAttention):
     def attend(
         self, layer: int, q_B_T_H_D: Tensor, k_B_T_G_D: Tensor, v_B_T_G_D: Tensor, scale: float, window: int
     ) -> Tensor:
-        k_X_G_D, v_X_G_D = (x.flatten(0, 1).index_select(0, self.key_X) for x in (k_B_T_G_D, v_B_T_G_D))
+        k_X_G_D, v_X_G_D = (ops.gathered(x.flatten(0, 1), self.key_X) for x in (k_B_T_G_D, v_B_T_G_D))
         return ops.ragged(
             q_B_T_H_D.flatten(0, 1), k_X_G_D, v_X_G_D, self.until_query_Z, self.until_key_Z,
             self.most_queries, self.most_keys, scale=scale, window=window,

@@ -37,6 +37,8 @@ class Launch:
 class Backend(Protocol):
     rows: int
     """Sequences in a step, at most."""
+    most_prefill: int | None
+    """Prompt tokens that it takes at once, at most."""
     cache: KVCache | None
     """None before the first call and after `drop`."""
 

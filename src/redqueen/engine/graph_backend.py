@@ -19,7 +19,7 @@ from redqueen.engine.captured import Captured, Pool
 from redqueen.engine.decode_attention import KernelAttention
 from redqueen.engine.decode_state import Completion, DecodeState
 from redqueen.engine.kv_cache import KVCache, rounded
-from redqueen.engine.packed_prefill import PackedPrefill, Piece
+from redqueen.engine.packed_prefill import SIZES, PackedPrefill, Piece
 from redqueen.engine.prefill import Prompts
 from redqueen.engine.prompt_index import PromptIndex, Region, Start, starts, worth_keeping
 from redqueen.engine.routing import TILE, Routing, Tiles, cut_tiles
@@ -37,6 +37,8 @@ GROWTH = 1.5
 
 class GraphBackend:
     """Implements `Backend`."""
+
+    most_prefill: int | None = SIZES[-1]
 
     def __init__(self, body: Body, bank: Bank, rows: int) -> None:
         self.rows, self._body, self._bank = rows, body, bank

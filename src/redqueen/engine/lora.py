@@ -21,8 +21,8 @@ product where another process has their cores."""
 
 FEW_ROWS = 128
 """Up to here a step is bound by the time that each of its kernels takes at least."""
-NARROW = 2048
-"""The widest hidden state of which a program holds a row, with what the adapters' B has for it."""
+NARROW = 1 << 15
+"""Numbers of a member's B of which one program can hold as many as there are."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -83,7 +83,7 @@ class Layer:
     def add_norm_(self, h_N_H: Tensor, x_N_I: Tensor, routing: Routing, norm_H: Tensor, eps: float) -> Tensor:
         """Add this layer's output to `h` in place; returns the norm of the sum. Not differentiable."""
         tiles, member_N = routing.tiles, routing.member_N
-        few = len(x_N_I) <= FEW_ROWS and h_N_H.shape[1] <= NARROW
+        few = len(x_N_I) <= FEW_ROWS and h_N_H.shape[1] * self.bank.rank <= NARROW
         if tiles is None or member_N is None or self.table is None or self.group is None or not few:
             return ops.add_rms_norm_(h_N_H, self(x_N_I, routing), norm_H, eps)
         from redqueen.engine import kernels
@@ -103,11 +103,14 @@ class Layer:
         side = _side_stream(x_N_I.device) if x_N_I.is_cuda and len(x_N_I) <= FEW_ROWS else None
         if side is not None:
             side.wait_stream(torch.cuda.current_stream())
-        with torch.cuda.stream(side):
-            u_P_N_L = kernels.shrink(x_N_I, self.bank.a(self.group), where, self.bank.scale, tiles.size)
-        y_N_O = F.linear(x_N_I, self.weight_O_I, self.bias_O)
-        if side is not None:
-            torch.cuda.current_stream().wait_stream(side)
+        try:
+            with torch.cuda.stream(side):
+                u_P_N_L = kernels.shrink(x_N_I, self.bank.a(self.group), where, self.bank.scale, tiles.size)
+            y_N_O = F.linear(x_N_I, self.weight_O_I, self.bias_O)
+        finally:
+            # Also where memory has run out: a capture cannot end while a part of it runs elsewhere.
+            if side is not None:
+                torch.cuda.current_stream().wait_stream(side)
         return y_N_O, u_P_N_L, where
 
     def _add_spans_(self, y_N_O: Tensor, x_N_I: Tensor, spans: tuple[tuple[int, int], ...]) -> None:

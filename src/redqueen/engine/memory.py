@@ -154,6 +154,8 @@ def share(device: torch.device, engines: int) -> int:
 def out_of_memory(error: BaseException) -> bool:
     if isinstance(error, torch.OutOfMemoryError):
         return True
+    if error.__context__ is not None and out_of_memory(error.__context__):
+        return True  # what had to end because of it may fail in its own way
     messages = ("not enough memory", "can't allocate memory", "out of memory", "CUBLAS_STATUS_ALLOC_FAILED")
     return isinstance(error, RuntimeError) and any(message in str(error) for message in messages)
 

@@ -195,8 +195,33 @@ def ragged(
 
 def flash(tensor: Tensor) -> bool:
     """Whether flash attention of ragged lengths takes queries like this one."""
-    half = tensor.dtype in (torch.bfloat16, torch.float16)
-    return tensor.is_cuda and half and tensor.shape[-1] % 8 == 0 and tensor.shape[-1] <= 256
+    if not tensor.is_cuda or tensor.dtype not in (torch.bfloat16, torch.float16):
+        return False
+    if not torch.backends.cuda.is_flash_attention_available() or torch.cuda.get_device_capability(tensor.device) < (8,):
+        return False
+    return tensor.shape[-1] % 8 == 0 and tensor.shape[-1] <= 256
+
+
+class _Gathered(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x_N_G_D: Tensor, at_X: Tensor) -> Tensor:
+        ctx.save_for_backward(at_X)
+        ctx.rows = len(x_N_G_D)
+        return x_N_G_D.index_select(0, at_X)
+
+    @staticmethod
+    def backward(ctx, *grads: Tensor):
+        (at_X,) = ctx.saved_tensors
+        [grad_X_G_D] = grads
+        exact = torch.promote_types(grad_X_G_D.dtype, torch.float32)
+        sum_N_G_D = torch.zeros(ctx.rows, *grad_X_G_D.shape[1:], dtype=exact, device=grad_X_G_D.device)
+        sum_N_G_D.index_add_(0, at_X, grad_X_G_D.to(exact))
+        return sum_N_G_D.to(grad_X_G_D.dtype), None
+
+
+def gathered(x_N_G_D: Tensor, at_X: Tensor) -> Tensor:
+    """The rows at these places. A row may be taken hundreds of times, so its gradient is summed in float32 at least."""
+    return _Gathered.apply(x_N_G_D, at_X)  # pyright: ignore[reportReturnType]
 
 
 def _attention(q: Tensor, k: Tensor, v: Tensor, **options: Any) -> Tensor:

@@ -17,8 +17,9 @@ from redqueen.engine.micro_batches import KEYS, MicroBatch, Sequences, to_tensor
 from redqueen.engine.prefixes import followed
 from redqueen.engine.transfer import to_device
 
-BLOCK = 64
-"""Tokens that have one member: every member's are filled up to a multiple."""
+BLOCK = 128
+"""Tokens of one member: every member's are filled up to a multiple. Each block has a copy of its member's factors, and
+gradients of its own."""
 
 
 @dataclass(slots=True)
@@ -49,16 +50,19 @@ def packed_batches(items: Sequences, max_tokens: int, bank: Bank) -> Iterator[Mi
 def largest(items: Sequences, max_tokens: int, bank: Bank) -> tuple[int, int]:
     """The batch that takes the most memory: its sequences, and its memory as a number of tokens."""
     sizes = [
-        (sum(len(branch.items) for tree in trees for branch in tree.branches), sum(tree.room for tree in trees))
+        (sum(len(branch.items) for tree in trees for branch in tree.branches), _together(trees))
         for trees in plan(items, max_tokens, bank)
     ]
     return max(sizes, key=lambda size: size[1])
 
 
 def plan(items: Sequences, max_tokens: int, bank: Bank) -> list[list[_Tree]]:
-    """The trees of each batch: as few batches as possible, of about equal sizes."""
-    trees = sorted(_trees(items, max_tokens, bank), key=lambda tree: -tree.room)
-    count = max(1, -(-sum(tree.room for tree in trees) // max_tokens))
+    """The trees of each batch: as few batches as possible, of about equal sizes. A tree for which there is no room is a
+    batch of its own."""
+    trees = sorted(_trees(items, max(1, max_tokens - BLOCK), bank), key=lambda tree: -tree.room)
+    large = [[tree] for tree in trees if _together([tree]) > max_tokens]
+    trees = trees[len(large) :]
+    count = -(-sum(tree.room for tree in trees) // max_tokens)
     while True:
         batches: list[list[_Tree]] = [[] for _ in range(count)]
         filled = [0] * count
@@ -66,9 +70,14 @@ def plan(items: Sequences, max_tokens: int, bank: Bank) -> list[list[_Tree]]:
             at = filled.index(min(filled))
             batches[at].append(tree)
             filled[at] += tree.room
-        if max(filled) <= max_tokens or count >= len(trees):
-            return [sorted(batch, key=lambda tree: tree.member) for batch in batches if batch]
-        count += 1
+        if all(_together(batch) <= max_tokens for batch in batches):
+            return large + [sorted(batch, key=lambda tree: tree.member) for batch in batches if batch]
+        count += max(1, count // 8)
+
+
+def _together(trees: Sequence[_Tree]) -> int:
+    """The memory of a batch, as a number of tokens."""
+    return sum(tree.room for tree in trees) + BLOCK * len({tree.member for tree in trees})
 
 
 def _trees(items: Sequences, max_tokens: int, bank: Bank) -> list[_Tree]:
@@ -154,7 +163,7 @@ class _Pieces:
         self._counts: list[int] = []
 
     def add(self, tokens: Sequence[int], before: np.ndarray) -> np.ndarray:
-        """Tokens that follow those at these places; the places of all of them."""
+        """Tokens that follow those at these places; the places of all of them, from the first on."""
         path = np.concatenate([before, np.arange(len(self.tokens), len(self.tokens) + len(tokens))])
         self.tokens += tokens
         self._positions.append(np.arange(len(before), len(path)))
@@ -166,6 +175,7 @@ class _Pieces:
         """Up to a whole block; what fills it sees only itself."""
         if missing := -len(self.tokens) % BLOCK:
             self.add([0] * missing, np.zeros(0, np.int64))
+            self._positions[-1][:] = 0
 
     def attention(self, device: torch.device) -> PathAttention:
         query_Z = np.array(self._counts)

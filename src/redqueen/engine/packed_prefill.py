@@ -93,7 +93,7 @@ def size_of(chunk: Sequence[Piece]) -> int:
 
 def prompt_tiles(size: int) -> int:
     """Tiles of neighbours that a graph of this size has room for, short ones too."""
-    return size // 8 + 8
+    return size // 4 + 8
 
 
 def chunks(pieces: Sequence[Piece], most: int) -> Iterator[list[Piece]]:

@@ -40,6 +40,8 @@ class Sampler:
         self.max_cache_tokens, self.prefill_tokens = max_cache_tokens, prefill_tokens
         self._base, self._body, self._bank = base, body, bank
         self.backend: Backend = (GraphBackend if ops.fused(bank.compute_A_D) else TorchBackend)(body, bank, rows)
+        if self.backend.most_prefill is not None:
+            self.prefill_tokens = min(prefill_tokens, self.backend.most_prefill)
         self._token_bytes = None if base.tokenizer is None else TokenBytes(base.tokenizer)
 
     def run(self, streams: Streams) -> None:

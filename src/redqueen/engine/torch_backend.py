@@ -26,6 +26,8 @@ LONG_SPAN = 6
 class TorchBackend:
     """Implements `Backend`."""
 
+    most_prefill: int | None = None
+
     def __init__(self, body: Body, bank: Bank, rows: int) -> None:
         self.rows, self._body, self._bank = rows, body, bank
         self.cache: KVCache | None = None

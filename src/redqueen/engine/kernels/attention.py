@@ -276,6 +276,7 @@ def attend_prompts(
         q_N_O, k_cache, v_cache, out_N_O, *tiles, position_N, start_N, capacity_N, scale, q_N_O.stride(0), groups,
         kv_heads, WINDOW=window, DIM=dim, DIM_PADDED=power(dim), BLOCK=64, TOKENS=PROMPT_TILE,
         GROUPS=power(groups, 1), PRECISION=precision(q_N_O), num_warps=8 if dim > 64 else 4,
+        num_stages=3 if dim <= 128 else 2,
     )  # fmt: skip
     return out_N_O
 
