@@ -6,7 +6,7 @@ ends it, and all tests of a program have 60 seconds of CPU time. A test may take
 takes for the task's longest test, and at least a second; loading the program counts with the first test of a process.
 
 Programs may keep state between calls, so tests that are compared together share a process. A process begins no further
-test after a while; then a new one runs all of them again, with twice the time. So a grade is always about what a single
+test after a while; then a new one runs all of them again, with more time. So a grade is always about what a single
 process returned, on a slow machine too, and a process that is out of time has met a test that takes too long.
 
 Most right programs return exactly what the reference does, so a process first sends only a hash of all results; where
@@ -32,7 +32,10 @@ from redqueen.verifier.guest import literals
 LEAST_SECONDS = 1.0
 TIMES_THE_REFERENCE = 4.0
 TURN_SECONDS = 0.1
-"""How long a program's first process begins new tests; each that starts over has twice as much."""
+"""How long a program's first process begins new tests; each that starts over has twice as much, or what the reference
+needs."""
+NEARLY = 1.5
+"""Times the reference."""
 PROGRAM_SECONDS = 60.0
 REFERENCE_SECONDS = 120.0
 FEWER = (128, 1)
@@ -155,7 +158,7 @@ class _Candidate:
                     if done == len(hashes):
                         self._left -= self._took
                         break
-                    self._start_over()
+                    self._start_over(chunk.places)
                 case _:
                     break
         return done, result
@@ -177,7 +180,7 @@ class _Candidate:
         places = range(self._tests.base)
         values, first = await self._values(places)
         while not first and len(values) < len(places):
-            self._start_over()
+            self._start_over(places)
             values, first = await self._values(places)
         if values or not first or first.startswith("exc:"):
             return values, first
@@ -207,7 +210,7 @@ class _Candidate:
                 self._left -= self._took
                 return ending
             seen = len(values)
-            self._start_over()
+            self._start_over(places)
 
     async def _values(self, places: range) -> tuple[list[Value], str]:
         """The results of these tests, as far as one process gets; and how it ended where a test failed."""
@@ -232,8 +235,10 @@ class _Candidate:
         ]
         return actual.results == expected.results and calls.read(actual.results[0], 1)[1] == ""
 
-    def _start_over(self) -> None:
-        self._turn = 2 * max(self._turn, self._took)
+    def _start_over(self, places: range) -> None:
+        """The next process has enough for all of these tests if the program is nearly as fast as the reference."""
+        reference = sum(self._tests.seconds[place] for place in places)
+        self._turn = max(2 * max(self._turn, self._took), NEARLY * reference)
 
     async def _run(self, module: str, arguments: str) -> Result:
         """In one process, which has a turn and the time of the test that it is at by then."""
