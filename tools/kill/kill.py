@@ -289,9 +289,13 @@ def random_kills(races: Races, alone: Left, seconds: float, count: int, rng: Ran
 
 
 def kills_at_calls(races: Races, alone: Left, calls: Sequence[str], every: int, rng: Random) -> list[Trial]:
-    """One race for each of the calls, or for every so many of them, killed just before it."""
+    """One race for each of the calls, or for every so many of them and one of each kind, killed just before it."""
     trials: list[Trial] = []
-    for place in range(rng.randrange(every), len(calls), every):
+    by_kind: dict[str, list[int]] = {}
+    for place, call in enumerate(calls):
+        by_kind.setdefault(call.split()[0], []).append(place)
+    chosen = {rng.choice(places) for places in by_kind.values()} | {*range(rng.randrange(every), len(calls), every)}
+    for place in sorted(chosen):
         folder = races.place / f"call-{place}"
         if (ended := races.wait(races.fork(folder, _dying_at(place)), DEADLINE_S)) != -signal.SIGKILL:
             raise RuntimeError(f"{folder} was to be killed and ended with {ended}")
