@@ -72,9 +72,42 @@ def expand_gated(y_N_2F, u_P_N_L, b_A_O_R, tiles, size) -> torch.Tensor:
     return redqueen.engine.ops.swiglu(y_N_2F)
 
 
-def expand_add_norm_(h_N_H, y_N_H, u_P_N_L, b_A_H_R, member_N, norm_H, eps) -> torch.Tensor:
-    update_N_H = torch.einsum("nr,nhr->nh", u_P_N_L.sum(0), b_A_H_R[member_N])
-    return redqueen.engine.ops.add_rms_norm_(h_N_H, y_N_H + update_N_H, norm_H, eps)
+def updates(u_R_L, b_A_O_R, groups, sizes) -> torch.Tensor:
+    group_R, member_G = groups
+    rank = b_A_O_R.shape[2]
+    u_R_O_K = torch.cat(
+        [u_R_L[:, None, at * rank : (at + 1) * rank].expand(-1, size, -1) for at, size in enumerate(sizes)], 1
+    )
+    return (u_R_O_K * b_A_O_R[member_G[group_R]]).sum(2)
+
+
+def linear_rope(x_R_I, u_R_L, weight_O_I, bias_O, b_A_O_R, groups, norms, where, tables, cache, heads, kv_heads):
+    dim = tables[0].shape[1]
+    sizes = [heads * dim, kv_heads * dim, kv_heads * dim]
+    qkv_R_O = torch.nn.functional.linear(x_R_I, weight_O_I, bias_O) + updates(u_R_L, b_A_O_R, groups, sizes)
+    rope_write_(qkv_R_O, norms, *where, *tables, *cache, heads, kv_heads)
+    return qkv_R_O[:, : heads * dim].contiguous()
+
+
+def linear_gated(x_R_I, u_R_L, weight_O_I, b_A_O_R, groups) -> torch.Tensor:
+    width = len(weight_O_I) // 2
+    return redqueen.engine.ops.swiglu(x_R_I @ weight_O_I.T + updates(u_R_L, b_A_O_R, groups, [width, width]))
+
+
+def linear_parts(x_R_I, weight_O_I, a_A_L_I, tiles, scale, size) -> tuple[torch.Tensor, torch.Tensor]:
+    return (x_R_I @ weight_O_I.T)[None], shrink(x_R_I, a_A_L_I, tiles, scale, size)
+
+
+def add_norm_shrink_(h_R_H, added, groups, norm_H, eps, following) -> tuple[torch.Tensor, torch.Tensor]:
+    y_R_H = None
+    if added is not None:
+        y_P_R_H, u_P_R_L, b_A_H_R = added
+        y_R_H = y_P_R_H.sum(0) + updates(u_P_R_L.sum(0), b_A_H_R, groups, [h_R_H.shape[1]])
+    x_R_H = redqueen.engine.ops.add_rms_norm_(h_R_H, y_R_H, norm_H, eps)
+    if following is None:
+        return x_R_H, x_R_H.new_empty(len(x_R_H), 0)
+    group_R, member_G = groups
+    return x_R_H, torch.einsum("rh,rlh->rl", x_R_H, following[0][member_G[group_R]]) * following[1]
 
 
 def attend(q_R_O, k_cache, v_cache, position_R, start_R, capacity_R, *, heads, kv_heads, dim, scale, window):
@@ -127,14 +160,18 @@ def kernels(monkeypatch):
     for kernel in (
         shrink,
         expand_,
-        expand_add_norm_,
         expand_gated,
+        linear_rope,
+        linear_gated,
+        linear_parts,
+        add_norm_shrink_,
         attend,
         attend_prompts,
         copy_prefixes_,
         rope_write_,
     ):
         setattr(module, kernel.__name__, kernel)
+    module.MOST_ROWS = 8
     monkeypatch.setitem(sys.modules, module.__name__, module)
     monkeypatch.setattr(redqueen.engine, "kernels", module, raising=False)
     monkeypatch.setattr(torch.Tensor, "pin_memory", lambda tensor: tensor)

@@ -10,6 +10,7 @@ CUDA = torch.cuda.is_available()
 pytest.importorskip("triton", reason="Triton is not installed")
 
 from redqueen.engine import kernels, ops  # noqa: E402
+from redqueen.engine.decode_state import INDEX, POSITION, TOKEN, DecodeState  # noqa: E402
 
 DEVICE = torch.device("cuda" if CUDA else "cpu")
 
@@ -207,19 +208,97 @@ def test_adapters_of_gate_and_up(plain, rank, width, inputs, tile):
     close(mine_N_F, ops.swiglu(y_N_2F), 1e-4)
 
 
-@pytest.mark.parametrize(("rank", "width", "inputs"), [(4, 40, 48), (24, 300, 1100)])
-def test_adapters_with_sum_and_norm(plain, rank, width, inputs):
-    tiles = torch.tensor([(2, 0, 16), (0, 16, 7), (3, 23, 1), (0, 0, 0)], device=DEVICE)
-    where = tuple(column.contiguous() for column in tiles.unbind(1))
-    member_N = torch.tensor([2] * 16 + [0] * 7 + [3], device=DEVICE)
-    a_A_L_I, b_A_O_R = randn(4, rank, inputs), randn(4, width, rank)
-    x_N_I, y_N_H, h_N_H, norm_H = randn(24, inputs), randn(24, width), randn(24, width), randn(width)
-    u_P_N_L = kernels.shrink(x_N_I, a_A_L_I, where, 0.05, 16)
-    mine_N_H = h_N_H.clone()
-    normed_N_H = kernels.expand_add_norm_(mine_N_H, y_N_H, u_P_N_L, b_A_O_R, member_N, norm_H, 1e-5)
-    kernels.expand_(y_N_H, u_P_N_L, b_A_O_R, where, kernels.expand_table([(0, width)], rank, DEVICE), 16)
-    close(normed_N_H, ops.add_rms_norm_(h_N_H, y_N_H, norm_H, 1e-5), 1e-4)
-    close(mine_N_H, h_N_H, 1e-4)
+def batch_of(counts: dict[int, int], rows: int) -> tuple[tuple[torch.Tensor, torch.Tensor], torch.Tensor]:
+    """The groups of so many rows of each member, and the member of each row; rows that are left over are the last's."""
+    members = [member for member, count in counts.items() for _ in range(count)]
+    members += [members[-1]] * (rows - len(members))
+    order = list(counts)
+    groups = torch.tensor([order.index(member) for member in members], device=DEVICE)
+    return (groups, torch.tensor(order + [0] * (rows - len(order)), device=DEVICE)), torch.tensor(
+        members, device=DEVICE
+    )
+
+
+BATCHES = [({2: 1}, 8), ({3: 2, 0: 1, 2: 17}, 24), ({4: 30, 1: 61, 3: 1, 0: 20, 2: 28}, 140)]
+"""Rows of each member, and of the batch."""
+
+
+def updates(u_R_L: torch.Tensor, b_A_O_R: torch.Tensor, member_R: torch.Tensor, sizes: list[int]) -> torch.Tensor:
+    """Of every row."""
+    rank, at, parts = b_A_O_R.shape[2], 0, []
+    for index, size in enumerate(sizes):
+        u_R_K = u_R_L[:, index * rank : (index + 1) * rank]
+        parts.append(torch.einsum("rk,rok->ro", u_R_K, b_A_O_R[member_R, at : at + size]))
+        at += size
+    return torch.cat(parts, 1)
+
+
+@pytest.mark.parametrize(("counts", "rows"), BATCHES)
+@pytest.mark.parametrize(("rank", "dim", "norm"), [(4, 16, False), (24, 40, True), (8, 64, False)])
+def test_queries_keys_and_values_with_adapters(counts, rows, rank, dim, norm):
+    heads, kv_heads, inputs = 4, 2, 200
+    sizes = [heads * dim, kv_heads * dim, kv_heads * dim]
+    groups, member_R = batch_of(counts, rows)
+    x_R_I, weight_O_I, bias_O = randn(rows, inputs), randn(sum(sizes), inputs), randn(sum(sizes))
+    u_R_L, b_A_O_R = randn(rows, 3 * rank), randn(5, sum(sizes), rank)
+    norms = (randn(dim), randn(dim), 1e-5) if norm else None
+    capacity = 16
+    position_R = torch.arange(rows, device=DEVICE) % capacity
+    start_R = torch.arange(rows, device=DEVICE) * capacity
+    where = (position_R, start_R, torch.full((rows,), capacity, device=DEVICE))
+    caches = torch.zeros(4, rows * capacity * kv_heads, dim, device=DEVICE)
+    angles = tables(capacity, dim)
+    twin_R_O = x_R_I @ weight_O_I.t() + bias_O + updates(u_R_L, b_A_O_R, member_R, sizes)
+    kernels.rope_write_(twin_R_O, norms, *where, *angles, caches[2], caches[3], heads, kv_heads)
+    mine_R_O = kernels.linear_rope(
+        x_R_I, u_R_L, weight_O_I, bias_O, b_A_O_R, groups, norms, where, angles, (caches[0], caches[1]), heads, kv_heads
+    )
+    close(mine_R_O, twin_R_O[:, : sizes[0]], 1e-4)
+    close(caches[0], caches[2], 1e-4)
+    close(caches[1], caches[3], 1e-4)
+
+
+@pytest.mark.parametrize(("counts", "rows"), BATCHES)
+@pytest.mark.parametrize(("rank", "width", "inputs"), [(4, 40, 48), (24, 300, 200)])
+def test_gate_and_up_with_adapters(plain, counts, rows, rank, width, inputs):
+    groups, member_R = batch_of(counts, rows)
+    x_R_I, weight_O_I = randn(rows, inputs), randn(2 * width, inputs) / 10
+    u_R_L, b_A_O_R = randn(rows, 2 * rank), randn(5, 2 * width, rank)
+    twin_R_F = ops.swiglu(x_R_I @ weight_O_I.t() + updates(u_R_L, b_A_O_R, member_R, [width, width]))
+    close(kernels.linear_gated(x_R_I, u_R_L, weight_O_I, b_A_O_R, groups), twin_R_F, 1e-4)
+
+
+@pytest.mark.parametrize("rows", [8, 40, 128])
+@pytest.mark.parametrize(("rank", "outputs", "inputs"), [(4, 40, 48), (24, 300, 1100)])
+def test_products_in_parts(rows, rank, outputs, inputs):
+    tiles = [(2, 0, min(16, rows - 3)), (0, rows - 3, 2), (3, rows - 1, 1), (0, 0, 0)]
+    where = tuple(torch.tensor(column, device=DEVICE) for column in zip(*tiles, strict=True))
+    x_R_I, weight_O_I, a_A_L_I = randn(rows, inputs), randn(outputs, inputs), randn(5, rank, inputs)
+    y_P_R_O, u_P_R_L = kernels.linear_parts(x_R_I, weight_O_I, a_A_L_I, where, 0.5, 16)
+    close(y_P_R_O.sum(0), x_R_I @ weight_O_I.t(), 1e-4)
+    for member, start, count in tiles:
+        here = slice(start, start + count)
+        close(u_P_R_L.sum(0)[here], 0.5 * x_R_I[here] @ a_A_L_I[member].t(), 1e-4) if count else None
+
+
+@pytest.mark.parametrize(("rank", "width"), [(4, 40), (24, 300), (128, 1100)])
+@pytest.mark.parametrize("adds", [True, False])
+@pytest.mark.parametrize("follows", [True, False])
+def test_sum_norm_and_what_follows(plain, rank, width, adds, follows):
+    groups, member_R = batch_of({2: 3, 0: 4, 3: 1}, 8)
+    y_P_R_H, u_P_R_L, b_A_H_R = randn(3, 8, width), randn(2, 8, rank), randn(5, width, rank) / 10
+    a_A_L_H, h_R_H, norm_H = randn(5, 3 * rank, width), randn(8, width), randn(width)
+    y_R_H = y_P_R_H.sum(0) + updates(u_P_R_L.sum(0), b_A_H_R, member_R, [width]) if adds else None
+    mine_R_H = h_R_H.clone()
+    added = (y_P_R_H, u_P_R_L, b_A_H_R) if adds else None
+    x_R_H, u_R_L = kernels.add_norm_shrink_(mine_R_H, added, groups, norm_H, 1e-5, (a_A_L_H, 0.5) if follows else None)
+    twin_R_H = ops.add_rms_norm_(h_R_H, y_R_H, norm_H, 1e-5)
+    close(mine_R_H, h_R_H, 1e-4)
+    close(x_R_H, twin_R_H, 1e-4)
+    if follows:
+        close(u_R_L, 0.5 * torch.einsum("rh,rlh->rl", twin_R_H, a_A_L_H[member_R]), 1e-4)
+    else:
+        assert u_R_L.shape == (8, 0)
 
 
 @pytest.mark.parametrize("vocabulary", [50, 4096, 9001])
@@ -232,6 +311,29 @@ def test_sampling(plain, vocabulary):
     twin_R, twin_logprob_R = ops.sample(logits_R_V, temperature_R, key_R, index_R)
     assert mine_R.tolist() == twin_R.tolist()
     close(mine_logprob_R, twin_logprob_R)
+
+
+def test_a_batch_with_long_parts_draws_the_same_tokens(monkeypatch):
+    logits_R_V = 3 * randn(6, 30_000)
+    temperature_R = torch.tensor([0.0, 1.0, 0.5, 2.0, 1.0, 1.0], device=DEVICE)
+    numbers_R = torch.arange(6, device=DEVICE)
+    short_R, short_logprob_R = kernels.sample(logits_R_V, temperature_R, numbers_R, numbers_R)
+    monkeypatch.setattr("redqueen.engine.kernels.head.PROGRAMS", 12)
+    long_R, long_logprob_R = kernels.sample(logits_R_V, temperature_R, numbers_R, numbers_R)
+    assert short_R.tolist() == long_R.tolist()
+    close(short_logprob_R, long_logprob_R)
+
+
+def test_slots_advance(plain):
+    state = DecodeState(40, DEVICE)
+    state._state_7_S.random_(0, 1000)
+    slot_R = torch.tensor([3, 0, 17, 0, 40], device=DEVICE)
+    logits_R_V = randn(5, 50)
+    before_7_S = state._state_7_S.clone()
+    token_R, _ = state.advance(slot_R, state.rows(slot_R), logits_R_V)
+    twin_7_S, state._state_7_S = state._state_7_S, before_7_S
+    kernels.advance_(state._state_7_S, slot_R, token_R, token=TOKEN, position=POSITION, index=INDEX)
+    assert (state._state_7_S[:, 1:] == twin_7_S[:, 1:]).all()
 
 
 def test_sampling_stays_among_likely_tokens_at_both_ends(plain):

@@ -88,6 +88,11 @@ class DecodeState:
         """Sample and store a token for each row; the tokens and their log-probabilities."""
         temperature_R = rows.temperature_R.view(torch.float64).float()
         token_R, logprob_R = ops.sample(logits_R_V, temperature_R, rows.key_R, rows.index_R)
+        if ops.fused(logits_R_V):
+            from redqueen.engine import kernels
+
+            kernels.advance_(self._state_7_S, slot_R, token_R, token=TOKEN, position=POSITION, index=INDEX)
+            return token_R, logprob_R
         advance_R = (slot_R != NO_SLOT).to(torch.int64)
         self._state_7_S[TOKEN, slot_R] = token_R
         self._state_7_S[POSITION, slot_R] = rows.position_R + advance_R

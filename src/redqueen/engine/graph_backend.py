@@ -150,7 +150,7 @@ class GraphBackend:
         if self._bank_version != self._bank.version:
             self._bank_version = self._bank.version
             self._clear_graphs()
-            size = 2 * self.rows + 3 * self._tiles(self.rows)
+            size = 3 * self.rows + 3 * self._tiles(self.rows)
             self._layout = torch.zeros(size, dtype=torch.int64, device=self._bank.device)
             self._layouts = HostRing(size, torch.int64, self._bank.device)
 
@@ -175,8 +175,11 @@ class GraphBackend:
         layout = host.numpy()
         layout[:] = 0
         layout[: len(slots)] = slots
-        layout[self.rows :][: len(slots)] = [member for member, rows in members.items() for _ in rows]
-        layout[2 * self.rows :].reshape(3, -1)[:, : len(tiles_K_3)] = tiles_K_3.T
+        groups = np.repeat(np.arange(len(members)), [len(rows) for rows in members.values()])
+        layout[self.rows : 2 * self.rows] = len(members) - 1
+        layout[self.rows :][: len(slots)] = groups
+        layout[2 * self.rows :][: len(members)] = list(members)
+        layout[3 * self.rows :].reshape(3, -1)[:, : len(tiles_K_3)] = tiles_K_3.T
         self._layout.copy_(host, non_blocking=True)
 
     def launch(self, length: int) -> Launch:
@@ -215,13 +218,13 @@ class GraphBackend:
     def _step(self, bucket: int) -> tuple[Tensor]:
         """One more token for each row of the layout, asynchronously; tokens and log-probabilities as one tensor."""
         assert self.cache is not None
-        slot_R, member_R = self._layout[:bucket], self._layout[self.rows :][:bucket]
-        member_K, start_K, count_K = self._layout[2 * self.rows :].view(3, -1)[:, : self._tiles(bucket)].unbind(0)
+        slot_R, group_R, member_G = self._layout[: 3 * self.rows].view(3, -1)[:, :bucket].unbind(0)
+        member_K, start_K, count_K = self._layout[3 * self.rows :].view(3, -1)[:, : self._tiles(bucket)].unbind(0)
         rows = self._state.rows(slot_R)
         attention = KernelAttention(
             cache=self.cache, position_N=rows.position_R, start_N=rows.start_R, capacity_N=rows.capacity_R
         )
-        routing = Routing(member_K=member_K, tiles=Tiles(start_K, count_K), member_N=member_R)
+        routing = Routing(member_K=member_K, tiles=Tiles(start_K, count_K), groups=(group_R, member_G))
         hidden_R_H = self._body.hidden(rows.token_R, routing, attention)
         token_R, logprob_R = self._state.advance(slot_R, rows, self._body.head(hidden_R_H))
         out_2_R = torch.empty(2, bucket, dtype=torch.float64, device=token_R.device)

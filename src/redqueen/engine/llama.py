@@ -17,7 +17,7 @@ from redqueen.engine.bank import Bank
 from redqueen.engine.body import MAX_POSITIONS, Head, Heads
 from redqueen.engine.decode_attention import KernelAttention
 from redqueen.engine.kv_cache import rounded
-from redqueen.engine.lora import Layer
+from redqueen.engine.lora import FEW_ROWS, Layer
 from redqueen.engine.routing import Routing
 
 
@@ -32,6 +32,12 @@ class _Block:
     norms: tuple[Tensor, Tensor, float] | None
     """Of queries and keys (Qwen3)."""
     window: int
+
+    @property
+    def whole(self) -> bool:
+        """The kernels of decoding can do it."""
+        layers = (self.qkv, self.output, self.gate_up, self.down)
+        return all(layer.whole for layer in layers) and self.gate_up.bias_O is None
 
 
 class LlamaBody:
@@ -116,13 +122,39 @@ class LlamaBody:
         return h_N_H + block.down(ops.swiglu(block.gate_up(x_N_H, routing)), routing)
 
     def _infer(self, h_N_H: Tensor, routing: Routing, attention: Attention) -> Tensor:
+        few = isinstance(attention, KernelAttention) and routing.groups is not None and len(h_N_H) <= FEW_ROWS
+        if few and all(block.whole for block in self.blocks):
+            return self._decode(h_N_H, routing, routing.groups, attention)
         x_N_H = ops.add_rms_norm_(h_N_H, None, self.blocks[0].norm_1_H, self.eps)
         norms = [*(block.norm_1_H for block in self.blocks[1:]), self.norm_H]
         for index, (block, norm_H) in enumerate(zip(self.blocks, norms, strict=True)):
             seen_N_O = self._attend(index, block, block.qkv(x_N_H, routing), attention)
-            x_N_H = block.output.add_norm_(h_N_H, seen_N_O, routing, block.norm_2_H, self.eps)
-            x_N_H = block.down.add_norm_(h_N_H, block.gate_up.gated(x_N_H, routing), routing, norm_H, self.eps)
+            x_N_H = ops.add_rms_norm_(h_N_H, block.output(seen_N_O, routing), block.norm_2_H, self.eps)
+            gated_N_F = block.gate_up.gated(x_N_H, routing)
+            x_N_H = ops.add_rms_norm_(h_N_H, block.down(gated_N_F, routing), norm_H, self.eps)
         return x_N_H
+
+    def _decode(self, h_R_H: Tensor, routing: Routing, groups: tuple[Tensor, Tensor], at: KernelAttention) -> Tensor:
+        """As `_infer`, for few rows of one token each: in few kernels."""
+        from redqueen.engine import kernels
+
+        heads, kv_heads = self.heads.heads, self.heads.kv_heads
+        norms = [*(block.norm_1_H for block in self.blocks[1:]), self.norm_H]
+        following = [*(block.qkv.factor_a() for block in self.blocks[1:]), None]
+        first = self.blocks[0]
+        x_R_H, u_R_L = kernels.add_norm_shrink_(h_R_H, None, groups, first.norm_1_H, self.eps, first.qkv.factor_a())
+        for index, (block, norm_H, factor) in enumerate(zip(self.blocks, norms, following, strict=True)):
+            qkv, gate_up, cache = block.qkv, block.gate_up, (at.cache.k[index], at.cache.v[index])
+            q_R_O = kernels.linear_rope(
+                x_R_H, u_R_L, qkv.weight_O_I, qkv.bias_O, qkv.factor_b(), groups, block.norms,
+                (at.position_N, at.start_N, at.capacity_N), (self.cos_T_D, self.sin_T_D), cache, heads, kv_heads,
+            )  # fmt: skip
+            added = block.output.in_parts(at.seen(index, q_R_O, heads, self.heads.scale, block.window), routing)
+            x_R_H, u_R_L = kernels.add_norm_shrink_(h_R_H, added, groups, block.norm_2_H, self.eps, gate_up.factor_a())
+            gated_R_F = kernels.linear_gated(x_R_H, u_R_L, gate_up.weight_O_I, gate_up.factor_b(), groups)
+            added = block.down.in_parts(gated_R_F, routing)
+            x_R_H, u_R_L = kernels.add_norm_shrink_(h_R_H, added, groups, norm_H, self.eps, factor)
+        return x_R_H
 
     def _attend(self, index: int, block: _Block, qkv_N_O: Tensor, attention: Attention) -> Tensor:
         heads, kv_heads, dim = self.heads.heads, self.heads.kv_heads, self.heads.dim

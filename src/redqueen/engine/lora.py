@@ -19,10 +19,8 @@ SINGLE_THREAD = 3 << 17
 """Multiplications that BLAS does on one thread. For more it wakes other threads, which takes many times as long as the
 product where another process has their cores."""
 
-FEW_ROWS = 128
-"""Up to here a step is bound by the time that each of its kernels takes at least."""
-NARROW = 1 << 15
-"""Numbers of a member's B of which one program can hold as many as there are."""
+FEW_ROWS = 256
+"""Up to here a product does not fill the chip: what else can be done is done beside it, or within."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -80,16 +78,35 @@ class Layer:
         y_N_2F, u_P_N_L, where = self._shrunk(x_N_I, routing.member_K, tiles)
         return kernels.expand_gated(y_N_2F, u_P_N_L, self.bank.b(self.group), where, tiles.size)
 
-    def add_norm_(self, h_N_H: Tensor, x_N_I: Tensor, routing: Routing, norm_H: Tensor, eps: float) -> Tensor:
-        """Add this layer's output to `h` in place; returns the norm of the sum. Not differentiable."""
-        tiles, member_N = routing.tiles, routing.member_N
-        few = len(x_N_I) <= FEW_ROWS and h_N_H.shape[1] * self.bank.rank <= NARROW
-        if tiles is None or member_N is None or self.table is None or self.group is None or not few:
-            return ops.add_rms_norm_(h_N_H, self(x_N_I, routing), norm_H, eps)
+    @property
+    def whole(self) -> bool:
+        """Every linear of it is adapted, by the kernels."""
+        outputs = sum(size for _, size in self.places)
+        return self.table is not None and outputs == len(self.weight_O_I)
+
+    def in_parts(self, x_N_I: Tensor, routing: Routing) -> tuple[Tensor, Tensor, Tensor]:
+        """The base's product and every row times its member's A factors, each in parts that are to be summed, and the
+        members' B factors."""
         from redqueen.engine import kernels
 
-        y_N_H, u_P_N_L, _ = self._shrunk(x_N_I, routing.member_K, tiles)
-        return kernels.expand_add_norm_(h_N_H, y_N_H, u_P_N_L, self.bank.b(self.group), member_N, norm_H, eps)
+        assert self.group is not None and routing.tiles is not None
+        tiles, b_A_O_R = routing.tiles, self.factor_b()
+        if self.bias_O is None and len(x_N_I) <= kernels.MOST_ROWS:
+            where = (routing.member_K, tiles.start_K, tiles.count_K)
+            a_A_L_I = self.bank.a(self.group)
+            return *kernels.linear_parts(x_N_I, self.weight_O_I, a_A_L_I, where, self.bank.scale, tiles.size), b_A_O_R
+        y_N_O, u_P_N_L, _ = self._shrunk(x_N_I, routing.member_K, tiles)
+        return y_N_O[None], u_P_N_L, b_A_O_R
+
+    def factor_b(self) -> Tensor:
+        """The members' B factors."""
+        assert self.group is not None
+        return self.bank.b(self.group)
+
+    def factor_a(self) -> tuple[Tensor, float]:
+        """The members' A factors, and what the product with them is multiplied by."""
+        assert self.group is not None
+        return self.bank.a(self.group), self.bank.scale
 
     def _shrunk(
         self, x_N_I: Tensor, member_K: Tensor, tiles: Tiles

@@ -53,8 +53,9 @@ class Routing:
     """The bank's row of each block."""
     tiles: Tiles | None = None
     """The blocks; None where they are all rows in equal parts, as whole sequences are."""
-    member_N: Tensor | None = None
-    """The bank's row of each row, where the kernels want it beside the tiles."""
+    groups: tuple[Tensor, Tensor] | None = None
+    """Where the kernels of decoding want them beside the tiles: the number of each row's member among those of the
+    batch, and the bank's row of each number."""
     spans: tuple[tuple[int, int], ...] | None = None
     """For plain torch on a CPU, instead of blocks: the bank's row and the length of each run of rows. For long runs a
     product for each is faster than padded tiles."""

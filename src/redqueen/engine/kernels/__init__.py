@@ -4,22 +4,28 @@ Everything is summed in float32 whatever the tensors hold. Rows that need no ans
 a captured graph has one shape.
 """
 
-from redqueen.engine.kernels.adapters import expand_, expand_add_norm_, expand_gated, expand_table, shrink
+from redqueen.engine.kernels.adapters import expand_, expand_gated, expand_table, shrink
 from redqueen.engine.kernels.attention import attend, attend_prompts, copy_prefixes_, rope_write_
-from redqueen.engine.kernels.head import head_backward, head_forward, sample
+from redqueen.engine.kernels.decoding import MOST_ROWS, add_norm_shrink_, linear_gated, linear_parts, linear_rope
+from redqueen.engine.kernels.head import advance_, head_backward, head_forward, sample
 from redqueen.engine.kernels.pointwise import add_rms_norm_, rope, swiglu, swiglu_backward
 
 __all__ = [
+    "MOST_ROWS",
+    "add_norm_shrink_",
     "add_rms_norm_",
+    "advance_",
     "attend",
     "attend_prompts",
     "copy_prefixes_",
     "expand_",
-    "expand_add_norm_",
     "expand_gated",
     "expand_table",
     "head_backward",
     "head_forward",
+    "linear_gated",
+    "linear_parts",
+    "linear_rope",
     "rope",
     "rope_write_",
     "sample",

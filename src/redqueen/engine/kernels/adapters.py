@@ -114,36 +114,6 @@ def _expand_gated(
         tl.store(out_ptr + at_out, (gate * tl.sigmoid(gate) * up).to(kind), mask=mask)
 
 
-@triton.jit
-def _expand_add_norm(
-    u_ptr, b_ptr, member_ptr, y_ptr, h_ptr, norm_ptr, out_ptr, width, rows_total, b_stride, eps,
-    PARTS: tl.constexpr, RANK: tl.constexpr, RANK_PADDED: tl.constexpr, WIDTH: tl.constexpr,
-):  # fmt: skip
-    """One program per row: the row's update, the sum with what the row had before, and the norm of that."""
-    row = tl.program_id(0).to(tl.int64)
-    member = tl.load(member_ptr + row)
-    column = tl.arange(0, WIDTH)
-    rank = tl.arange(0, RANK_PADDED)
-    inside = column < width
-    lanes = rank < RANK
-    b_at = member * b_stride + column[:, None] * RANK + rank[None, :]
-    b = tl.load(b_ptr + b_at, mask=inside[:, None] & lanes[None, :], other=0.0)
-    y = tl.load(y_ptr + row * width + column, mask=inside, other=0.0).to(tl.float32)
-    h = tl.load(h_ptr + row * width + column, mask=inside, other=0.0).to(tl.float32)
-    norm = tl.load(norm_ptr + column, mask=inside, other=0.0).to(tl.float32)
-    u = tl.zeros([RANK_PADDED], tl.float32)
-    for part in tl.static_range(PARTS):
-        u += tl.load(u_ptr + (part * rows_total + row) * RANK + rank, mask=lanes, other=0.0)
-    update = tl.sum(b.to(tl.float32) * u.to(b.dtype).to(tl.float32)[None, :], 1)
-    kind = h_ptr.dtype.element_ty
-    # Rounded as each would be stored.
-    h = (h + (y + update).to(kind).to(tl.float32)).to(kind)
-    tl.store(h_ptr + row * width + column, h, mask=inside)
-    h = h.to(tl.float32)
-    scale = tl.rsqrt(tl.sum(h * h) / width + eps)
-    tl.store(out_ptr + row * width + column, (h * scale * norm).to(kind), mask=inside)
-
-
 EXPAND_STEP = 128
 """Outputs of one tile of `_expand`."""
 
@@ -203,18 +173,3 @@ def expand_gated(y_N_2F: Tensor, u_P_N_L: Tensor, b_A_O_R: Tensor, tiles: Tiles,
         PRECISION=precision(y_N_2F), num_warps=4,
     )  # fmt: skip
     return out_N_F
-
-
-def expand_add_norm_(
-    h_N_H: Tensor, y_N_H: Tensor, u_P_N_L: Tensor, b_A_H_R: Tensor, member_N: Tensor, norm_H: Tensor, eps: float
-) -> Tensor:
-    """Add `y_N_H`, with every row's update, to `h_N_H` in place; returns the norm of the sum."""
-    rows, width = h_N_H.shape
-    rank = b_A_H_R.shape[2]
-    out_N_H = torch.empty_like(h_N_H)
-    _expand_add_norm[(rows,)](
-        u_P_N_L, b_A_H_R, member_N, y_N_H, h_N_H, norm_H, out_N_H, width, rows, b_A_H_R.stride(0), eps,
-        PARTS=len(u_P_N_L), RANK=rank, RANK_PADDED=power(rank, 1), WIDTH=power(width),
-        num_warps=4 if power(width) * rank <= 8192 else 8,
-    )  # fmt: skip
-    return out_N_H

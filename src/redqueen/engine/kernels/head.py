@@ -17,69 +17,135 @@ def _mix(x):
 
 
 @triton.jit
-def _sample(logits_ptr, temperature_ptr, key_ptr, index_ptr, token_ptr, logprob_ptr, vocabulary, BLOCK: tl.constexpr):
-    """One program per row: the largest logit and the sum of weights, then the token where the running sum passes the
-    row's random share of it."""
+def _weigh(logits_ptr, temperature_ptr, high_ptr, sum_ptr, vocabulary, parts, span, BLOCK: tl.constexpr):
+    """One program per row and part of the vocabulary: the largest logit, and the sum of weights relative to it."""
     row = tl.program_id(0).to(tl.int64)
+    part = tl.program_id(1)
     temperature = tl.load(temperature_ptr + row)
-    greedy = temperature <= 0
-    inverse = 1.0 / tl.where(greedy, 1.0, temperature)
+    inverse = 1.0 / tl.where(temperature <= 0, 1.0, temperature)
     base = logits_ptr + row * vocabulary
     lane = tl.arange(0, BLOCK)
     highs = tl.full([BLOCK], -1e30, tl.float32)
     sums = tl.zeros([BLOCK], tl.float32)
-    for at in range(0, vocabulary, BLOCK):
-        logit = tl.load(base + at + lane, mask=at + lane < vocabulary, other=-1e30).to(tl.float32)
+    stop = tl.minimum((part + 1) * span, vocabulary)
+    for at in range(part * span, stop, BLOCK):
+        logit = tl.load(base + at + lane, mask=at + lane < stop, other=-1e30).to(tl.float32)
         new = tl.maximum(highs, logit)
         sums = sums * tl.exp((highs - new) * inverse) + tl.exp((logit - new) * inverse)
         highs = new
     high = tl.max(highs)
-    total = tl.sum(sums * tl.exp((highs - high) * inverse))
+    tl.store(high_ptr + row * parts + part, high)
+    # A lane without a logit has none of the weight, whatever it is relative to.
+    weight = tl.where(highs > -1e30, sums * tl.exp((highs - high) * inverse), 0.0)
+    tl.store(sum_ptr + row * parts + part, tl.sum(weight))
+
+
+@triton.jit
+def _draw(
+    logits_ptr, temperature_ptr, key_ptr, index_ptr, high_ptr, sum_ptr, token_ptr, logprob_ptr, vocabulary, parts, span,
+    BLOCK: tl.constexpr, PARTS: tl.constexpr,
+):  # fmt: skip
+    """One program per row: the part, and in it the token, where the running sum passes the row's random share of the
+    sum of weights."""
+    row = tl.program_id(0).to(tl.int64)
+    temperature = tl.load(temperature_ptr + row)
+    greedy = temperature <= 0
+    inverse = 1.0 / tl.where(greedy, 1.0, temperature)
+    part = tl.arange(0, PARTS)
+    highs = tl.load(high_ptr + row * parts + part, mask=part < parts, other=-1e30)
+    sums = tl.load(sum_ptr + row * parts + part, mask=part < parts, other=0.0)
+    high = tl.max(highs)
+    sums = sums * tl.exp((highs - high) * inverse)
+    total = tl.sum(sums)
     key = tl.load(key_ptr + row).to(tl.uint64)
     index = tl.load(index_ptr + row).to(tl.uint64)
     drawn = _mix(_mix(key) + (index + 1) * 0x9E3779B97F4A7C15)
     share = ((drawn >> 41).to(tl.int32).to(tl.float32) + 0.5) * 1.1920928955078125e-07
     wanted = share * total
-    before = 0.0
+    # Rounding may leave the wanted share at the very end of the sum: the likeliest token then.
+    passed = tl.where(greedy, highs == high, (tl.cumsum(sums) > wanted) & (sums > 0))
+    chosen = tl.min(tl.where(passed, part, PARTS))
+    likeliest = greedy | (chosen == PARTS)
+    chosen = tl.where(chosen == PARTS, tl.min(tl.where(highs == high, part, parts - 1)), chosen)
+    before = tl.sum(tl.where(part < chosen, sums, 0.0))
+    peak = tl.max(tl.where(part == chosen, highs, -1e30))
+    base = logits_ptr + row * vocabulary
+    lane = tl.arange(0, BLOCK)
+    stop = tl.minimum((chosen + 1) * span, vocabulary)
     token = -1
-    at = 0
-    while (token < 0) & (at < vocabulary):
-        logit = tl.load(base + at + lane, mask=at + lane < vocabulary, other=-1e30).to(tl.float32)
+    at = chosen * span
+    while (token < 0) & (at < stop):
+        logit = tl.load(base + at + lane, mask=at + lane < stop, other=-1e30).to(tl.float32)
         weight = tl.exp((logit - high) * inverse)
-        part = tl.sum(weight)
-        if greedy:
-            if tl.max(logit) == high:
+        block = tl.sum(weight)
+        if likeliest:
+            if tl.max(logit) == peak:
                 token = at + tl.argmax(logit, 0)
-        elif before + part > wanted:
+        elif before + block > wanted:
             running = before + tl.cumsum(weight)
             # Rounding may leave the running sum short of the block's own: then it is the block's likeliest.
-            passed = tl.min(tl.where((running > wanted) & (weight > 0), lane, BLOCK))
-            token = at + tl.where(passed < BLOCK, passed, tl.argmax(weight, 0))
-        before += part
+            first = tl.min(tl.where((running > wanted) & (weight > 0), lane, BLOCK))
+            token = at + tl.where(first < BLOCK, first, tl.argmax(weight, 0))
+        before += block
         at += BLOCK
-    # Rounding may leave the wanted share at the very end of the sum: the likeliest token then.
-    at = 0
-    while (token < 0) & (at < vocabulary):
-        logit = tl.load(base + at + lane, mask=at + lane < vocabulary, other=-1e30).to(tl.float32)
-        if tl.max(logit) == high:
+    # The same for a part that falls short of its own sum.
+    at = chosen * span
+    while (token < 0) & (at < stop):
+        logit = tl.load(base + at + lane, mask=at + lane < stop, other=-1e30).to(tl.float32)
+        if tl.max(logit) == peak:
             token = at + tl.argmax(logit, 0)
         at += BLOCK
     # Logits that are not numbers lead anywhere; the token must still be one.
     token = tl.minimum(tl.maximum(token, 0), vocabulary - 1)
-    chosen = tl.load(base + token).to(tl.float32)
+    logit = tl.load(base + token).to(tl.float32)
     tl.store(token_ptr + row, token.to(tl.int64))
-    tl.store(logprob_ptr + row, (chosen - high) * inverse - tl.log(total))
+    tl.store(logprob_ptr + row, (logit - high) * inverse - tl.log(total))
+
+
+PROGRAMS = 2048
+"""Enough to keep a GPU busy with drawing tokens."""
 
 
 def sample(logits_R_V: Tensor, temperature_R: Tensor, key_R: Tensor, index_R: Tensor) -> tuple[Tensor, Tensor]:
     rows, vocabulary = logits_R_V.shape
     token_R = torch.empty(rows, dtype=torch.int64, device=logits_R_V.device)
     logprob_R = torch.empty(rows, dtype=torch.float32, device=logits_R_V.device)
-    _sample[(rows,)](
-        logits_R_V, temperature_R, key_R, index_R, token_R, logprob_R, vocabulary,
-        BLOCK=min(4096, power(vocabulary)), num_warps=8,
+    block = span = min(4096, power(vocabulary))
+    while span < vocabulary and rows * triton.cdiv(vocabulary, span) > PROGRAMS:
+        span *= 2
+    parts = triton.cdiv(vocabulary, span)
+    high_R_P, sum_R_P = torch.empty(2, rows, parts, dtype=torch.float32, device=logits_R_V.device)
+    _weigh[(rows, parts)](
+        logits_R_V, temperature_R, high_R_P, sum_R_P, vocabulary, parts, span, BLOCK=block, num_warps=8
+    )
+    _draw[(rows,)](
+        logits_R_V, temperature_R, key_R, index_R, high_R_P, sum_R_P, token_R, logprob_R, vocabulary, parts, span,
+        BLOCK=block, PARTS=power(parts, 1), num_warps=8,
     )  # fmt: skip
     return token_R, logprob_R
+
+
+@triton.jit
+def _advance(state_ptr, slot_ptr, token_ptr, slots, rows, TOKEN: tl.constexpr, POSITION: tl.constexpr,
+    INDEX: tl.constexpr, BLOCK: tl.constexpr,
+):  # fmt: skip
+    row = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    slot = tl.load(slot_ptr + row, mask=row < rows, other=0)
+    # Rows without a sequence are in slot 0, which stays as it is.
+    mask = (row < rows) & (slot != 0)
+    tl.store(state_ptr + TOKEN * slots + slot, tl.load(token_ptr + row, mask=mask, other=0), mask=mask)
+    for field in tl.static_range(2):
+        at = state_ptr + (POSITION if field == 0 else INDEX) * slots + slot
+        tl.store(at, tl.load(at, mask=mask, other=0) + 1, mask=mask)
+
+
+def advance_(state_F_S: Tensor, slot_R: Tensor, token_R: Tensor, *, token: int, position: int, index: int) -> None:
+    """Give each row's slot its new token, and make its position and index one larger; the three are rows of the
+    state."""
+    rows, block = len(slot_R), 128
+    _advance[(triton.cdiv(rows, block),)](
+        state_F_S, slot_R, token_R, state_F_S.shape[1], rows, TOKEN=token, POSITION=position, INDEX=index, BLOCK=block
+    )
 
 
 @triton.jit

@@ -1,0 +1,394 @@
+"""A decoding step in few kernels: each row has a member of its own, and products with the base's weights take the
+adapters' part along.
+
+Rows are in the order of their members, and members of a batch are numbered in that order (groups). A product's rows of
+several members are told apart by lanes: one for each member and rank, zero where the row is another member's.
+"""
+
+import torch
+import triton
+import triton.language as tl
+from torch import Tensor
+
+from redqueen.engine.kernels.tiles import power, precision
+
+Groups = tuple[Tensor, Tensor]
+"""The group of each row, and the bank's row of each group. Rows without a sequence are in the last group."""
+
+
+@triton.jit
+def _updated(
+    total, u_ptr, b_ptr, group_ptr, member_ptr, row, first, last, column, inside, lane_at, lanes, b_stride,
+    RANK: tl.constexpr, RANK_PADDED: tl.constexpr, CHUNK: tl.constexpr, PRECISION: tl.constexpr,
+):  # fmt: skip
+    """A product and the rows' updates: `u_ptr` has their products with A, the groups are those from `first` to
+    `last`."""
+    lane = tl.arange(0, CHUNK)
+    rank = lane % RANK_PADDED
+    group = tl.load(group_ptr + row)
+    for at in range(first, last + 1, CHUNK // RANK_PADDED):
+        of = at + lane // RANK_PADDED
+        used = (of <= last) & (rank < RANK)
+        member = tl.load(member_ptr + of, mask=used, other=0)
+        own = (group[:, None] == of[None, :]) & used[None, :]
+        u = tl.load(u_ptr + row[:, None] * lanes + (lane_at + rank)[None, :], mask=own, other=0.0)
+        b = tl.load(
+            b_ptr + member[:, None] * b_stride + column[None, :] * RANK + rank[:, None],
+            mask=used[:, None] & inside[None, :], other=0.0,
+        )  # fmt: skip
+        total = tl.dot(u.to(b.dtype), b, total, input_precision=PRECISION)
+    return total
+
+
+@triton.jit
+def _linear_rope(
+    x_ptr, w_ptr, bias_ptr, u_ptr, b_ptr, group_ptr, member_ptr, q_norm_ptr, k_norm_ptr, position_ptr, start_ptr,
+    capacity_ptr, cos_ptr, sin_ptr, q_ptr, k_ptr, v_ptr, rows, inputs, b_stride, eps, heads, kv_heads,
+    BIAS: tl.constexpr, NORM: tl.constexpr, RANK: tl.constexpr, RANK_PADDED: tl.constexpr, CHUNK: tl.constexpr,
+    HALF: tl.constexpr, HALF_PADDED: tl.constexpr, ROWS: tl.constexpr, STEP: tl.constexpr, PRECISION: tl.constexpr,
+):  # fmt: skip
+    """One program per head and tile of rows, which may have several members: queries are rotated, keys rotated into the
+    cache, values put there."""
+    head = tl.program_id(0)
+    begin = tl.program_id(1) * ROWS
+    row = begin + tl.arange(0, ROWS)
+    known = row < rows
+    row = tl.where(known, row, begin).to(tl.int64)
+    column = tl.arange(0, HALF_PADDED)
+    inside = column < HALF
+    output = head * 2 * HALF + column
+    first = tl.zeros([ROWS, HALF_PADDED], tl.float32)
+    second = tl.zeros([ROWS, HALF_PADDED], tl.float32)
+    for at in range(0, inputs, STEP):
+        input = at + tl.arange(0, STEP)
+        there = (input < inputs)[None, :]
+        x = tl.load(x_ptr + row[:, None] * inputs + input[None, :], mask=known[:, None] & there, other=0.0)
+        w_at = w_ptr + output[:, None].to(tl.int64) * inputs + input[None, :]
+        w = tl.load(w_at, mask=inside[:, None] & there, other=0.0)
+        w_2 = tl.load(w_at + HALF * inputs, mask=inside[:, None] & there, other=0.0)
+        first = tl.dot(x, tl.trans(w), first, input_precision=PRECISION)
+        second = tl.dot(x, tl.trans(w_2), second, input_precision=PRECISION)
+    lowest = tl.load(group_ptr + begin).to(tl.int32)
+    highest = tl.load(group_ptr + tl.minimum(begin + ROWS, rows) - 1).to(tl.int32)
+    is_query = head < heads
+    is_value = head >= heads + kv_heads
+    linear = tl.where(is_query, 0, tl.where(is_value, 2, 1))
+    first = _updated(
+        first, u_ptr, b_ptr, group_ptr, member_ptr, row, lowest, highest, output, inside, linear * RANK, 3 * RANK,
+        b_stride, RANK, RANK_PADDED, CHUNK, PRECISION,
+    )  # fmt: skip
+    second = _updated(
+        second, u_ptr, b_ptr, group_ptr, member_ptr, row, lowest, highest, output + HALF, inside, linear * RANK,
+        3 * RANK, b_stride, RANK, RANK_PADDED, CHUNK, PRECISION,
+    )  # fmt: skip
+    if BIAS:
+        first += tl.load(bias_ptr + output, mask=inside, other=0.0).to(tl.float32)[None, :]
+        second += tl.load(bias_ptr + output + HALF, mask=inside, other=0.0).to(tl.float32)[None, :]
+    kind = q_ptr.dtype.element_ty
+    # Rounded as it would be stored.
+    first = first.to(kind).to(tl.float32)
+    second = second.to(kind).to(tl.float32)
+    position = tl.load(position_ptr + row).to(tl.int64)
+    turned, turned_2 = first, second
+    if is_value == 0:
+        if NORM:
+            square = tl.sum(first * first, 1) + tl.sum(second * second, 1)
+            scale = tl.rsqrt(square / (2 * HALF) + eps)[:, None]
+            for_query = inside & is_query
+            for_key = inside & (is_query == 0)
+            norm = tl.load(q_norm_ptr + column, mask=for_query, other=0.0).to(tl.float32)
+            norm += tl.load(k_norm_ptr + column, mask=for_key, other=0.0).to(tl.float32)
+            norm_2 = tl.load(q_norm_ptr + HALF + column, mask=for_query, other=0.0).to(tl.float32)
+            norm_2 += tl.load(k_norm_ptr + HALF + column, mask=for_key, other=0.0).to(tl.float32)
+            first = first * scale * norm[None, :]
+            second = second * scale * norm_2[None, :]
+        angle = position[:, None] * 2 * HALF + column[None, :]
+        cos = tl.load(cos_ptr + angle, mask=inside[None, :], other=0.0)
+        sin = tl.load(sin_ptr + angle, mask=inside[None, :], other=0.0)
+        turned = first * cos - second * sin
+        turned_2 = second * cos + first * sin
+    mask = known[:, None] & inside[None, :]
+    if is_query:
+        q_at = q_ptr + row[:, None] * heads * 2 * HALF + output[None, :]
+        tl.store(q_at, turned.to(kind), mask=mask)
+        tl.store(q_at + HALF, turned_2.to(kind), mask=mask)
+    else:
+        start = tl.load(start_ptr + row).to(tl.int64)
+        capacity = tl.load(capacity_ptr + row).to(tl.int64)
+        kv_head = tl.where(is_value, head - heads - kv_heads, head - heads)
+        place = ((start * kv_heads + kv_head * capacity + position) * 2 * HALF)[:, None] + column[None, :]
+        tl.store(k_ptr + place, turned.to(kind), mask=mask & (is_value == 0))
+        tl.store(k_ptr + place + HALF, turned_2.to(kind), mask=mask & (is_value == 0))
+        tl.store(v_ptr + place, turned.to(kind), mask=mask & is_value)
+        tl.store(v_ptr + place + HALF, turned_2.to(kind), mask=mask & is_value)
+
+
+@triton.jit
+def _linear_gated(
+    x_ptr, w_ptr, u_ptr, b_ptr, group_ptr, member_ptr, out_ptr, rows, inputs, width, b_stride,
+    RANK: tl.constexpr, RANK_PADDED: tl.constexpr, CHUNK: tl.constexpr, COLUMNS: tl.constexpr, ROWS: tl.constexpr,
+    STEP: tl.constexpr, PRECISION: tl.constexpr,
+):  # fmt: skip
+    """One program per tile of columns and of rows, which may have several members: silu(gate) * up."""
+    begin = tl.program_id(1) * ROWS
+    row = begin + tl.arange(0, ROWS)
+    known = row < rows
+    row = tl.where(known, row, begin).to(tl.int64)
+    column = tl.program_id(0) * COLUMNS + tl.arange(0, COLUMNS)
+    inside = column < width
+    gate = tl.zeros([ROWS, COLUMNS], tl.float32)
+    up = tl.zeros([ROWS, COLUMNS], tl.float32)
+    for at in range(0, inputs, STEP):
+        input = at + tl.arange(0, STEP)
+        there = (input < inputs)[None, :]
+        x = tl.load(x_ptr + row[:, None] * inputs + input[None, :], mask=known[:, None] & there, other=0.0)
+        w_at = w_ptr + column[:, None].to(tl.int64) * inputs + input[None, :]
+        w = tl.load(w_at, mask=inside[:, None] & there, other=0.0)
+        w_2 = tl.load(w_at + width.to(tl.int64) * inputs, mask=inside[:, None] & there, other=0.0)
+        gate = tl.dot(x, tl.trans(w), gate, input_precision=PRECISION)
+        up = tl.dot(x, tl.trans(w_2), up, input_precision=PRECISION)
+    lowest = tl.load(group_ptr + begin).to(tl.int32)
+    highest = tl.load(group_ptr + tl.minimum(begin + ROWS, rows) - 1).to(tl.int32)
+    gate = _updated(
+        gate, u_ptr, b_ptr, group_ptr, member_ptr, row, lowest, highest, column, inside, 0, 2 * RANK,
+        b_stride, RANK, RANK_PADDED, CHUNK, PRECISION,
+    )  # fmt: skip
+    up = _updated(
+        up, u_ptr, b_ptr, group_ptr, member_ptr, row, lowest, highest, column + width, inside, RANK, 2 * RANK,
+        b_stride, RANK, RANK_PADDED, CHUNK, PRECISION,
+    )  # fmt: skip
+    kind = out_ptr.dtype.element_ty
+    # Rounded as each would be stored.
+    gate = gate.to(kind).to(tl.float32)
+    up = up.to(kind).to(tl.float32)
+    out = (gate * tl.sigmoid(gate) * up).to(kind)
+    tl.store(out_ptr + row[:, None] * width + column[None, :], out, mask=known[:, None] & inside[None, :])
+
+
+@triton.jit
+def _linear_parts(
+    x_ptr, w_ptr, a_ptr, member_ptr, start_ptr, count_ptr, y_ptr, u_ptr, rows, inputs, outputs, blocks, a_stride, scale,
+    chunk, RANK: tl.constexpr, RANK_PADDED: tl.constexpr, TILE: tl.constexpr, COLUMNS: tl.constexpr,
+    ROWS: tl.constexpr, STEP: tl.constexpr, PRECISION: tl.constexpr,
+):  # fmt: skip
+    """One program per part of the inputs and tile of outputs, for all rows; the programs that are left over multiply
+    the tiles of rows by their members' A."""
+    part = tl.program_id(0)
+    block = tl.program_id(1)
+    begin = part * chunk
+    stop = tl.minimum(begin + chunk, inputs)
+    if block < blocks:
+        row = tl.arange(0, ROWS)
+        known = row < rows
+        column = block * COLUMNS + tl.arange(0, COLUMNS)
+        inside = column < outputs
+        total = tl.zeros([ROWS, COLUMNS], tl.float32)
+        for at in range(begin, stop, STEP):
+            input = at + tl.arange(0, STEP)
+            there = (input < stop)[None, :]
+            x = tl.load(x_ptr + row[:, None] * inputs + input[None, :], mask=known[:, None] & there, other=0.0)
+            w_at = w_ptr + column[:, None].to(tl.int64) * inputs + input[None, :]
+            w = tl.load(w_at, mask=inside[:, None] & there, other=0.0)
+            total = tl.dot(x, tl.trans(w), total, input_precision=PRECISION)
+        at_y = (part * rows + row)[:, None] * outputs + column[None, :]
+        tl.store(y_ptr + at_y, total, mask=known[:, None] & inside[None, :])
+    else:
+        tile = block - blocks
+        count = tl.load(count_ptr + tile)
+        if count > 0:
+            member = tl.load(member_ptr + tile).to(tl.int64)
+            lane = tl.arange(0, TILE)
+            own = (lane < count)[:, None]
+            row_t = tl.load(start_ptr + tile).to(tl.int32) + lane
+            rank = tl.arange(0, RANK_PADDED)
+            u = tl.zeros([TILE, RANK_PADDED], tl.float32)
+            for at in range(begin, stop, STEP):
+                input = at + tl.arange(0, STEP)
+                there = input < stop
+                x_t = tl.load(x_ptr + row_t[:, None] * inputs + input[None, :], mask=own & there[None, :], other=0.0)
+                a = tl.load(
+                    a_ptr + member * a_stride + rank[None, :] * inputs + input[:, None],
+                    mask=(rank < RANK)[None, :] & there[:, None], other=0.0,
+                )  # fmt: skip
+                u = tl.dot(x_t, a, u, input_precision=PRECISION)
+            at_u = (part * rows + row_t)[:, None] * RANK + rank[None, :]
+            tl.store(u_ptr + at_u, u * scale, mask=own & (rank < RANK)[None, :])
+
+
+@triton.jit
+def _add_norm_shrink(
+    y_ptr, u_ptr, b_ptr, a_ptr, group_ptr, member_ptr, h_ptr, norm_ptr, x_ptr, out_ptr, rows, width, lanes, b_stride,
+    a_stride, scale, eps, Y_PARTS: tl.constexpr, U_PARTS: tl.constexpr, SHRINK: tl.constexpr, RANK: tl.constexpr,
+    RANK_PADDED: tl.constexpr, LANES: tl.constexpr, CHUNKS: tl.constexpr, CHUNK: tl.constexpr,
+):  # fmt: skip
+    """One program per row: the sum of what it had and a product's parts with its update, the norm of that, and the norm
+    times the next product's A."""
+    row = tl.program_id(0).to(tl.int64)
+    member = tl.load(member_ptr + tl.load(group_ptr + row)).to(tl.int64)
+    kind = h_ptr.dtype.element_ty
+    rank = tl.arange(0, RANK_PADDED)
+    u = tl.zeros([RANK_PADDED], tl.float32)
+    for part in tl.static_range(U_PARTS):
+        u += tl.load(u_ptr + (part * rows + row) * RANK + rank, mask=rank < RANK, other=0.0)
+    h = tl.zeros([CHUNK], tl.float32)
+    square = 0.0
+    for chunk in tl.static_range(CHUNKS):
+        column = chunk * CHUNK + tl.arange(0, CHUNK)
+        inside = column < width
+        h = tl.load(h_ptr + row * width + column, mask=inside, other=0.0).to(tl.float32)
+        if Y_PARTS > 0:
+            b = tl.load(
+                b_ptr + member * b_stride + column[:, None] * RANK + rank[None, :],
+                mask=inside[:, None] & (rank < RANK)[None, :], other=0.0,
+            )  # fmt: skip
+            y = tl.zeros([CHUNK], tl.float32)
+            for part in tl.static_range(Y_PARTS):
+                y += tl.load(y_ptr + (part * rows + row) * width + column, mask=inside, other=0.0).to(tl.float32)
+            y += tl.sum(b.to(tl.float32) * u.to(b.dtype).to(tl.float32)[None, :], 1)
+            # Rounded as each would be stored.
+            stored = (h + y.to(kind).to(tl.float32)).to(kind)
+            tl.store(h_ptr + row * width + column, stored, mask=inside)
+            h = stored.to(tl.float32)
+        square += tl.sum(h * h)
+    factor = tl.rsqrt(square / width + eps)
+    if CHUNKS > 1:
+        tl.debug_barrier()
+    for first in tl.static_range(0, LANES if SHRINK else 1, 16):
+        lane = first + tl.arange(0, 16)
+        shrunk = tl.zeros([16], tl.float32)
+        for chunk in tl.static_range(CHUNKS):
+            column = chunk * CHUNK + tl.arange(0, CHUNK)
+            inside = column < width
+            if CHUNKS > 1:
+                h = tl.load(h_ptr + row * width + column, mask=inside, other=0.0).to(tl.float32)
+            norm = tl.load(norm_ptr + column, mask=inside, other=0.0).to(tl.float32)
+            x = (h * factor * norm).to(kind)
+            if first == 0:
+                tl.store(x_ptr + row * width + column, x, mask=inside)
+            if SHRINK:
+                a = tl.load(
+                    a_ptr + member * a_stride + lane[:, None] * width + column[None, :],
+                    mask=(lane < lanes)[:, None] & inside[None, :], other=0.0,
+                )  # fmt: skip
+                shrunk += tl.sum(a.to(tl.float32) * x.to(tl.float32)[None, :], 1)
+        if SHRINK:
+            tl.store(out_ptr + row * lanes + lane, shrunk * scale, mask=lane < lanes)
+
+
+def _lanes(rank: int) -> dict[str, int]:
+    """How many members' updates are one product."""
+    padded = power(rank, 1)
+    return {"RANK": rank, "RANK_PADDED": padded, "CHUNK": max(64, padded)}
+
+
+def _rows(count: int, most: int) -> int:
+    """Of a tile: all of them, or as many as one program takes."""
+    return min(power(count), most)
+
+
+def linear_rope(
+    x_R_I: Tensor,
+    u_R_L: Tensor,
+    weight_O_I: Tensor,
+    bias_O: Tensor | None,
+    b_A_O_R: Tensor,
+    groups: Groups,
+    norms: tuple[Tensor, Tensor, float] | None,
+    where: tuple[Tensor, Tensor, Tensor],
+    tables: tuple[Tensor, Tensor],
+    cache: tuple[Tensor, Tensor],
+    heads: int,
+    kv_heads: int,
+) -> Tensor:
+    """The rotated queries; keys and values go to the cache. `u_R_L` is what the rows' products with A are. `where` is
+    position, start and capacity of each row, `tables` cosines and sines, `cache` a layer's keys and values."""
+    rows, inputs = x_R_I.shape
+    dim = tables[0].shape[1]
+    q_norm_D, k_norm_D, eps = norms or (x_R_I, x_R_I, 0.0)
+    q_R_O = x_R_I.new_empty(rows, heads * dim)
+    tile = _rows(rows, 64)
+    _linear_rope[(heads + 2 * kv_heads, triton.cdiv(rows, tile))](
+        x_R_I, weight_O_I, x_R_I if bias_O is None else bias_O, u_R_L, b_A_O_R, *groups, q_norm_D, k_norm_D, *where,
+        *tables, q_R_O, *cache, rows, inputs, b_A_O_R.stride(0), eps, heads, kv_heads,
+        BIAS=bias_O is not None, NORM=norms is not None, HALF=dim // 2, HALF_PADDED=power(dim // 2),
+        ROWS=tile, STEP=min(128, power(inputs)), PRECISION=precision(x_R_I), num_warps=4,
+        num_stages=_stages(tile + power(dim // 2) * 2, min(128, power(inputs)), x_R_I), **_lanes(b_A_O_R.shape[2]),
+    )  # fmt: skip
+    return q_R_O
+
+
+def linear_gated(x_R_I: Tensor, u_R_L: Tensor, weight_O_I: Tensor, b_A_O_R: Tensor, groups: Groups) -> Tensor:
+    """silu(gate) * up."""
+    rows, inputs = x_R_I.shape
+    width = len(weight_O_I) // 2
+    out_R_F = x_R_I.new_empty(rows, width)
+    tile = _rows(rows, 128)
+    columns, step = (64, 64) if tile > 64 else (32, 128)
+    step = min(step, power(inputs))
+    _linear_gated[(triton.cdiv(width, columns), triton.cdiv(rows, tile))](
+        x_R_I, weight_O_I, u_R_L, b_A_O_R, *groups, out_R_F, rows, inputs, width, b_A_O_R.stride(0),
+        COLUMNS=columns, ROWS=tile, STEP=step, PRECISION=precision(x_R_I), num_warps=8 if tile > 64 else 4,
+        num_stages=_stages(tile + 2 * columns, step, x_R_I), **_lanes(b_A_O_R.shape[2]),
+    )  # fmt: skip
+    return out_R_F
+
+
+MOST_ROWS = 128
+"""That `linear_parts` takes: one program has all of them."""
+
+
+def linear_parts(
+    x_R_I: Tensor, weight_O_I: Tensor, a_A_L_I: Tensor, tiles: tuple[Tensor, Tensor, Tensor], scale: float, size: int
+) -> tuple[Tensor, Tensor]:
+    """The rows' products with the base's weights and with their members' A, each in parts that are to be summed."""
+    rows, inputs = x_R_I.shape
+    outputs, rank = len(weight_O_I), a_A_L_I.shape[1]
+    tile = _rows(rows, MOST_ROWS)
+    columns, step = 64, min(128 if tile <= 64 else 64, power(inputs))
+    blocks = triton.cdiv(outputs, columns)
+    # Few outputs leave most of the chip idle: their inputs are summed in parts.
+    parts = max(1, min(8, 256 // blocks, inputs // 128))
+    chunk = triton.cdiv(triton.cdiv(inputs, parts), step) * step
+    parts = triton.cdiv(inputs, chunk)
+    y_P_R_O = torch.empty(parts, rows, outputs, dtype=torch.float32, device=x_R_I.device)
+    u_P_R_L = torch.empty(parts, rows, rank, dtype=torch.float32, device=x_R_I.device)
+    _linear_parts[(parts, blocks + len(tiles[0]))](
+        x_R_I, weight_O_I, a_A_L_I, *tiles, y_P_R_O, u_P_R_L, rows, inputs, outputs, blocks, a_A_L_I.stride(0), scale,
+        chunk, RANK=rank, RANK_PADDED=power(rank), TILE=size, COLUMNS=columns, ROWS=tile, STEP=step,
+        PRECISION=precision(x_R_I), num_warps=8 if tile > 64 else 4,
+        num_stages=_stages(max(tile + columns, size + power(rank)), step, x_R_I),
+    )  # fmt: skip
+    return y_P_R_O, u_P_R_L
+
+
+def add_norm_shrink_(
+    h_R_H: Tensor,
+    added: tuple[Tensor, Tensor, Tensor] | None,
+    groups: Groups,
+    norm_H: Tensor,
+    eps: float,
+    following: tuple[Tensor, float] | None,
+) -> tuple[Tensor, Tensor]:
+    """Add a product to `h_R_H` in place; returns the norm of the sum, and that times A. `added` is the product's parts,
+    those of its rows times A, and B; None adds nothing. `following` is the next product's A and the adapters' scale;
+    without it the second result is empty."""
+    rows, width = h_R_H.shape
+    x_R_H = torch.empty_like(h_R_H)
+    y_P_R_H, u_P_R_L, b_A_H_R = added or (h_R_H[None], h_R_H[None], h_R_H[:, :, None])
+    rank = b_A_H_R.shape[2]
+    a_A_L_H, scale = following or (h_R_H[:, None], 1.0)
+    lanes = a_A_L_H.shape[1] if following is not None else 0
+    out_R_L = torch.empty(rows, lanes, dtype=torch.float32, device=h_R_H.device)
+    chunk = min(power(width), 1024, max(64, 16384 // power(rank, 1)))
+    _add_norm_shrink[(rows,)](
+        y_P_R_H, u_P_R_L, b_A_H_R, a_A_L_H, *groups, h_R_H, norm_H, x_R_H, out_R_L, rows, width, lanes,
+        b_A_H_R.stride(0), a_A_L_H.stride(0), scale, eps, Y_PARTS=len(y_P_R_H) if added is not None else 0,
+        U_PARTS=len(u_P_R_L) if added is not None else 0, SHRINK=following is not None, RANK=rank,
+        RANK_PADDED=power(rank, 1), LANES=power(lanes), CHUNKS=triton.cdiv(width, chunk), CHUNK=chunk, num_warps=8,
+    )  # fmt: skip
+    return x_R_H, out_R_L
+
+
+def _stages(lines: int, step: int, tensor: Tensor) -> int:
+    """As many of a product's steps as fit into a multiprocessor's own memory, up to five."""
+    return max(2, min(5, 160_000 // (lines * step * tensor.element_size())))
