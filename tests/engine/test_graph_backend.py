@@ -110,8 +110,25 @@ def add_norm_shrink_(h_R_H, added, groups, norm_H, eps, following) -> tuple[torc
     return x_R_H, torch.einsum("rh,rlh->rl", x_R_H, following[0][member_G[group_R]]) * following[1]
 
 
-def attend(q_R_O, k_cache, v_cache, position_R, start_R, capacity_R, *, heads, kv_heads, dim, scale, window):
+def attend(
+    q_R_O, k_cache, v_cache, position_R, start_R, capacity_R, bundles=None, *, heads, kv_heads, dim, scale, window
+) -> torch.Tensor:
     out_R_H_D = q_R_O.new_zeros(len(q_R_O), heads, dim)
+    if bundles is not None:
+        shared_R, first_Q, count_Q = bundles
+        for first, count in zip(first_Q.tolist(), count_Q.tolist(), strict=True):
+            for row in range(first, first + count):
+                assert shared_R[row] == shared_R[first] <= position_R[row]
+                for head in range(kv_heads):
+                    at, of = (start_R[one] * kv_heads + head * capacity_R[one] for one in (row, first))
+                    for cache in (k_cache, v_cache):
+                        mine, twin = cache[at : at + shared_R[row]], cache[of : of + shared_R[row]]
+                        assert (mine - twin).abs().sum() <= 1e-4 * twin.abs().sum(), "the same prompt of one member"
+        assert sorted(
+            row
+            for first, count in zip(first_Q.tolist(), count_Q.tolist(), strict=True)
+            for row in range(first, first + count)
+        ) == list(range(int(count_Q.sum())))
     for row, (last, start, capacity) in enumerate(zip(position_R, start_R, capacity_R, strict=True)):
         first = max(0, last - window + 1) if window else 0
         for head in range(heads):

@@ -150,6 +150,31 @@ def test_attention_with_its_keys_split_is_that_without(rows, window, monkeypatch
     close(split, kernels.attend(q_R_O, k_cache, v_cache, *where, **options))
 
 
+@pytest.mark.parametrize("window", [0, 5, 70])
+@pytest.mark.parametrize(("heads", "kv_heads", "dim"), [(4, 4, 32), (6, 2, 64), (7, 1, 16), (4, 2, 12)])
+@pytest.mark.parametrize("parts", [1, 16])
+def test_rows_that_share_a_prompt_see_what_each_would_see_alone(heads, kv_heads, dim, window, parts, monkeypatch):
+    """Bundles of a full size, of two rows, of one row with a prompt of one token; and rows without a sequence."""
+    monkeypatch.setattr("redqueen.engine.kernels.attention.MOST_PARTS", parts)
+    bundles = [(0, 8, 100), (8, 2, 33), (10, 1, 0)]
+    capacity, rows = 144, 13
+    k_cache, v_cache = randn(rows * capacity * kv_heads, dim), randn(rows * capacity * kv_heads, dim)
+    shared = [count for _, number, count in bundles for _ in range(number)] + [0, 0]
+    for first, number, count in bundles:
+        for cache in (k_cache, v_cache):
+            by_row = cache.view(rows, kv_heads, capacity, dim)
+            by_row[first : first + number, :, :count] = by_row[first, :, :count].clone()
+    position_R = torch.tensor([count + 5 * at for at, count in enumerate(shared)], device=DEVICE).clamp(max=143)
+    start_R = torch.arange(rows, device=DEVICE) * capacity
+    where = (position_R, start_R, torch.full((rows,), capacity, device=DEVICE))
+    first_Q, count_Q = torch.tensor([[0, 8, 10, 0], [8, 2, 1, 0]], device=DEVICE)
+    options = {"heads": heads, "kv_heads": kv_heads, "dim": dim, "scale": 0.2, "window": window}
+    q_R_O = randn(rows, heads * dim + 8)
+    of = (torch.tensor(shared, device=DEVICE), first_Q, count_Q)
+    mine_R_O = kernels.attend(q_R_O, k_cache, v_cache, *where, of, **options)
+    close(mine_R_O[:11], kernels.attend(q_R_O, k_cache, v_cache, *where, **options)[:11])
+
+
 def test_copies_of_prefixes():
     k_L_X_D, v_L_X_D = randn(3, 400 * 2, 12), randn(3, 400 * 2, 12)
     twins = k_L_X_D.clone(), v_L_X_D.clone()

@@ -25,6 +25,9 @@ class KernelAttention:
     capacity_N: Tensor
     tiles: tuple[Tensor, Tensor] | None = None
     """Where rows are neighbours in their sequences (prompts): the first row and the number of rows of each tile."""
+    bundles: tuple[Tensor, Tensor, Tensor] | None = None
+    """Where neighbours are completions of one prompt: how many of its tokens each row has, and the first row and the
+    number of rows of each bundle."""
     _place_N_1_G: Tensor | None = None
 
     @property
@@ -51,7 +54,7 @@ class KernelAttention:
             "heads": heads, "kv_heads": self.cache.kv_heads, "dim": self.cache.dim, "scale": scale, "window": window
         }  # fmt: skip
         if self.tiles is None:
-            return kernels.attend(q_N_O, k_cache, v_cache, *where, **options)
+            return kernels.attend(q_N_O, k_cache, v_cache, *where, self.bundles, **options)
         return kernels.attend_prompts(q_N_O, k_cache, v_cache, self.tiles, *where, **options)
 
 

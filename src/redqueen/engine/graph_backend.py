@@ -1,7 +1,8 @@
 """Sampling steps as captured CUDA graphs, with the kernels.
 
 A step is captured once for each of a few numbers of rows and replayed. What differs between steps is on the device: the
-decoding state, and one small tensor (the layout) with the slot of each row and the member of each tile of rows. A
+decoding state, and one small tensor (the layout) with the slot of each row, the member of each tile of rows, and the
+runs of rows that have one prompt, to which they attend together. A
 sequence's region of the KV cache holds prompt and completion, so every completion of a prompt gets a copy of it; what
 a prompt shares with another of its member that is still there is copied too, and not computed again.
 """
@@ -22,7 +23,7 @@ from redqueen.engine.kv_cache import KVCache, rounded
 from redqueen.engine.packed_prefill import SIZES, PackedPrefill, Piece
 from redqueen.engine.prefill import Prompts
 from redqueen.engine.prompt_index import PromptIndex, Region, Start, starts, worth_keeping
-from redqueen.engine.routing import TILE, Routing, Tiles, cut_tiles
+from redqueen.engine.routing import BUNDLE, TILE, Routing, Tiles, cut_tiles
 from redqueen.engine.transfer import HostRing, to_device
 
 LEAST_ROWS = 8
@@ -150,7 +151,7 @@ class GraphBackend:
         if self._bank_version != self._bank.version:
             self._bank_version = self._bank.version
             self._clear_graphs()
-            size = 3 * self.rows + 3 * self._tiles(self.rows)
+            size = 6 * self.rows + 3 * self._tiles(self.rows)
             self._layout = torch.zeros(size, dtype=torch.int64, device=self._bank.device)
             self._layouts = HostRing(size, torch.int64, self._bank.device)
 
@@ -179,7 +180,10 @@ class GraphBackend:
         layout[self.rows : 2 * self.rows] = len(members) - 1
         layout[self.rows :][: len(slots)] = groups
         layout[2 * self.rows :][: len(members)] = list(members)
-        layout[3 * self.rows :].reshape(3, -1)[:, : len(tiles_K_3)] = tiles_K_3.T
+        shared, bundles = _bundles([completion for rows in members.values() for completion in rows])
+        layout[3 * self.rows :][: len(slots)] = shared
+        layout[4 * self.rows : 6 * self.rows].reshape(2, -1)[:, : len(bundles)] = np.array(bundles).T
+        layout[6 * self.rows :].reshape(3, -1)[:, : len(tiles_K_3)] = tiles_K_3.T
         self._layout.copy_(host, non_blocking=True)
 
     def launch(self, length: int) -> Launch:
@@ -218,11 +222,16 @@ class GraphBackend:
     def _step(self, bucket: int) -> tuple[Tensor]:
         """One more token for each row of the layout, asynchronously; tokens and log-probabilities as one tensor."""
         assert self.cache is not None
-        slot_R, group_R, member_G = self._layout[: 3 * self.rows].view(3, -1)[:, :bucket].unbind(0)
-        member_K, start_K, count_K = self._layout[3 * self.rows :].view(3, -1)[:, : self._tiles(bucket)].unbind(0)
+        by_row = self._layout[: 6 * self.rows].view(6, -1)[:, :bucket]
+        slot_R, group_R, member_G, shared_R, first_Q, count_Q = by_row.unbind(0)
+        member_K, start_K, count_K = self._layout[6 * self.rows :].view(3, -1)[:, : self._tiles(bucket)].unbind(0)
         rows = self._state.rows(slot_R)
         attention = KernelAttention(
-            cache=self.cache, position_N=rows.position_R, start_N=rows.start_R, capacity_N=rows.capacity_R
+            cache=self.cache,
+            position_N=rows.position_R,
+            start_N=rows.start_R,
+            capacity_N=rows.capacity_R,
+            bundles=(shared_R, first_Q, count_Q),
         )
         routing = Routing(member_K=member_K, tiles=Tiles(start_K, count_K), groups=(group_R, member_G))
         hidden_R_H = self._body.hidden(rows.token_R, routing, attention)
@@ -250,6 +259,23 @@ def _piece(start: Start) -> Piece:
         first=start.shared,
         tokens=region.tokens[start.shared :],
     )
+
+
+def _bundles(completions: Sequence[Completion]) -> tuple[list[int], list[tuple[int, int]]]:
+    """How many tokens of its prompt each of these has in the KV cache from the beginning, and the first and the number
+    of each run of neighbours with one member and prompt."""
+    shared: list[int] = []
+    bundles: list[tuple[int, int]] = []
+    for at, completion in enumerate(completions):
+        prompt = completion.request.prompt
+        shared.append(len(prompt) - 1)
+        first, count = bundles[-1] if bundles else (0, BUNDLE)
+        alike = completions[first].request.prompt is prompt and completions[first].member == completion.member
+        if count < BUNDLE and alike:
+            bundles[-1] = first, count + 1
+        else:
+            bundles.append((at, 1))
+    return shared, bundles
 
 
 def _capacity(completion: Completion) -> int:

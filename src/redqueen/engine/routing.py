@@ -17,6 +17,8 @@ LONG_TILE = 32
 """The same where members have many rows each: the tokens of prompts."""
 PROMPT_TILE = 16
 """Neighbouring tokens of a prompt that attend together."""
+BUNDLE = 8
+"""Completions of one prompt that attend to it together."""
 
 
 @dataclass(slots=True)

@@ -6,7 +6,7 @@ import triton.language as tl
 from torch import Tensor
 
 from redqueen.engine.kernels.tiles import power, precision
-from redqueen.engine.routing import PROMPT_TILE
+from redqueen.engine.routing import BUNDLE, PROMPT_TILE
 
 
 @triton.jit
@@ -83,45 +83,27 @@ def rope_write_(
 
 
 @triton.jit
-def _attend(
-    q_ptr, k_ptr, v_ptr, out_ptr, weight_ptr, position_ptr, start_ptr, capacity_ptr, scale, q_stride, groups, kv_heads,
-    WINDOW: tl.constexpr, DIM: tl.constexpr, DIM_PADDED: tl.constexpr, BLOCK: tl.constexpr, TILE: tl.constexpr,
-    PARTS: tl.constexpr, PRECISION: tl.constexpr,
+def _walk(
+    q, k_ptr, v_ptr, base, first, end, position, scale, WINDOW: tl.constexpr, DIM: tl.constexpr,
+    DIM_PADDED: tl.constexpr, BLOCK: tl.constexpr, LANES: tl.constexpr, PRECISION: tl.constexpr,
 ):  # fmt: skip
-    """One program per row, key head and part of the row's keys: all queries that share the head."""
-    row = tl.program_id(0).to(tl.int64)
-    kv_head = tl.program_id(1)
-    part = tl.program_id(2)
-    last = tl.load(position_ptr + row).to(tl.int32)
-    start = tl.load(start_ptr + row).to(tl.int64)
-    capacity = tl.load(capacity_ptr + row).to(tl.int64)
-    query = tl.arange(0, TILE)
+    """Queries at these positions over the keys from `first` to before `end`: what they see, and the logarithm of its
+    weight. Without keys that is nothing, and as good as no weight."""
     column = tl.arange(0, DIM_PADDED)
     inside = column < DIM
-    at_q = row * q_stride + (kv_head * groups + query)[:, None] * DIM + column[None, :]
-    q = tl.load(q_ptr + at_q, mask=(query < groups)[:, None] & inside[None, :], other=0.0)
-    first = 0
-    if WINDOW > 0:
-        first = tl.maximum(last - WINDOW + 1, 0) // BLOCK * BLOCK
-    end = last + 1
-    if PARTS > 1:
-        share = tl.cdiv(tl.cdiv(end - first, PARTS), BLOCK) * BLOCK
-        first += part * share
-        end = tl.minimum(end, first + share)
-    base = (start * kv_heads + kv_head * capacity) * DIM
-    high = tl.full([TILE], -1e30, tl.float32)
-    total = tl.zeros([TILE], tl.float32)
-    out = tl.zeros([TILE, DIM_PADDED], tl.float32)
+    high = tl.full([LANES], -1e30, tl.float32)
+    total = tl.zeros([LANES], tl.float32)
+    out = tl.zeros([LANES, DIM_PADDED], tl.float32)
     for at in range(first, end, BLOCK):
         key = at + tl.arange(0, BLOCK)
-        seen = key < end
-        if WINDOW > 0:
-            seen = seen & (key > last - WINDOW)
         place = base + key[:, None] * DIM + column[None, :]
-        mask = seen[:, None] & inside[None, :]
+        mask = (key < end)[:, None] & inside[None, :]
         k = tl.load(k_ptr + place, mask=mask, other=0.0)
         score = tl.dot(q, tl.trans(k), input_precision=PRECISION) * scale
-        score = tl.where(seen[None, :], score, float("-inf"))
+        seen = (key < end)[None, :] & (key[None, :] <= position[:, None])
+        if WINDOW > 0:
+            seen = seen & (key[None, :] > position[:, None] - WINDOW)
+        score = tl.where(seen, score, float("-inf"))
         new_high = tl.maximum(high, tl.max(score, 1))
         weight = tl.exp(score - new_high[:, None])
         shrink = tl.exp(high - new_high)
@@ -129,14 +111,82 @@ def _attend(
         v = tl.load(v_ptr + place, mask=mask, other=0.0)
         out = out * shrink[:, None] + tl.dot(weight.to(v.dtype), v, input_precision=PRECISION)
         high = new_high
-    # A part without keys has no weight.
-    out = out / tl.maximum(total, 1e-30)[:, None]
-    head = (row * kv_heads + kv_head) * groups + query
-    at_out = (head * PARTS + part)[:, None] * DIM + column[None, :]
-    tl.store(out_ptr + at_out, out.to(out_ptr.dtype.element_ty), mask=(query < groups)[:, None] & inside[None, :])
-    if PARTS > 1:
-        weight = high + tl.log(tl.maximum(total, 1e-30))
-        tl.store(weight_ptr + head * PARTS + part, weight, mask=query < groups)
+    return out / tl.maximum(total, 1e-30)[:, None], high + tl.log(tl.maximum(total, 1e-30))
+
+
+@triton.jit
+def _attend(
+    q_ptr, k_ptr, v_ptr, out_ptr, weight_ptr, position_ptr, start_ptr, capacity_ptr, shared_ptr, first_ptr, count_ptr,
+    scale, q_stride, groups, kv_heads, rows, WINDOW: tl.constexpr, DIM: tl.constexpr, DIM_PADDED: tl.constexpr,
+    BLOCK: tl.constexpr, GROUPS: tl.constexpr, TILE: tl.constexpr, BUNDLE: tl.constexpr, PARTS: tl.constexpr,
+    SLOTS: tl.constexpr, PRECISION: tl.constexpr,
+):  # fmt: skip
+    """One program per row, key head and part of the row's own keys: all queries that share the head. With bundles as
+    many more, one per bundle, key head and part of the keys that its rows share: all their queries."""
+    block = tl.program_id(0)
+    kv_head = tl.program_id(1)
+    part = tl.program_id(2)
+    column = tl.arange(0, DIM_PADDED)
+    inside = column < DIM
+    if block < rows:
+        row = block.to(tl.int64)
+        last = tl.load(position_ptr + row).to(tl.int32)
+        start = tl.load(start_ptr + row).to(tl.int64)
+        capacity = tl.load(capacity_ptr + row).to(tl.int64)
+        first = 0
+        if BUNDLE > 0:
+            first = tl.load(shared_ptr + row).to(tl.int32)
+        if WINDOW > 0:
+            first = tl.maximum(first, (last - WINDOW + 1) // BLOCK * BLOCK)
+        end = last + 1
+        if PARTS > 1:
+            share = tl.cdiv(tl.cdiv(end - first, PARTS), BLOCK) * BLOCK
+            first += part * share
+            end = tl.minimum(end, first + share)
+        query = tl.arange(0, TILE)
+        asked = (query < groups)[:, None] & inside[None, :]
+        q_at = row * q_stride + (kv_head * groups + query)[:, None] * DIM + column[None, :]
+        q = tl.load(q_ptr + q_at, mask=asked, other=0.0)
+        base = (start * kv_heads + kv_head * capacity) * DIM
+        position = tl.full([TILE], 0, tl.int32) + last
+        out, weight = _walk(
+            q, k_ptr, v_ptr, base, first, end, position, scale, WINDOW, DIM, DIM_PADDED, BLOCK, TILE, PRECISION
+        )
+        slot = ((row * kv_heads + kv_head) * groups + query) * SLOTS + SLOTS - PARTS + part
+        tl.store(out_ptr + slot[:, None] * DIM + column[None, :], out.to(out_ptr.dtype.element_ty), mask=asked)
+        if SLOTS > 1:
+            tl.store(weight_ptr + slot, weight, mask=query < groups)
+    elif BUNDLE > 0:
+        count = tl.load(count_ptr + block - rows).to(tl.int32)
+        if count > 0:
+            begin = tl.load(first_ptr + block - rows).to(tl.int64)
+            start_b = tl.load(start_ptr + begin).to(tl.int64)
+            capacity_b = tl.load(capacity_ptr + begin).to(tl.int64)
+            lane = tl.arange(0, BUNDLE * GROUPS)
+            row_b = begin + lane // GROUPS
+            query_b = lane % GROUPS
+            there = (lane // GROUPS < count) & (query_b < groups)
+            position_b = tl.load(position_ptr + row_b, mask=there, other=0).to(tl.int32)
+            first_b = 0
+            end_b = tl.load(shared_ptr + begin).to(tl.int32)
+            if WINDOW > 0:
+                lowest = tl.min(tl.where(there, position_b, 1 << 30))
+                first_b = tl.maximum(lowest - WINDOW + 1, 0) // BLOCK * BLOCK
+            if PARTS > 1:
+                share_b = tl.cdiv(tl.cdiv(end_b - first_b, PARTS), BLOCK) * BLOCK
+                first_b += part * share_b
+                end_b = tl.minimum(end_b, first_b + share_b)
+            asked_b = there[:, None] & inside[None, :]
+            q_at_b = row_b[:, None] * q_stride + (kv_head * groups + query_b)[:, None] * DIM + column[None, :]
+            q_b = tl.load(q_ptr + q_at_b, mask=asked_b, other=0.0)
+            base_b = (start_b * kv_heads + kv_head * capacity_b) * DIM
+            out_b, weight_b = _walk(
+                q_b, k_ptr, v_ptr, base_b, first_b, end_b, position_b, scale, WINDOW, DIM, DIM_PADDED, BLOCK,
+                BUNDLE * GROUPS, PRECISION,
+            )  # fmt: skip
+            slot_b = ((row_b * kv_heads + kv_head) * groups + query_b) * SLOTS + part
+            tl.store(out_ptr + slot_b[:, None] * DIM + column[None, :], out_b, mask=asked_b)
+            tl.store(weight_ptr + slot_b, weight_b, mask=there)
 
 
 @triton.jit
@@ -168,6 +218,7 @@ def attend(
     position_R: Tensor,
     start_R: Tensor,
     capacity_R: Tensor,
+    bundles: tuple[Tensor, Tensor, Tensor] | None = None,
     *,
     heads: int,
     kv_heads: int,
@@ -175,24 +226,30 @@ def attend(
     scale: float,
     window: int,
 ) -> Tensor:
-    """`q_R_O` may be wider than its queries (a fused q, k, v): they come first."""
+    """`q_R_O` may be wider than its queries (a fused q, k, v): they come first. Neighbours whose first tokens are the
+    same can be a bundle of up to `BUNDLE` rows: `bundles` is how many first tokens each row shares, and the first row
+    and the number of rows of each bundle (0: none). Every row is in one, or gets anything."""
     rows, groups = q_R_O.shape[0], heads // kv_heads
     out_R_O = q_R_O.new_empty(rows, heads * dim)
     parts = 1
     while parts < MOST_PARTS and rows * kv_heads * parts < PROGRAMS:
         parts *= 2
+    slots = parts if bundles is None else 2 * parts
     part_R_H_P_D, weight_R_H_P = out_R_O, out_R_O
-    if parts > 1:
-        part_R_H_P_D = torch.empty(rows, heads, parts, dim, dtype=torch.float32, device=q_R_O.device)
-        weight_R_H_P = torch.empty(rows, heads, parts, dtype=torch.float32, device=q_R_O.device)
-    _attend[(rows, kv_heads, parts)](
-        q_R_O, k_cache, v_cache, part_R_H_P_D, weight_R_H_P, position_R, start_R, capacity_R, scale, q_R_O.stride(0),
-        groups, kv_heads, WINDOW=window, DIM=dim, DIM_PADDED=power(dim), BLOCK=64, TILE=power(groups), PARTS=parts,
-        PRECISION=precision(q_R_O), num_warps=4 if dim > 64 else 2,
+    if slots > 1:
+        part_R_H_P_D = torch.empty(rows, heads, slots, dim, dtype=torch.float32, device=q_R_O.device)
+        weight_R_H_P = torch.empty(rows, heads, slots, dtype=torch.float32, device=q_R_O.device)
+    shared_R, first_Q, count_Q = bundles or (position_R, position_R, position_R[:0])
+    lanes = power(BUNDLE * power(groups, 1)) // BUNDLE
+    _attend[(rows + len(count_Q), kv_heads, parts)](
+        q_R_O, k_cache, v_cache, part_R_H_P_D, weight_R_H_P, position_R, start_R, capacity_R, shared_R, first_Q,
+        count_Q, scale, q_R_O.stride(0), groups, kv_heads, rows, WINDOW=window, DIM=dim, DIM_PADDED=power(dim),
+        BLOCK=64, GROUPS=lanes, TILE=power(groups), BUNDLE=0 if bundles is None else BUNDLE, PARTS=parts, SLOTS=slots,
+        PRECISION=precision(q_R_O), num_warps=(4 if dim > 64 else 2) if bundles is None else (8 if dim > 64 else 4),
     )  # fmt: skip
-    if parts > 1:
+    if slots > 1:
         _merge[(rows * heads,)](
-            part_R_H_P_D, weight_R_H_P, out_R_O, DIM=dim, DIM_PADDED=power(dim, 1), PARTS=parts, num_warps=1
+            part_R_H_P_D, weight_R_H_P, out_R_O, DIM=dim, DIM_PADDED=power(dim, 1), PARTS=slots, num_warps=1
         )
     return out_R_O
 
@@ -221,34 +278,14 @@ def _attend_prompts(
         asked = ((token < count) & (group < groups))[:, None] & inside[None, :]
         head = kv_head * groups + group
         q = tl.load(q_ptr + ((row + token) * q_stride + head * DIM)[:, None] + column[None, :], mask=asked, other=0.0)
-        at_lane = position + token
-        last = position + count - 1
         lowest = 0
         if WINDOW > 0:
             lowest = tl.maximum(position - WINDOW + 1, 0) // BLOCK * BLOCK
         base = (start * kv_heads + kv_head * capacity) * DIM
-        high = tl.full([TOKENS * GROUPS], -1e30, tl.float32)
-        total = tl.zeros([TOKENS * GROUPS], tl.float32)
-        out = tl.zeros([TOKENS * GROUPS, DIM_PADDED], tl.float32)
-        for at in range(lowest, last + 1, BLOCK):
-            key = at + tl.arange(0, BLOCK)
-            place = base + key[:, None] * DIM + column[None, :]
-            mask = (key <= last)[:, None] & inside[None, :]
-            k = tl.load(k_ptr + place, mask=mask, other=0.0)
-            score = tl.dot(q, tl.trans(k), input_precision=PRECISION) * scale
-            seen = key[None, :] <= at_lane[:, None]
-            if WINDOW > 0:
-                seen = seen & (key[None, :] > at_lane[:, None] - WINDOW)
-            score = tl.where(seen, score, float("-inf"))
-            new_high = tl.maximum(high, tl.max(score, 1))
-            weight = tl.exp(score - new_high[:, None])
-            shrink = tl.exp(high - new_high)
-            total = total * shrink + tl.sum(weight, 1)
-            v = tl.load(v_ptr + place, mask=mask, other=0.0)
-            out = out * shrink[:, None] + tl.dot(weight.to(v.dtype), v, input_precision=PRECISION)
-            high = new_high
-        # Lanes without a query may have seen nothing.
-        out = out / tl.maximum(total, 1e-30)[:, None]
+        out, _ = _walk(
+            q, k_ptr, v_ptr, base, lowest, position + count, position + token, scale, WINDOW, DIM, DIM_PADDED, BLOCK,
+            TOKENS * GROUPS, PRECISION,
+        )  # fmt: skip
         at_out = ((row + token) * kv_heads * groups + head)[:, None] * DIM + column[None, :]
         tl.store(out_ptr + at_out, out.to(out_ptr.dtype.element_ty), mask=asked)
 
