@@ -118,29 +118,30 @@ def _walk(
 def _attend(
     q_ptr, k_ptr, v_ptr, out_ptr, weight_ptr, position_ptr, start_ptr, capacity_ptr, shared_ptr, first_ptr, count_ptr,
     scale, q_stride, groups, kv_heads, rows, WINDOW: tl.constexpr, DIM: tl.constexpr, DIM_PADDED: tl.constexpr,
-    BLOCK: tl.constexpr, GROUPS: tl.constexpr, TILE: tl.constexpr, BUNDLE: tl.constexpr, PARTS: tl.constexpr,
-    SLOTS: tl.constexpr, PRECISION: tl.constexpr,
+    BLOCK: tl.constexpr, GROUPS: tl.constexpr, TILE: tl.constexpr, BUNDLE: tl.constexpr, OWN: tl.constexpr,
+    SHARED: tl.constexpr, PRECISION: tl.constexpr,
 ):  # fmt: skip
     """One program per row, key head and part of the row's own keys: all queries that share the head. With bundles as
-    many more, one per bundle, key head and part of the keys that its rows share: all their queries."""
+    many more, one per bundle, key head and part of the keys that its rows share: all their queries. There are `OWN` and
+    `SHARED` parts."""
     block = tl.program_id(0)
     kv_head = tl.program_id(1)
     part = tl.program_id(2)
     column = tl.arange(0, DIM_PADDED)
     inside = column < DIM
-    if block < rows:
+    if (block < rows) & (part < OWN):
         row = block.to(tl.int64)
         last = tl.load(position_ptr + row).to(tl.int32)
         start = tl.load(start_ptr + row).to(tl.int64)
         capacity = tl.load(capacity_ptr + row).to(tl.int64)
         first = 0
-        if BUNDLE > 0:
+        if SHARED > 0:
             first = tl.load(shared_ptr + row).to(tl.int32)
         if WINDOW > 0:
             first = tl.maximum(first, (last - WINDOW + 1) // BLOCK * BLOCK)
         end = last + 1
-        if PARTS > 1:
-            share = tl.cdiv(tl.cdiv(end - first, PARTS), BLOCK) * BLOCK
+        if OWN > 1:
+            share = tl.cdiv(tl.cdiv(end - first, OWN), BLOCK) * BLOCK
             first += part * share
             end = tl.minimum(end, first + share)
         query = tl.arange(0, TILE)
@@ -152,12 +153,12 @@ def _attend(
         out, weight = _walk(
             q, k_ptr, v_ptr, base, first, end, position, scale, WINDOW, DIM, DIM_PADDED, BLOCK, TILE, PRECISION
         )
-        slot = ((row * kv_heads + kv_head) * groups + query) * SLOTS + SLOTS - PARTS + part
+        slot = ((row * kv_heads + kv_head) * groups + query) * (SHARED + OWN) + SHARED + part
         tl.store(out_ptr + slot[:, None] * DIM + column[None, :], out.to(out_ptr.dtype.element_ty), mask=asked)
-        if SLOTS > 1:
+        if SHARED + OWN > 1:
             tl.store(weight_ptr + slot, weight, mask=query < groups)
-    elif BUNDLE > 0:
-        count = tl.load(count_ptr + block - rows).to(tl.int32)
+    elif SHARED > 0:
+        count = tl.load(count_ptr + block - rows, mask=(block >= rows) & (part < SHARED), other=0).to(tl.int32)
         if count > 0:
             begin = tl.load(first_ptr + block - rows).to(tl.int64)
             start_b = tl.load(start_ptr + begin).to(tl.int64)
@@ -172,8 +173,8 @@ def _attend(
             if WINDOW > 0:
                 lowest = tl.min(tl.where(there, position_b, 1 << 30))
                 first_b = tl.maximum(lowest - WINDOW + 1, 0) // BLOCK * BLOCK
-            if PARTS > 1:
-                share_b = tl.cdiv(tl.cdiv(end_b - first_b, PARTS), BLOCK) * BLOCK
+            if SHARED > 1:
+                share_b = tl.cdiv(tl.cdiv(end_b - first_b, SHARED), BLOCK) * BLOCK
                 first_b += part * share_b
                 end_b = tl.minimum(end_b, first_b + share_b)
             asked_b = there[:, None] & inside[None, :]
@@ -184,24 +185,24 @@ def _attend(
                 q_b, k_ptr, v_ptr, base_b, first_b, end_b, position_b, scale, WINDOW, DIM, DIM_PADDED, BLOCK,
                 BUNDLE * GROUPS, PRECISION,
             )  # fmt: skip
-            slot_b = ((row_b * kv_heads + kv_head) * groups + query_b) * SLOTS + part
+            slot_b = ((row_b * kv_heads + kv_head) * groups + query_b) * (SHARED + OWN) + part
             tl.store(out_ptr + slot_b[:, None] * DIM + column[None, :], out_b, mask=asked_b)
             tl.store(weight_ptr + slot_b, weight_b, mask=there)
 
 
 @triton.jit
 def _merge(
-    part_ptr, weight_ptr, out_ptr, DIM: tl.constexpr, DIM_PADDED: tl.constexpr, PARTS: tl.constexpr,
+    part_ptr, weight_ptr, out_ptr, parts, DIM: tl.constexpr, DIM_PADDED: tl.constexpr, PARTS: tl.constexpr,
 ):  # fmt: skip
     """One program per query: the mean of its parts by the sums of their weights, which are logarithms."""
     head = tl.program_id(0).to(tl.int64)
     part = tl.arange(0, PARTS)
     column = tl.arange(0, DIM_PADDED)
     inside = column < DIM
-    weight = tl.load(weight_ptr + head * PARTS + part)
+    weight = tl.load(weight_ptr + head * parts + part, mask=part < parts, other=float("-inf"))
     weight = tl.exp(weight - tl.max(weight))
-    at = (head * PARTS + part)[:, None] * DIM + column[None, :]
-    seen = tl.load(part_ptr + at, mask=inside[None, :], other=0.0)
+    at = (head * parts + part)[:, None] * DIM + column[None, :]
+    seen = tl.load(part_ptr + at, mask=(part < parts)[:, None] & inside[None, :], other=0.0)
     out = tl.sum(seen * weight[:, None], 0) / tl.sum(weight)
     tl.store(out_ptr + head * DIM + column, out.to(out_ptr.dtype.element_ty), mask=inside)
 
@@ -231,27 +232,37 @@ def attend(
     and the number of rows of each bundle (0: none). Every row is in one, or gets anything."""
     rows, groups = q_R_O.shape[0], heads // kv_heads
     out_R_O = q_R_O.new_empty(rows, heads * dim)
-    parts = 1
-    while parts < MOST_PARTS and rows * kv_heads * parts < PROGRAMS:
-        parts *= 2
-    slots = parts if bundles is None else 2 * parts
+    own, shared = _parts(rows * kv_heads), 0
+    if bundles is not None:
+        # What a text has of its own is short.
+        own, shared = min(own, 4), _parts(rows * kv_heads // BUNDLE)
+    slots = own + shared
     part_R_H_P_D, weight_R_H_P = out_R_O, out_R_O
     if slots > 1:
         part_R_H_P_D = torch.empty(rows, heads, slots, dim, dtype=torch.float32, device=q_R_O.device)
         weight_R_H_P = torch.empty(rows, heads, slots, dtype=torch.float32, device=q_R_O.device)
     shared_R, first_Q, count_Q = bundles or (position_R, position_R, position_R[:0])
     lanes = power(BUNDLE * power(groups, 1)) // BUNDLE
-    _attend[(rows + len(count_Q), kv_heads, parts)](
+    _attend[(rows + len(count_Q), kv_heads, max(own, shared))](
         q_R_O, k_cache, v_cache, part_R_H_P_D, weight_R_H_P, position_R, start_R, capacity_R, shared_R, first_Q,
         count_Q, scale, q_R_O.stride(0), groups, kv_heads, rows, WINDOW=window, DIM=dim, DIM_PADDED=power(dim),
-        BLOCK=64, GROUPS=lanes, TILE=power(groups), BUNDLE=0 if bundles is None else BUNDLE, PARTS=parts, SLOTS=slots,
+        BLOCK=64, GROUPS=lanes, TILE=power(groups), BUNDLE=BUNDLE, OWN=own, SHARED=shared,
         PRECISION=precision(q_R_O), num_warps=(4 if dim > 64 else 2) if bundles is None else (8 if dim > 64 else 4),
     )  # fmt: skip
     if slots > 1:
         _merge[(rows * heads,)](
-            part_R_H_P_D, weight_R_H_P, out_R_O, DIM=dim, DIM_PADDED=power(dim, 1), PARTS=slots, num_warps=1
-        )
+            part_R_H_P_D, weight_R_H_P, out_R_O, slots, DIM=dim, DIM_PADDED=power(dim, 1), PARTS=power(slots, 1),
+            num_warps=1,
+        )  # fmt: skip
     return out_R_O
+
+
+def _parts(programs: int) -> int:
+    """That the keys are split into where there are so many programs without."""
+    parts = 1
+    while parts < MOST_PARTS and programs * parts < PROGRAMS:
+        parts *= 2
+    return parts
 
 
 @triton.jit

@@ -17,27 +17,28 @@ Groups = tuple[Tensor, Tensor]
 
 
 @triton.jit
-def _updated(
-    total, u_ptr, b_ptr, group_ptr, member_ptr, row, first, last, column, inside, lane_at, lanes, b_stride,
-    RANK: tl.constexpr, RANK_PADDED: tl.constexpr, CHUNK: tl.constexpr, PRECISION: tl.constexpr,
+def _shrunk(u_ptr, member_ptr, group, row, at, last, lane_at, lanes, RANK: tl.constexpr, RANK_PADDED: tl.constexpr,
+    CHUNK: tl.constexpr,
 ):  # fmt: skip
-    """A product and the rows' updates: `u_ptr` has their products with A, the groups are those from `first` to
-    `last`."""
+    """Some groups' lanes, from the group `at` on: each row's product with A, the ranks, the members, which are in
+    use."""
     lane = tl.arange(0, CHUNK)
     rank = lane % RANK_PADDED
-    group = tl.load(group_ptr + row)
-    for at in range(first, last + 1, CHUNK // RANK_PADDED):
-        of = at + lane // RANK_PADDED
-        used = (of <= last) & (rank < RANK)
-        member = tl.load(member_ptr + of, mask=used, other=0)
-        own = (group[:, None] == of[None, :]) & used[None, :]
-        u = tl.load(u_ptr + row[:, None] * lanes + (lane_at + rank)[None, :], mask=own, other=0.0)
-        b = tl.load(
-            b_ptr + member[:, None] * b_stride + column[None, :] * RANK + rank[:, None],
-            mask=used[:, None] & inside[None, :], other=0.0,
-        )  # fmt: skip
-        total = tl.dot(u.to(b.dtype), b, total, input_precision=PRECISION)
-    return total
+    of = at + lane // RANK_PADDED
+    used = (of <= last) & (rank < RANK)
+    member = tl.load(member_ptr + of, mask=used, other=0)
+    own = (group[:, None] == of[None, :]) & used[None, :]
+    u = tl.load(u_ptr + row[:, None] * lanes + (lane_at + rank)[None, :], mask=own, other=0.0)
+    return u, rank, member, used
+
+
+@triton.jit
+def _factor(b_ptr, rank, member, used, column, inside, b_stride, RANK: tl.constexpr):
+    """The B of some groups' lanes."""
+    return tl.load(
+        b_ptr + member[:, None] * b_stride + column[None, :] * RANK + rank[:, None],
+        mask=used[:, None] & inside[None, :], other=0.0,
+    )  # fmt: skip
 
 
 @triton.jit
@@ -57,6 +58,18 @@ def _linear_rope(
     column = tl.arange(0, HALF_PADDED)
     inside = column < HALF
     output = head * 2 * HALF + column
+    is_query = head < heads
+    is_value = head >= heads + kv_heads
+    lane_at = tl.where(is_query, 0, tl.where(is_value, 2, 1)) * RANK
+    lowest = tl.load(group_ptr + begin).to(tl.int32)
+    highest = tl.load(group_ptr + tl.minimum(begin + ROWS, rows) - 1).to(tl.int32)
+    group = tl.load(group_ptr + row)
+    # The adapters' part of the first groups, mostly all, is under way while the base's is computed.
+    u, rank, member, used = _shrunk(
+        u_ptr, member_ptr, group, row, lowest, highest, lane_at, 3 * RANK, RANK, RANK_PADDED, CHUNK
+    )
+    b = _factor(b_ptr, rank, member, used, output, inside, b_stride, RANK)
+    b_2 = _factor(b_ptr, rank, member, used, output + HALF, inside, b_stride, RANK)
     first = tl.zeros([ROWS, HALF_PADDED], tl.float32)
     second = tl.zeros([ROWS, HALF_PADDED], tl.float32)
     for at in range(0, inputs, STEP):
@@ -68,19 +81,16 @@ def _linear_rope(
         w_2 = tl.load(w_at + HALF * inputs, mask=inside[:, None] & there, other=0.0)
         first = tl.dot(x, tl.trans(w), first, input_precision=PRECISION)
         second = tl.dot(x, tl.trans(w_2), second, input_precision=PRECISION)
-    lowest = tl.load(group_ptr + begin).to(tl.int32)
-    highest = tl.load(group_ptr + tl.minimum(begin + ROWS, rows) - 1).to(tl.int32)
-    is_query = head < heads
-    is_value = head >= heads + kv_heads
-    linear = tl.where(is_query, 0, tl.where(is_value, 2, 1))
-    first = _updated(
-        first, u_ptr, b_ptr, group_ptr, member_ptr, row, lowest, highest, output, inside, linear * RANK, 3 * RANK,
-        b_stride, RANK, RANK_PADDED, CHUNK, PRECISION,
-    )  # fmt: skip
-    second = _updated(
-        second, u_ptr, b_ptr, group_ptr, member_ptr, row, lowest, highest, output + HALF, inside, linear * RANK,
-        3 * RANK, b_stride, RANK, RANK_PADDED, CHUNK, PRECISION,
-    )  # fmt: skip
+    first = tl.dot(u.to(b.dtype), b, first, input_precision=PRECISION)
+    second = tl.dot(u.to(b.dtype), b_2, second, input_precision=PRECISION)
+    for at in range(lowest + CHUNK // RANK_PADDED, highest + 1, CHUNK // RANK_PADDED):
+        u, rank, member, used = _shrunk(
+            u_ptr, member_ptr, group, row, at, highest, lane_at, 3 * RANK, RANK, RANK_PADDED, CHUNK
+        )
+        b = _factor(b_ptr, rank, member, used, output, inside, b_stride, RANK)
+        b_2 = _factor(b_ptr, rank, member, used, output + HALF, inside, b_stride, RANK)
+        first = tl.dot(u.to(b.dtype), b, first, input_precision=PRECISION)
+        second = tl.dot(u.to(b.dtype), b_2, second, input_precision=PRECISION)
     if BIAS:
         first += tl.load(bias_ptr + output, mask=inside, other=0.0).to(tl.float32)[None, :]
         second += tl.load(bias_ptr + output + HALF, mask=inside, other=0.0).to(tl.float32)[None, :]
@@ -136,6 +146,16 @@ def _linear_gated(
     row = tl.where(known, row, begin).to(tl.int64)
     column = tl.program_id(0) * COLUMNS + tl.arange(0, COLUMNS)
     inside = column < width
+    lowest = tl.load(group_ptr + begin).to(tl.int32)
+    highest = tl.load(group_ptr + tl.minimum(begin + ROWS, rows) - 1).to(tl.int32)
+    group = tl.load(group_ptr + row)
+    # As above.
+    u, rank, member, used = _shrunk(
+        u_ptr, member_ptr, group, row, lowest, highest, 0, 2 * RANK, RANK, RANK_PADDED, CHUNK
+    )
+    u_2, _, _, _ = _shrunk(u_ptr, member_ptr, group, row, lowest, highest, RANK, 2 * RANK, RANK, RANK_PADDED, CHUNK)
+    b = _factor(b_ptr, rank, member, used, column, inside, b_stride, RANK)
+    b_2 = _factor(b_ptr, rank, member, used, column + width, inside, b_stride, RANK)
     gate = tl.zeros([ROWS, COLUMNS], tl.float32)
     up = tl.zeros([ROWS, COLUMNS], tl.float32)
     for at in range(0, inputs, STEP):
@@ -147,16 +167,17 @@ def _linear_gated(
         w_2 = tl.load(w_at + width.to(tl.int64) * inputs, mask=inside[:, None] & there, other=0.0)
         gate = tl.dot(x, tl.trans(w), gate, input_precision=PRECISION)
         up = tl.dot(x, tl.trans(w_2), up, input_precision=PRECISION)
-    lowest = tl.load(group_ptr + begin).to(tl.int32)
-    highest = tl.load(group_ptr + tl.minimum(begin + ROWS, rows) - 1).to(tl.int32)
-    gate = _updated(
-        gate, u_ptr, b_ptr, group_ptr, member_ptr, row, lowest, highest, column, inside, 0, 2 * RANK,
-        b_stride, RANK, RANK_PADDED, CHUNK, PRECISION,
-    )  # fmt: skip
-    up = _updated(
-        up, u_ptr, b_ptr, group_ptr, member_ptr, row, lowest, highest, column + width, inside, RANK, 2 * RANK,
-        b_stride, RANK, RANK_PADDED, CHUNK, PRECISION,
-    )  # fmt: skip
+    gate = tl.dot(u.to(b.dtype), b, gate, input_precision=PRECISION)
+    up = tl.dot(u_2.to(b.dtype), b_2, up, input_precision=PRECISION)
+    for at in range(lowest + CHUNK // RANK_PADDED, highest + 1, CHUNK // RANK_PADDED):
+        u, rank, member, used = _shrunk(
+            u_ptr, member_ptr, group, row, at, highest, 0, 2 * RANK, RANK, RANK_PADDED, CHUNK
+        )
+        u_2, _, _, _ = _shrunk(u_ptr, member_ptr, group, row, at, highest, RANK, 2 * RANK, RANK, RANK_PADDED, CHUNK)
+        b = _factor(b_ptr, rank, member, used, column, inside, b_stride, RANK)
+        b_2 = _factor(b_ptr, rank, member, used, column + width, inside, b_stride, RANK)
+        gate = tl.dot(u.to(b.dtype), b, gate, input_precision=PRECISION)
+        up = tl.dot(u_2.to(b.dtype), b_2, up, input_precision=PRECISION)
     kind = out_ptr.dtype.element_ty
     # Rounded as each would be stored.
     gate = gate.to(kind).to(tl.float32)
@@ -322,8 +343,9 @@ def linear_gated(x_R_I: Tensor, u_R_L: Tensor, weight_O_I: Tensor, b_A_O_R: Tens
     rows, inputs = x_R_I.shape
     width = len(weight_O_I) // 2
     out_R_F = x_R_I.new_empty(rows, width)
-    tile = _rows(rows, 128)
-    columns, step = (64, 64) if tile > 64 else (32, 128)
+    # Measured on an H200: what makes as many programs as can run at once.
+    tile = _rows(rows, 128) if rows <= 128 else 64
+    columns, step = (32, 128) if tile <= 32 else (64, 64)
     step = min(step, power(inputs))
     _linear_gated[(triton.cdiv(width, columns), triton.cdiv(rows, tile))](
         x_R_I, weight_O_I, u_R_L, b_A_O_R, *groups, out_R_F, rows, inputs, width, b_A_O_R.stride(0),
@@ -390,5 +412,5 @@ def add_norm_shrink_(
 
 
 def _stages(lines: int, step: int, tensor: Tensor) -> int:
-    """As many of a product's steps as fit into a multiprocessor's own memory, up to five."""
-    return max(2, min(5, 160_000 // (lines * step * tensor.element_size())))
+    """As many of a product's steps as fit into a multiprocessor's own memory twice, up to five."""
+    return max(2, min(5, 110_000 // (lines * step * tensor.element_size())))
