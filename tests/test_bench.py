@@ -4,21 +4,19 @@ import json
 import os
 import shutil
 import sys
-import threading
 import time
 
 import bench_operators
 import bench_verifier
 import pytest
 import torch
-from torch.profiler import ProfilerActivity, profile
 
 from redqueen.bench import soak, verifier
 from redqueen.bench.verifier import PROGRAMS
 from redqueen.commands.main import exit_status, main
 from redqueen.errors import Fault
 from redqueen.settings import Config
-from redqueen.training.gpu_busy import busy_seconds, gpu_seconds
+from redqueen.training.gpu_busy import Meter, counter
 from redqueen.verifier import Job, LocalVerifier
 
 
@@ -85,52 +83,35 @@ def test_growth_is_not_flat(grown: dict[str, float]) -> None:
     assert not soak._flat([footprint(), footprint(), footprint(**grown), footprint(**grown)])
 
 
-def test_the_gpu_works_when_any_of_its_work_is_under_way(tmp_path) -> None:
-    """Events of the GPU that overlap count once, those of the CPU never."""
-    events = [
-        {"ph": "X", "cat": "kernel", "name": "gemm", "ts": 1_000_000.0, "dur": 200_000.0},
-        {"ph": "X", "cat": "kernel", "name": "other stream", "ts": 1_100_000.0, "dur": 300_000.0},
-        {"ph": "X", "cat": "gpu_memcpy", "name": "Memcpy HtoD", "ts": 2_000_000.0, "dur": 50_000.5},
-        {"ph": "X", "cat": "gpu_memset", "name": "Memset", "ts": 2_010_000.0, "dur": 10_000.0},
-        {"ph": "X", "cat": "cuda_runtime", "name": "cudaLaunchKernel", "ts": 0.0, "dur": 3_000_000.0},
-        {"ph": "i", "name": "Record Window End", "ts": 3_000_000.0},
-        {"ph": "M", "name": "process_name", "args": {"name": "python"}},
-    ]
-    trace = tmp_path / "trace.json"
-    trace.write_text(json.dumps({"schemaVersion": 1, "traceEvents": events}))
-    assert busy_seconds(trace) == pytest.approx(0.4500005)
-    trace.write_text(json.dumps({"traceEvents": events[4:]}))
-    assert busy_seconds(trace) == 0
+def test_a_meter_s_share_is_that_within_the_spans() -> None:
+    readings = iter([0.5, 1.0, *[0.0] * 10_000])
+    with Meter(lambda: next(readings)) as meter:
+        while len(meter._readings) < 4:
+            time.sleep(0.01)
+    first, second, third = (at for at, _ in meter._readings[:3])
+    assert meter.share([(first, third)]) == 0.75
+    assert meter.share([(first, second), (third, third + 1e-9)]) == 0.25
+    assert meter.share([(0.0, first)]) is None
 
 
-def test_a_trace_of_torch_s_own_is_read(tmp_path) -> None:
-    """What a CPU did is no work of a GPU."""
-    with profile(activities=[ProfilerActivity.CPU]) as profiler:
-        torch.ones(8, 8) @ torch.ones(8, 8)
-    profiler.export_chrome_trace(str(trace := tmp_path / "trace.json"))
-    assert trace.stat().st_size > 1000
-    assert busy_seconds(trace) == 0
+def test_a_cpu_has_no_counter() -> None:
+    assert counter(torch.device("cpu")) is None
 
 
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device")
-def test_the_gpu_s_work_is_seen_from_another_thread() -> None:
-    """An engine works in a thread of its own."""
+def test_the_gpu_s_work_is_seen() -> None:
+    """The driver's figures are some tenths of a second old."""
+    read = counter(torch.device("cuda"))
+    assert read is not None
     ones_N_N = torch.ones(4096, 4096, device="cuda")
-
-    def work() -> None:
-        for _ in range(20):
-            ones_N_N @ ones_N_N
-        torch.cuda.synchronize()
-
-    work()
-    with gpu_seconds() as worked:
+    with Meter(read) as meter:
+        time.sleep(1.0)
         began = time.perf_counter()
-        thread = threading.Thread(target=work)
-        thread.start()
-        thread.join()
-        time.sleep(0.2)
-        seconds = time.perf_counter() - began
-    assert 0 < worked() < seconds - 0.19
+        while time.perf_counter() < began + 1.5:
+            ones_N_N @ ones_N_N
+            torch.cuda.synchronize()
+    idle, busy = meter.share([(0.0, began)]), meter.share([(began + 0.5, began + 1.5)])
+    assert idle is not None and busy is not None and idle < 0.5 < busy
 
 
 FEW = ["--shape", "tiny", "--repeats", "2", "--rank", "4", "--engine.device", "cpu"]

@@ -28,6 +28,11 @@ class Launch:
     logprob_R: Tensor
     arrived: torch.cuda.Event | None = None
 
+    @property
+    def over(self) -> bool:
+        """Whether it is known to be: then nobody waits for it."""
+        return self.arrived is not None and self.arrived.query()
+
     def wait(self) -> tuple[np.ndarray, np.ndarray]:
         if self.arrived is not None:
             self.arrived.synchronize()

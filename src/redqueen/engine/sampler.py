@@ -26,9 +26,10 @@ from redqueen.errors import InputError
 
 MIN_TEMPERATURE = 1e-4
 """Above 0: divided by less, logits overflow float32."""
-LAG = 4
-"""Steps that a GPU has before it while the host reads the tokens of an earlier one, or lets another thread have the
-interpreter. A text that has ended is sampled on for as many, unseen; few rows more cost a step nothing."""
+LAG = 8
+"""Steps that a GPU has before it while the host prepares prompts, or lets another thread have the interpreter. A text
+that has ended is sampled on for as many, unseen, and one that joins waits for them; few rows more cost a step nothing,
+and a GPU without work costs more than the wait."""
 
 
 class Sampler:

@@ -39,7 +39,7 @@ class Scheduler:
         token_bytes: TokenBytes | None,
         on_end: OnEnd,
     ) -> None:
-        """`lag` steps may be launched before the tokens of the first are read."""
+        """`lag` steps may be launched before the tokens of the first are there."""
         self._backend, self._more, self._lag = backend, more, lag
         self._max_cache_tokens, self._prefill_tokens = max_cache_tokens, prefill_tokens
         self._token_bytes, self._on_end = token_bytes, on_end
@@ -85,7 +85,7 @@ class Scheduler:
             if len(self._index_R):
                 launched.append((self._index_R, self._launch()))
                 self.step += 1
-            while launched and (len(launched) > self._lag or not len(self._index_R)):
+            while launched and (len(launched) > self._lag or not len(self._index_R) or launched[0][1].over):
                 self._collect(*launched.popleft())
 
     def _admit(self, completions: Sequence[Completion], *, idle: bool) -> None:

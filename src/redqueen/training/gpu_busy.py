@@ -1,39 +1,70 @@
-"""How long the GPU worked, by torch's profiler."""
+"""How busy a GPU is, by its driver's counter: what nvidia-smi shows as utilisation."""
 
-import json
-import math
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from pathlib import Path
-from tempfile import TemporaryDirectory
+import ctypes
+import threading
+import time
+from collections.abc import Callable, Sequence
+from statistics import fmean
 
-from redqueen.phases.timeline import merged
+import torch
 
-GPU_WORK = ("kernel", "gpu_memcpy", "gpu_memset")
-"""The categories of a trace's events that happen on the GPU."""
+from redqueen.phases.clock import Span
 
-
-@contextmanager
-def gpu_seconds() -> Iterator[Callable[[], float]]:
-    """Watch all threads of this process; what it gives says, afterwards, how many seconds the GPU worked."""
-    from torch.profiler import ProfilerActivity, profile
-
-    profiler = profile(activities=[ProfilerActivity.CUDA])
-
-    def worked() -> float:
-        with TemporaryDirectory(prefix="redqueen-") as folder:
-            trace = Path(folder, "trace.json")
-            profiler.export_chrome_trace(str(trace))
-            return busy_seconds(trace)
-
-    with profiler:
-        yield worked
+READ_EVERY_S = 0.02
+"""The driver has a new figure every fifth of a second or so."""
+Counter = Callable[[], float]
+"""The share of the last while in which any work was under way on the GPU."""
 
 
-def busy_seconds(trace: Path) -> float:
-    """The seconds of a trace, as torch's profiler exports it, in which there was any work on a GPU."""
-    with trace.open(encoding="utf-8") as file:
-        events = json.load(file)["traceEvents"]
-    # Microseconds.
-    spans = merged((event["ts"], event["ts"] + event["dur"]) for event in events if event.get("cat") in GPU_WORK)
-    return math.fsum(ended - began for began, ended in spans) / 1e6
+class _Rates(ctypes.Structure):
+    _fields_ = (("gpu", ctypes.c_uint), ("memory", ctypes.c_uint))
+
+
+def counter(device: torch.device) -> Counter | None:
+    """Of a CUDA device; None where there is none, or where its driver does not say."""
+    if device.type != "cuda":
+        return None
+    try:
+        driver = ctypes.CDLL("libnvidia-ml.so.1")
+    except OSError:
+        return None
+    handle, rates = ctypes.c_void_p(), _Rates()
+    name = f"GPU-{torch.cuda.get_device_properties(device).uuid}".encode()
+    if driver.nvmlInit_v2() or driver.nvmlDeviceGetHandleByUUID(name, ctypes.byref(handle)):
+        return None
+    if driver.nvmlDeviceGetUtilizationRates(handle, ctypes.byref(rates)):
+        return None
+
+    def read() -> float:
+        driver.nvmlDeviceGetUtilizationRates(handle, ctypes.byref(rates))
+        return rates.gpu / 100
+
+    return read
+
+
+class Meter:
+    """Reads a counter all the time that it is open, on a thread of its own."""
+
+    def __init__(self, read: Counter) -> None:
+        self._read = read
+        self._readings: list[tuple[float, float]] = []
+        """With the time of each, by `time.perf_counter`."""
+        self._over = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="gpu meter", daemon=True)
+
+    def __enter__(self) -> "Meter":
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._over.set()
+        self._thread.join()
+
+    def _run(self) -> None:
+        while not self._over.wait(READ_EVERY_S):
+            self._readings.append((time.perf_counter(), self._read()))
+
+    def share(self, spans: Sequence[Span]) -> float | None:
+        """The mean within these spans; None where nothing was read."""
+        readings = [share for at, share in self._readings if any(began <= at < ended for began, ended in spans)]
+        return fmean(readings) if readings else None

@@ -9,14 +9,14 @@ import random
 import statistics
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from contextlib import nullcontext
+from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
 from redqueen.console import print_table
-from redqueen.engine.local import LocalEngine
 from redqueen.errors import InputError
 from redqueen.loop import one_step
-from redqueen.phases.clock import Clock
+from redqueen.phases.clock import Clock, Span
 from redqueen.phases.state import State
 from redqueen.phases.timeline import Timeline
 from redqueen.phases.view import Quiet
@@ -24,7 +24,7 @@ from redqueen.resources import device_name, machine_name
 from redqueen.runs.metrics import SAMPLED_TOKENS, TRAINED_TOKENS
 from redqueen.settings import Config
 from redqueen.training import arms
-from redqueen.training.gpu_busy import gpu_seconds
+from redqueen.training.gpu_busy import Meter, counter
 from redqueen.training.setup import Opened, Start, open_races
 from redqueen.training.step_picture import picture, text_plot
 
@@ -33,8 +33,6 @@ if TYPE_CHECKING:
 
 RESAMPLES = 2000
 WORK = ("propose", "solve", "update")
-WATCHED = 1
-"""Further steps of each arm, under the profiler."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,8 +56,8 @@ class ArmTimes:
     """The share of the seconds that is neither sampling nor training."""
     timeline: Timeline
     """Of a step that took as long as the median."""
-    gpu_busy: float | None = None
-    """The share of further steps in which the GPU worked; None where there is none, or none that can be watched."""
+    gpu_busy: float | None
+    """The share of the steps in which the GPU worked; None where there is none, or none whose driver says so."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,8 +102,7 @@ class StepReport:
         )
         if busy:
             console.print(
-                f"`GPU` is the share of {WATCHED} further step{'s' if WATCHED > 1 else ''} of each in which it worked, "
-                "by torch's profiler, which slows the steps that it watches",
+                "`GPU` is the share of the steps in which it worked, by its driver, for whatever process",
                 soft_wrap=True,
             )
 
@@ -122,14 +119,15 @@ def measure(settings: Config, names: Sequence[str], steps: int, warmup: int) -> 
         arms.refuse_own(name, ["engine", "verifier"], "give {} for all of them")
     with open_races([Start.new(arms.apply(settings, name), f"{name}/") for name in names]) as stage:
         engine = stage.engine
-        watched = WATCHED if _has_gpu(engine) else 0
+        read = counter(engine.device)
         races = {name: stage.races[f"{name}/"] for name in names}
-        of_arms, busy = asyncio.run(_in_turn(races, steps, warmup, watched))
+        with nullcontext() if read is None else Meter(read) as meter:
+            of_arms = asyncio.run(_in_turn(races, steps, warmup))
         return StepReport(
             machine_name(),
             device_name(engine.device),
             f"{engine.base.name}, {engine.shape.parameters / 1e6:,.1f} million parameters",
-            tuple(replace(_times(name, of_arms[name], of_arms[names[0]]), gpu_busy=busy.get(name)) for name in names),
+            tuple(_times(name, of_arms[name], of_arms[names[0]], meter) for name in names),
         )
 
 
@@ -139,16 +137,15 @@ class _Step:
     sampled: float
     trained: float
     timeline: Timeline
+    span: Span
 
     @property
     def seconds(self) -> float:
         return math.fsum(self.phases.values())
 
 
-async def _in_turn(
-    races: Mapping[str, Opened], steps: int, warmup: int, watched: int
-) -> tuple[dict[str, list[_Step]], dict[str, float]]:
-    """The steps of each arm, and the share of as many further ones as are watched in which the GPU worked."""
+async def _in_turn(races: Mapping[str, Opened], steps: int, warmup: int) -> dict[str, list[_Step]]:
+    """The steps of each arm."""
     states = {name: opened.state for name, opened in races.items()}
     of_arms: dict[str, list[_Step]] = {name: [] for name in races}
     for number in range(warmup + steps):
@@ -158,39 +155,19 @@ async def _in_turn(
             states[name], step = await _step(races[name], states[name])
             if number >= warmup:
                 of_arms[name].append(step)
-    busy: dict[str, float] = {}
-    for name, opened in races.items() if watched else ():
-        share, states[name] = await _gpu_share(opened, states[name], watched)
-        if share is not None:
-            busy[name] = share
-    return of_arms, busy
+    return of_arms
 
 
 async def _step(opened: Opened, state: State) -> tuple[State, _Step]:
-    clock = Clock(state.step + 1, Quiet(), lambda: False)
+    clock, began = Clock(state.step + 1, Quiet(), lambda: False), time.perf_counter()
     state, rows = await one_step(opened.race, state, clock)
+    span = began, time.perf_counter()
     assert rows.timeline is not None
     figures, timeline = rows.figures(), Timeline.of_record(rows.timeline)
-    return state, _Step(clock.seconds, figures[SAMPLED_TOKENS], figures[TRAINED_TOKENS], timeline)
+    return state, _Step(clock.seconds, figures[SAMPLED_TOKENS], figures[TRAINED_TOKENS], timeline, span)
 
 
-def _has_gpu(engine: LocalEngine) -> bool:
-    return engine.device.type == "cuda"
-
-
-async def _gpu_share(opened: Opened, state: State, steps: int) -> tuple[float | None, State]:
-    """The share of so many steps in which the GPU worked; None where the profiler sees nothing of it."""
-    busy, seconds = 0.0, 0.0
-    for _ in range(steps):
-        with gpu_seconds() as worked:
-            began = time.perf_counter()
-            state, _ = await _step(opened, state)
-            seconds += time.perf_counter() - began
-        busy += worked()
-    return busy / seconds if busy else None, state
-
-
-def _times(name: str, steps: Sequence[_Step], first: Sequence[_Step]) -> ArmTimes:
+def _times(name: str, steps: Sequence[_Step], first: Sequence[_Step], meter: Meter | None) -> ArmTimes:
     seconds, base = [step.seconds for step in steps], [step.seconds for step in first]
     sampled = math.fsum(step.sampled for step in steps)
     phases: dict[str, float] = {}
@@ -212,6 +189,7 @@ def _times(name: str, steps: Sequence[_Step], first: Sequence[_Step]) -> ArmTime
         phases=phases,
         other_share=1 - math.fsum(phases.get(phase, 0.0) for phase in WORK) / total,
         timeline=median.timeline,
+        gpu_busy=None if meter is None else meter.share([step.span for step in steps]),
     )
 
 
