@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 
 from redqueen.errors import Fault
 from redqueen.tasks.code.program import parse_source
+from redqueen.tasks.code.trees import children, walk
 from redqueen.tasks.protocol import Complexity
 from redqueen.tasks.verdicts import Rejection
 
@@ -33,7 +34,7 @@ def depth(tree: ast.AST) -> int:
     """Nodes on the longest path down the tree."""
     level, deepest = [tree], 0
     while level:
-        level = [child for node in level for child in ast.iter_child_nodes(node) if not isinstance(child, _UNCOUNTED)]
+        level = [child for node in level for child in children(node) if not isinstance(child, _UNCOUNTED)]
         deepest += 1
     return deepest
 
@@ -44,7 +45,7 @@ def cyclomatic(tree: ast.Module) -> int:
     radon's own total leaves out the functions inside functions, which may be all of a program, and counts every method
     of a class as one more: here decisions count wherever they stand, and nothing else does.
     """
-    return 1 + sum(_decisions(node) for node in ast.walk(tree))
+    return 1 + sum(_decisions(node) for node in walk(tree))
 
 
 def _decisions(node: ast.AST) -> int:
@@ -77,7 +78,7 @@ def lines(source: str, tree: ast.Module) -> int:
     rows = _ROW_END.split(source)
     in_text: set[int] = set()
     alone: set[int] = set()
-    for node in ast.walk(tree):
+    for node in walk(tree):
         if isinstance(node, ast.Constant | ast.JoinedStr) and node.end_lineno is not None:
             in_text.update(range(node.lineno + 1, node.end_lineno + 1))
         elif isinstance(node, ast.Expr) and _is_text(node.value) and _fills_rows(node, rows):
@@ -143,7 +144,7 @@ class _Scopes:
                 self.read(node.value, scope)
             case _:
                 self._bind(node, scope)
-                self._each(ast.iter_child_nodes(node), scope)
+                self._each(children(node), scope)
 
     def _each(self, nodes: Iterable[ast.AST], scope: _Scope) -> None:
         for node in nodes:

@@ -9,6 +9,8 @@ matter. What cannot be told without running (the type of a parameter) is not gue
 import ast
 from collections.abc import Collection, Iterator, Mapping, Sequence
 
+from redqueen.tasks.code.trees import walk
+
 _Function = ast.FunctionDef | ast.AsyncFunctionDef
 _CONTROL: tuple[tuple[str, tuple[type[ast.AST], ...]], ...] = (
     ("while", (ast.While,)),
@@ -143,7 +145,7 @@ def _recursive(functions: Sequence[_Function]) -> bool:
     """Whether some function comes back to itself, by way of others or not."""
     calls: dict[str, set[str]] = {}
     for function in functions:
-        called = (node.func for node in ast.walk(function) if isinstance(node, ast.Call))
+        called = (node.func for node in walk(function) if isinstance(node, ast.Call))
         calls.setdefault(function.name, set()).update(func.id for func in called if isinstance(func, ast.Name))
     return any(name in _reached(name, calls) for name in calls)
 

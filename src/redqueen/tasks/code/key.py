@@ -14,6 +14,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TypeGuard
 
+from redqueen.tasks.code.trees import children, walk
+
 _Function = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
 _Comprehension = ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp
 _DROPPED_FIELDS = frozenset({"annotation", "ctx", "kind", "returns", "simple", "type_comment", "type_params"})
@@ -40,7 +42,7 @@ def part_keys(tree: ast.Module, entry: str = "f") -> frozenset[str]:
     """
     imports = [statement for statement in tree.body if isinstance(statement, ast.Import | ast.ImportFrom)]
     keys = {program_key(tree, entry)}
-    for node in ast.walk(tree):
+    for node in walk(tree):
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
             words = _Writer(ast.Module([*imports, node], []), node.name).words
             if node.name == entry or len(words) >= _PART_WORDS:
@@ -274,10 +276,10 @@ def _own_nodes(scope_node: ast.AST) -> Iterator[ast.AST]:
             pending += node.decorator_list
         elif isinstance(node, _Comprehension):
             # what `:=` binds in a comprehension belongs to the scope around it
-            pending += [inner.target for inner in ast.walk(node) if isinstance(inner, ast.NamedExpr)]
+            pending += [inner.target for inner in walk(node) if isinstance(inner, ast.NamedExpr)]
             pending.append(node.generators[0].iter)
         elif not isinstance(node, ast.Lambda):
-            pending += ast.iter_child_nodes(node)
+            pending += children(node)
 
 
 def _bind(node: ast.AST, scope: _Scope) -> None:
@@ -331,7 +333,7 @@ def _constructor_names(node: ast.ClassDef) -> list[str]:
 
 
 def _own_attributes(tree: ast.Module) -> Iterator[str]:
-    for node in ast.walk(tree):
+    for node in walk(tree):
         if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store):
             yield node.attr
         elif isinstance(node, ast.ClassDef):

@@ -14,6 +14,7 @@ from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from types import ModuleType
 
+from redqueen.tasks.code.trees import children, walk
 from redqueen.tasks.verdicts import Reason, Rejection
 
 ALLOWED_IMPORTS = frozenset(
@@ -74,7 +75,7 @@ _FIELD_ATTRIBUTE = re.compile(r"\.(\w+)")
 
 def check_names(text: str, tree: ast.Module) -> Rejection | None:
     """Why a program, whose tree this is, may not reach for what it reaches for; None if it may."""
-    nodes = list(ast.walk(tree))
+    nodes = walk(tree)
     return next(filter(None, (check(text, tree, nodes) for check in _CHECKS)), None)
 
 
@@ -103,7 +104,7 @@ def own_nodes(scope: ast.FunctionDef | ast.ClassDef) -> Iterator[ast.AST]:
         node = pending.pop()
         yield node
         if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef | ast.Lambda):
-            pending += ast.iter_child_nodes(node)
+            pending += children(node)
 
 
 def _check_modules(text: str, tree: ast.Module, nodes: list[ast.AST]) -> Rejection | None:

@@ -8,6 +8,7 @@ import ast
 from collections.abc import Iterable
 
 from redqueen.tasks.code.program import parse_source
+from redqueen.tasks.code.trees import walk
 from redqueen.tasks.verdicts import Rejection
 from redqueen.verifier import MOST_SEEDS, USUAL_SEEDS
 
@@ -26,7 +27,7 @@ def seeds_for(program: str, inputs: Iterable[str]) -> int:
     tree = parse_source(program)
     if isinstance(tree, Rejection) or any(part in text for text in inputs for part in _SET_TEXTS):
         return MOST_SEEDS
-    return MOST_SEEDS if _may_have_sets(list(ast.walk(tree))) else USUAL_SEEDS
+    return MOST_SEEDS if _may_have_sets(walk(tree)) else USUAL_SEEDS
 
 
 def _may_have_sets(nodes: list[ast.AST]) -> bool:

@@ -14,6 +14,7 @@ from functools import lru_cache
 
 from redqueen.tasks.code.blocks import is_text
 from redqueen.tasks.code.names import check_names, own_nodes
+from redqueen.tasks.code.trees import children
 from redqueen.tasks.verdicts import Reason, Rejection
 
 MAX_PROGRAM_CHARS = 4_000
@@ -51,21 +52,23 @@ def parse_source(text: str) -> ast.Module | Rejection:
     if sum(1 for _ in _NESTING.finditer(text)) > MAX_CHAIN:
         return Rejection(Reason.TOO_DEEP, f"more than {MAX_CHAIN} nesting operators")
     try:
-        tree = _parsed(text)
+        tree, depth = _parsed(text)
     except SyntaxError as error:
         return Rejection(Reason.SYNTAX, f"line {error.lineno}" if error.lineno else "")
     except (ValueError, RecursionError, MemoryError) as error:
         return Rejection(Reason.SYNTAX, type(error).__name__)
-    if tree_depth(tree) > MAX_DEPTH:
+    if depth > MAX_DEPTH:
         return Rejection(Reason.TOO_DEEP, f"a syntax tree deeper than {MAX_DEPTH}")
     return tree
 
 
 @lru_cache(maxsize=KEPT_TREES)
-def _parsed(text: str) -> ast.Module:
+def _parsed(text: str) -> tuple[ast.Module, int]:
+    """With its depth."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # `"\d"` and the like are the model's business
-        return ast.parse(text)
+        tree = ast.parse(text)
+    return tree, tree_depth(tree)
 
 
 def bracket_depth(text: str) -> int:
@@ -107,7 +110,7 @@ def tree_depth(tree: ast.AST) -> int:
     """Nodes on the longest path down the tree, operators and contexts included."""
     level, depth = [tree], 0
     while level:
-        level = [child for node in level for child in ast.iter_child_nodes(node)]
+        level = [child for node in level for child in children(node)]
         depth += 1
     return depth
 
