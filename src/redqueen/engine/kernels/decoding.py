@@ -240,7 +240,7 @@ def _linear_parts(
 def _add_norm_shrink(
     y_ptr, u_ptr, b_ptr, a_ptr, group_ptr, member_ptr, h_ptr, norm_ptr, x_ptr, out_ptr, rows, width, lanes, b_stride,
     a_stride, scale, eps, Y_PARTS: tl.constexpr, U_PARTS: tl.constexpr, SHRINK: tl.constexpr, RANK: tl.constexpr,
-    RANK_PADDED: tl.constexpr, LANES: tl.constexpr, CHUNKS: tl.constexpr, CHUNK: tl.constexpr,
+    RANK_PADDED: tl.constexpr, LANES: tl.constexpr, STEP: tl.constexpr, CHUNKS: tl.constexpr, CHUNK: tl.constexpr,
 ):  # fmt: skip
     """One program per row: the sum of what it had and a product's parts with its update, the norm of that, and the norm
     times the next product's A."""
@@ -253,7 +253,7 @@ def _add_norm_shrink(
         u += tl.load(u_ptr + (part * rows + row) * RANK + rank, mask=rank < RANK, other=0.0)
     h = tl.zeros([CHUNK], tl.float32)
     square = 0.0
-    for chunk in tl.static_range(CHUNKS):
+    for chunk in range(CHUNKS):
         column = chunk * CHUNK + tl.arange(0, CHUNK)
         inside = column < width
         h = tl.load(h_ptr + row * width + column, mask=inside, other=0.0).to(tl.float32)
@@ -274,10 +274,10 @@ def _add_norm_shrink(
     factor = tl.rsqrt(square / width + eps)
     if CHUNKS > 1:
         tl.debug_barrier()
-    for first in tl.static_range(0, LANES if SHRINK else 1, 16):
-        lane = first + tl.arange(0, 16)
-        shrunk = tl.zeros([16], tl.float32)
-        for chunk in tl.static_range(CHUNKS):
+    for first in range(0, LANES, STEP):
+        lane = first + tl.arange(0, STEP)
+        shrunk = tl.zeros([STEP], tl.float32)
+        for chunk in range(CHUNKS):
             column = chunk * CHUNK + tl.arange(0, CHUNK)
             inside = column < width
             if CHUNKS > 1:
@@ -406,7 +406,8 @@ def add_norm_shrink_(
         y_P_R_H, u_P_R_L, b_A_H_R, a_A_L_H, *groups, h_R_H, norm_H, x_R_H, out_R_L, rows, width, lanes,
         b_A_H_R.stride(0), a_A_L_H.stride(0), scale, eps, Y_PARTS=len(y_P_R_H) if added is not None else 0,
         U_PARTS=len(u_P_R_L) if added is not None else 0, SHRINK=following is not None, RANK=rank,
-        RANK_PADDED=power(rank, 1), LANES=power(lanes), CHUNKS=triton.cdiv(width, chunk), CHUNK=chunk, num_warps=8,
+        RANK_PADDED=power(rank, 1), LANES=power(lanes), STEP=min(32, power(lanes)), CHUNKS=triton.cdiv(width, chunk),
+        CHUNK=chunk, num_warps=8,
     )  # fmt: skip
     return x_R_H, out_R_L
 
