@@ -2,8 +2,8 @@
 `python tools/evals/reference.py FOLDER [--evalplus EXECUTABLE] [--cruxeval FOLDER]`.
 
 FOLDER has the benchmarks as `redqueen eval --data` reads them, and evalplus_ref_samples/test.jsonl.gz: completions with
-the verdicts of EvalPlus' checker. With --evalplus, `evalplus.evaluate` of an environment of its own checks one model's
-HumanEval completions in the same run, and the seconds stand side by side. With --cruxeval, a checkout of
+the verdicts of EvalPlus' checker. With --evalplus, `evalplus.evaluate` of an environment of its own and ours check one
+model's HumanEval completions in turns, and the seconds stand side by side. With --cruxeval, a checkout of
 facebookresearch/cruxeval, its recorded verdicts on CodeLlama-7B's answers are compared with ours.
 """
 
@@ -13,6 +13,7 @@ import gzip
 import json
 import os
 import re
+import statistics
 import subprocess
 import sys
 import tempfile
@@ -30,18 +31,37 @@ from redqueen.evals.protocol import Grade, HasSubsets, Item, Prompts
 from redqueen.plugins import BENCHMARKS
 from redqueen.verifier import LocalVerifier
 
-TIMED = "Qwen2.5-Coder-7B base"
-FULL = {"humaneval_plus": "HumanEvalPlus.jsonl.gz"}
+TIMED, TURNS = "Qwen2.5-Coder-7B base", 3
+FULL = "HumanEvalPlus.jsonl.gz"
+"""All of EvalPlus' tests."""
 
 
 def read(path: Path) -> list[dict[str, Any]]:
     return [json.loads(line) for line in gzip.decompress(path.read_bytes()).decode().splitlines()]
 
 
-async def programs(folder: Path, verifier: LocalVerifier) -> float:
-    """Canonical solutions, and the completions with known verdicts; the seconds of the model that is timed."""
-    timed = 0.0
-    samples = read(folder / "evalplus_ref_samples" / "test.jsonl.gz")
+def completions(folder: Path) -> list[dict[str, Any]]:
+    """With EvalPlus' verdicts."""
+    return read(folder / "evalplus_ref_samples" / "test.jsonl.gz")
+
+
+async def graded(
+    benchmark: EvalPlus, asked: list[tuple[Item, str]], verifier: LocalVerifier
+) -> tuple[list[Grade], float]:
+    """The grades, and the seconds that they took."""
+    start, few = time.perf_counter(), asyncio.Semaphore(GRADED_AT_ONCE)
+
+    async def one(item: Item, text: str) -> Grade:
+        async with few:
+            return await benchmark.grade_program(item, text, verifier)
+
+    grades = await asyncio.gather(*(one(item, text) for item, text in asked))
+    return list(grades), time.perf_counter() - start
+
+
+async def programs(folder: Path, verifier: LocalVerifier) -> None:
+    """Canonical solutions, and the completions with known verdicts."""
+    samples = completions(folder)
     for name in ("humaneval_plus", "mbpp_plus"):
         benchmark = BENCHMARKS.get(name)
         assert isinstance(benchmark, EvalPlus)
@@ -50,24 +70,14 @@ async def programs(folder: Path, verifier: LocalVerifier) -> float:
         await asyncio.gather(*(benchmark.tests(item, verifier) for item in items.values()))
         print(f"{benchmark.title}: tests prepared in {time.perf_counter() - start:.1f} s")
 
-        async def grade(asked: list[tuple[Item, str]], by: EvalPlus = benchmark) -> tuple[list[Grade], float]:
-            start, few = time.perf_counter(), asyncio.Semaphore(GRADED_AT_ONCE)
-
-            async def one(item: Item, text: str) -> Grade:
-                async with few:
-                    return await by.grade_program(item, text, verifier)
-
-            grades = await asyncio.gather(*(one(item, text) for item, text in asked))
-            return list(grades), time.perf_counter() - start
-
-        grades, seconds = await grade([(item, benchmark.solution(item.row)) for item in items.values()])
+        own = [(item, benchmark.solution(item.row)) for item in items.values()]
+        grades, seconds = await graded(benchmark, own, verifier)
         base, plus = sum(each.parts["base"] for each in grades), sum(each.correct for each in grades)
         print(f"  canonical solutions: base {base}, base and plus {plus} of {len(grades)} ({seconds:.1f} s)")
         for model in sorted({each["model"] for each in samples}):
             mine = [each for each in samples if each["model"] == model and each["task_id"] in items]
-            grades, seconds = await grade([(items[each["task_id"]], each["solution"]) for each in mine])
-            if name in FULL and model == TIMED:
-                timed = seconds
+            asked = [(items[each["task_id"]], each["solution"]) for each in mine]
+            grades, seconds = await graded(benchmark, asked, verifier)
             base, plus = sum(each.parts["base"] for each in grades), sum(each.correct for each in grades)
             print(f"  {model}: base {base}, base and plus {plus} of {len(mine)} ({seconds:.1f} s)")
             for sample, grade_ in zip(mine, grades, strict=True):
@@ -76,7 +86,6 @@ async def programs(folder: Path, verifier: LocalVerifier) -> float:
                     said = f"{sample['evalplus_base']}/{sample['evalplus_plus']}"
                     print(f"    {sample['task_id']}: recorded {said}, here {grade_.parts['base']}/{grade_.correct} "
                           f"({grade_.why or 'passed'})")  # fmt: skip
-    return timed
 
 
 async def answers(folder: Path, verifier: LocalVerifier) -> None:
@@ -125,14 +134,22 @@ async def execution(folder: Path, checkout: Path | None, verifier: LocalVerifier
               f"({time.perf_counter() - start:.1f} s)", *differ, sep="\n    ")  # fmt: skip
 
 
-def evalplus(executable: str, folder: Path, ours: float) -> None:
-    samples = [each for each in read(folder / "evalplus_ref_samples" / "test.jsonl.gz") if each["model"] == TIMED]
-    with tempfile.TemporaryDirectory() as where:
+def evalplus(executable: str, folder: Path) -> None:
+    """Each as it comes, and then in turns with as many workers as ours."""
+    benchmark = BENCHMARKS.get("humaneval_plus")
+    assert isinstance(benchmark, EvalPlus)
+    items = {item.id: item for item in find(benchmark, folder).items}
+    mine = [each for each in completions(folder) if each["model"] == TIMED and each["task_id"] in items]
+    asked = [(items[each["task_id"]], each["solution"]) for each in mine]
+    workers = len(os.sched_getaffinity(0))
+    ratios: list[float] = []
+    with LocalVerifier() as verifier, tempfile.TemporaryDirectory() as where:
         data = Path(where) / "data.jsonl"
-        data.write_bytes(gzip.decompress((folder / "humaneval_plus" / FULL["humaneval_plus"]).read_bytes()))
+        data.write_bytes(gzip.decompress((folder / "humaneval_plus" / FULL).read_bytes()))
         env = os.environ | {"HUMANEVAL_OVERRIDE_PATH": str(data), "XDG_CACHE_HOME": where}
-        mine = [each for each in samples if each["task_id"].startswith("HumanEval/")]
-        for how in ([], [], ["--parallel", "2"]):
+        asyncio.run(graded(benchmark, asked, verifier))
+        for how in ([], *[["--parallel", str(workers)]] * TURNS):
+            _, ours = asyncio.run(graded(benchmark, asked, verifier))
             file = Path(where) / "samples.jsonl"
             file.write_text("".join(json.dumps({k: each[k] for k in ("task_id", "solution")}) + "\n" for each in mine))
             file.with_name("samples_eval_results.json").unlink(missing_ok=True)
@@ -143,8 +160,13 @@ def evalplus(executable: str, folder: Path, ours: float) -> None:
             # Its last progress bar is that of the checking.
             minutes, seconds = re.findall(rf" {len(mine)}/{len(mine)} \[(\d+):(\d+)<", ran.stderr)[-1]
             checking = 60 * int(minutes) + int(seconds)
-            print(f"evalplus.evaluate, {' '.join(how) or 'its defaults'}: checking {checking} s by its progress bar, "
-                  f"{checking / ours:.1f} times ours ({ours:.1f} s); the whole command {whole:.1f} s")  # fmt: skip
+            print(
+                f"evalplus.evaluate, {' '.join(how) or 'its defaults'}: checking {checking} s by its progress bar, "
+                f"{checking / ours:.1f} times ours ({ours:.1f} s before it); the whole command {whole:.1f} s",
+                flush=True,
+            )
+            ratios.append(checking / ours)
+    print(f"with {workers} workers each: {statistics.median(ratios[1:]):.1f} times ours, median of {TURNS} turns")
 
 
 def main() -> None:
@@ -154,12 +176,12 @@ def main() -> None:
     parser.add_argument("--cruxeval", type=Path, metavar="FOLDER", help="a checkout of facebookresearch/cruxeval")
     given = parser.parse_args()
     with LocalVerifier() as verifier:
-        ours = asyncio.run(programs(given.folder, verifier))
+        asyncio.run(programs(given.folder, verifier))
         asyncio.run(answers(given.folder, verifier))
         asyncio.run(execution(given.folder, given.cruxeval, verifier))
     if given.evalplus:
         sys.stdout.flush()
-        evalplus(given.evalplus, given.folder, ours)
+        evalplus(given.evalplus, given.folder)
 
 
 if __name__ == "__main__":

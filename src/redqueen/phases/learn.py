@@ -60,7 +60,8 @@ class Learned:
 
 def entropy(rollouts: Sequence[Rollout]) -> float:
     """Nats a token, estimated by what was sampled."""
-    return -fmean(logprob for rollout in rollouts for logprob in rollout.sample.logprobs)
+    # A list: of anything else `fmean` counts every number.
+    return -fmean([logprob for rollout in rollouts for logprob in rollout.sample.logprobs])
 
 
 def sound(rollouts: Sequence[Rollout]) -> float:

@@ -5,6 +5,8 @@ Rows are in the order of their members, and members of a batch are numbered in t
 several members are told apart by lanes: one for each member and rank, zero where the row is another member's.
 """
 
+from functools import cache
+
 import torch
 import triton
 import triton.language as tl
@@ -328,12 +330,12 @@ def linear_rope(
     q_norm_D, k_norm_D, eps = norms or (x_R_I, x_R_I, 0.0)
     q_R_O = x_R_I.new_empty(rows, heads * dim)
     tile = _rows(rows, 64)
+    step, stages = _pipeline(tile + power(dim // 2) * 2, x_R_I, 128)
     _linear_rope[(heads + 2 * kv_heads, triton.cdiv(rows, tile))](
         x_R_I, weight_O_I, x_R_I if bias_O is None else bias_O, u_R_L, b_A_O_R, *groups, q_norm_D, k_norm_D, *where,
         *tables, q_R_O, *cache, rows, inputs, b_A_O_R.stride(0), eps, heads, kv_heads,
         BIAS=bias_O is not None, NORM=norms is not None, HALF=dim // 2, HALF_PADDED=power(dim // 2),
-        ROWS=tile, STEP=min(128, power(inputs)), PRECISION=precision(x_R_I), num_warps=4,
-        num_stages=_stages(tile + power(dim // 2) * 2, min(128, power(inputs)), x_R_I), **_lanes(b_A_O_R.shape[2]),
+        ROWS=tile, STEP=step, PRECISION=precision(x_R_I), num_warps=4, num_stages=stages, **_lanes(b_A_O_R.shape[2]),
     )  # fmt: skip
     return q_R_O
 
@@ -345,12 +347,12 @@ def linear_gated(x_R_I: Tensor, u_R_L: Tensor, weight_O_I: Tensor, b_A_O_R: Tens
     out_R_F = x_R_I.new_empty(rows, width)
     # Measured on an H200: what makes as many programs as can run at once.
     tile = _rows(rows, 128) if rows <= 128 else 64
-    columns, step = (32, 128) if tile <= 32 else (64, 64)
-    step = min(step, power(inputs))
+    columns, most = (32, 128) if tile <= 32 else (64, 64)
+    step, stages = _pipeline(tile + 2 * columns, x_R_I, most)
     _linear_gated[(triton.cdiv(width, columns), triton.cdiv(rows, tile))](
         x_R_I, weight_O_I, u_R_L, b_A_O_R, *groups, out_R_F, rows, inputs, width, b_A_O_R.stride(0),
         COLUMNS=columns, ROWS=tile, STEP=step, PRECISION=precision(x_R_I), num_warps=8 if tile > 64 else 4,
-        num_stages=_stages(tile + 2 * columns, step, x_R_I), **_lanes(b_A_O_R.shape[2]),
+        num_stages=stages, **_lanes(b_A_O_R.shape[2]),
     )  # fmt: skip
     return out_R_F
 
@@ -366,7 +368,8 @@ def linear_parts(
     rows, inputs = x_R_I.shape
     outputs, rank = len(weight_O_I), a_A_L_I.shape[1]
     tile = _rows(rows, MOST_ROWS)
-    columns, step = 64, min(128 if tile <= 64 else 64, power(inputs))
+    columns = 64
+    step, stages = _pipeline(max(tile + columns, size + power(rank)), x_R_I, 128 if tile <= 64 else 64)
     blocks = triton.cdiv(outputs, columns)
     # Few outputs leave most of the chip idle: their inputs are summed in parts.
     parts = max(1, min(8, 256 // blocks, inputs // 128))
@@ -378,7 +381,7 @@ def linear_parts(
         x_R_I, weight_O_I, a_A_L_I, *tiles, y_P_R_O, u_P_R_L, rows, inputs, outputs, blocks, a_A_L_I.stride(0), scale,
         chunk, RANK=rank, RANK_PADDED=power(rank), TILE=size, COLUMNS=columns, ROWS=tile, STEP=step,
         PRECISION=precision(x_R_I), num_warps=8 if tile > 64 else 4,
-        num_stages=_stages(max(tile + columns, size + power(rank)), step, x_R_I),
+        num_stages=stages,
     )  # fmt: skip
     return y_P_R_O, u_P_R_L
 
@@ -412,6 +415,19 @@ def add_norm_shrink_(
     return x_R_H, out_R_L
 
 
-def _stages(lines: int, step: int, tensor: Tensor) -> int:
-    """As many of a product's steps as fit into a multiprocessor's own memory twice, up to five."""
-    return max(2, min(5, 110_000 // (lines * step * tensor.element_size())))
+def _pipeline(lines: int, x_R_I: Tensor, most: int) -> tuple[int, int]:
+    """How many inputs a product takes at once, at most `most`, and how many such steps are on their way: as many as fit
+    into half of a multiprocessor's own memory, so that two programs share one."""
+    room = _own_memory(x_R_I.device) // 2
+    step = min(most, power(x_R_I.shape[1]))
+    while step > 16 and 2 * lines * step * x_R_I.element_size() > room:
+        step //= 2
+    return step, max(2, min(5, room // (lines * step * x_R_I.element_size())))
+
+
+@cache
+def _own_memory(device: torch.device) -> int:
+    """Of a multiprocessor, in bytes; without a GPU that of an H200."""
+    if device.type != "cuda":
+        return 232_448
+    return torch.cuda.get_device_properties(device).shared_memory_per_block_optin
