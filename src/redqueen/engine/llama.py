@@ -122,9 +122,9 @@ class LlamaBody:
         return h_N_H + block.down(ops.swiglu(block.gate_up(x_N_H, routing)), routing)
 
     def _infer(self, h_N_H: Tensor, routing: Routing, attention: Attention) -> Tensor:
-        few = isinstance(attention, KernelAttention) and routing.groups is not None and len(h_N_H) <= FEW_ROWS
-        if few and all(block.whole for block in self.blocks):
-            return self._decode(h_N_H, routing, routing.groups, attention)
+        groups, few = routing.groups, len(h_N_H) <= FEW_ROWS and all(block.whole for block in self.blocks)
+        if few and groups is not None and isinstance(attention, KernelAttention):
+            return self._decode(h_N_H, routing, groups, attention)
         x_N_H = ops.add_rms_norm_(h_N_H, None, self.blocks[0].norm_1_H, self.eps)
         norms = [*(block.norm_1_H for block in self.blocks[1:]), self.norm_H]
         for index, (block, norm_H) in enumerate(zip(self.blocks, norms, strict=True)):

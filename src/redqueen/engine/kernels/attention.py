@@ -248,6 +248,7 @@ def attend(
         count_Q, scale, q_R_O.stride(0), groups, kv_heads, rows, WINDOW=window, DIM=dim, DIM_PADDED=power(dim),
         BLOCK=64, GROUPS=lanes, TILE=power(groups), BUNDLE=BUNDLE, OWN=own, SHARED=shared,
         PRECISION=precision(q_R_O), num_warps=(4 if dim > 64 else 2) if bundles is None else (8 if dim > 64 else 4),
+        num_stages=3 if dim <= 128 else 2,
     )  # fmt: skip
     if slots > 1:
         _merge[(rows * heads,)](
