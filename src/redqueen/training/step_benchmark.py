@@ -131,7 +131,7 @@ def measure(settings: Config, names: Sequence[str], steps: int, warmup: int) -> 
         )
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class _Step:
     phases: Mapping[str, float]
     sampled: float
@@ -164,7 +164,13 @@ async def _step(opened: Opened, state: State) -> tuple[State, _Step]:
     span = began, time.perf_counter()
     assert rows.timeline is not None
     figures, timeline = rows.figures(), Timeline.of_record(rows.timeline)
-    return state, _Step(clock.seconds, figures[SAMPLED_TOKENS], figures[TRAINED_TOKENS], timeline, span)
+    return state, _Step(
+        phases=clock.seconds,
+        sampled=figures[SAMPLED_TOKENS],
+        trained=figures[TRAINED_TOKENS],
+        timeline=timeline,
+        span=span,
+    )
 
 
 def _times(name: str, steps: Sequence[_Step], first: Sequence[_Step], meter: Meter | None) -> ArmTimes:
