@@ -92,8 +92,9 @@ def test_updates_are_those_of_the_cpu(architecture):
                 assert (b - d).norm() <= 1e-3 * d.norm()
 
 
-def test_half_precision_agrees_with_itself():
-    _, gpu = engines("llama", torch.bfloat16)
+@pytest.mark.parametrize("architecture", ["llama", "qwen2"])
+def test_half_precision_agrees_with_itself(architecture):
+    _, gpu = engines(architecture, torch.bfloat16)
     wanted = [request for request in requests(40) if request.temperature]
     samples = asyncio.run(gpu.sample(wanted))
     scores = asyncio.run(
@@ -108,6 +109,17 @@ def test_half_precision_agrees_with_itself():
         abs(a - b) for s, t in zip(samples, scores, strict=True) for a, b in zip(s.logprobs, t.logprobs, strict=True)
     ]
     assert sum(errors) / len(errors) < 0.05
+
+
+def test_a_member_whose_b_is_broken_spoils_nobody_else():
+    _, gpu = engines("qwen2", rows=16)
+    own = [request for request in requests(40) if request.member == "a"]
+    right = [one.tokens for one in asyncio.run(gpu.sample(own))]
+    state = gpu.read("b")
+    factors = {name: (a_R_I, b_O_R * float("nan")) for name, (a_R_I, b_O_R) in state.factors.items()}
+    gpu.write("b", replace(state, factors=factors))
+    both = [one for request in own for one in (request, replace(request, member="b"))]
+    assert [one.tokens for one in asyncio.run(gpu.sample(both))[::2]] == right
 
 
 def test_graphs_follow_a_bank_that_grows():

@@ -13,12 +13,13 @@ from engine.test_sample import mixed
 from engine.test_streams import streamed
 from redqueen.engine import scheduler as scheduling
 from redqueen.engine.backend import Launch
-from redqueen.engine.graph_backend import GraphBackend
+from redqueen.engine.decode_state import Completion
+from redqueen.engine.graph_backend import GraphBackend, _bundles
 from redqueen.engine.local import LocalEngine
 from redqueen.engine.lora import Layer
 from redqueen.engine.packed_prefill import PackedPrefill
 from redqueen.engine.protocol import SampleRequest
-from redqueen.engine.routing import PROMPT_TILE
+from redqueen.engine.routing import BUNDLE, PROMPT_TILE
 from redqueen.engine.sampler import LAG
 
 
@@ -74,6 +75,7 @@ def expand_gated(y_N_2F, u_P_N_L, b_A_O_R, tiles, size) -> torch.Tensor:
 
 def updates(u_R_L, b_A_O_R, groups, sizes) -> torch.Tensor:
     group_R, member_G = groups
+    assert (group_R.diff() >= 0).all(), "rows without a sequence are in the last group"
     rank = b_A_O_R.shape[2]
     u_R_O_K = torch.cat(
         [u_R_L[:, None, at * rank : (at + 1) * rank].expand(-1, size, -1) for at, size in enumerate(sizes)], 1
@@ -90,6 +92,7 @@ def linear_rope(x_R_I, u_R_L, weight_O_I, bias_O, b_A_O_R, groups, norms, where,
 
 
 def linear_gated(x_R_I, u_R_L, weight_O_I, b_A_O_R, groups) -> torch.Tensor:
+    redqueen.engine.kernels.decoded = True
     width = len(weight_O_I) // 2
     return redqueen.engine.ops.swiglu(x_R_I @ weight_O_I.T + updates(u_R_L, b_A_O_R, groups, [width, width]))
 
@@ -125,7 +128,8 @@ def attend(
                         mine, twin = cache[at : at + shared_R[row]], cache[of : of + shared_R[row]]
                         assert (mine - twin).abs().sum() <= 1e-4 * twin.abs().sum(), "the same prompt of one member"
         ends = (first_Q + count_Q)[count_Q > 0].tolist()
-        assert first_Q[count_Q > 0].tolist() == [0, *ends[:-1]], "every row is in one"
+        assert [*first_Q[count_Q > 0].tolist(), int((start_R > 0).sum())] == [0, *ends], "every row is in one"
+        assert count_Q.max() <= BUNDLE
     for row, (last, start, capacity) in enumerate(zip(position_R, start_R, capacity_R, strict=True)):
         first = max(0, last - window + 1) if window else 0
         for head in range(heads):
@@ -186,9 +190,11 @@ def kernels(monkeypatch):
     ):
         setattr(module, kernel.__name__, kernel)
     module.MOST_ROWS = 8
+    module.decoded = False
     monkeypatch.setitem(sys.modules, module.__name__, module)
     monkeypatch.setattr(redqueen.engine, "kernels", module, raising=False)
     monkeypatch.setattr(torch.Tensor, "pin_memory", lambda tensor: tensor)
+    return module
 
 
 def layers(body) -> list[Layer]:
@@ -209,7 +215,7 @@ def use_graphs(opened: LocalEngine, rows: int, monkeypatch) -> None:
 
 
 @pytest.mark.parametrize("max_cache_tokens", [1 << 16, 3 * 64])
-@pytest.mark.parametrize("architecture", ["llama", "gemma3"])
+@pytest.mark.parametrize("architecture", ["llama", "qwen2", "gemma3"])
 def test_its_tokens_are_those_of_plain_torch(architecture, max_cache_tokens, kernels, monkeypatch):
     """With more requests than rows, a step on its way when a completion ends, and a bank that grows between calls."""
     requests, base = mixed(30, seed=7), tiny.base(architecture)
@@ -220,6 +226,9 @@ def test_its_tokens_are_those_of_plain_torch(architecture, max_cache_tokens, ker
         mine = tiny.sample(opened, requests)
         opened.write("new", opened.read("m1"))
         grown = tiny.sample(opened, [replace(r, member="new") if r.member == "m1" else r for r in requests])
+        # Of these `qwen2` has no bias that would keep it from the kernels of decoding.
+        assert all(block.whole for block in getattr(opened.body, "blocks", ())) == (architecture != "llama")
+        assert kernels.decoded == (architecture == "qwen2")
     assert [one.tokens for one in mine] == [one.tokens for one in grown] == [one.tokens for one in plain]
     for one, other in zip(mine, plain, strict=True):
         assert one.stop == other.stop and one.logprobs == pytest.approx(other.logprobs, abs=1e-5)
@@ -271,3 +280,32 @@ def test_what_prompts_share_is_computed_once(architecture, kernels, monkeypatch)
         opened.sampler.max_cache_tokens = 2 * 64
         opened.sampler.backend.drop()
         assert tokens_of_a_call() >= once, "with no room to keep them all"
+
+
+@pytest.mark.parametrize("architecture", ["qwen2", "gemma3"])
+def test_many_completions_of_one_prompt(architecture, kernels, monkeypatch):
+    """More than attend to it together, with limits of their own, beside those of another member."""
+    prompt = tuple(range(1, 30))
+    requests = [
+        SampleRequest(prompt=prompt, member=member, key=at, max_tokens=3 + at % 5, temperature=1.0)
+        for member in ("m0", "m1")
+        for at in range(2 * BUNDLE + 1)
+    ]
+    with tiny.engine(architecture, rows=40) as opened:
+        plain = tiny.sample(opened, requests)
+        use_graphs(opened, 40, monkeypatch)
+        assert [one.tokens for one in tiny.sample(opened, requests)] == [one.tokens for one in plain]
+
+
+def test_a_prompt_that_went_through_other_weights_is_not_shared():
+    """Nor that of another member."""
+    prompt = (1, 2, 3, 4)
+
+    def completion(member: int, edits: int, prompt: tuple[int, ...] = prompt) -> Completion:
+        request = SampleRequest(prompt=prompt, member="m", key=0, max_tokens=5)
+        return Completion(request=request, member=member, matcher=None, edits=edits)
+
+    rows = [completion(0, 1), completion(0, 1), completion(0, 2), completion(1, 2), completion(1, 2, (1, 2, 3, 5))]
+    assert _bundles(rows) == ([3] * 5, [(0, 2), (2, 1), (3, 1), (4, 1)])
+    many = [completion(0, 1) for _ in range(2 * BUNDLE + 1)]
+    assert _bundles(many)[1] == [(0, BUNDLE), (BUNDLE, BUNDLE), (2 * BUNDLE, 1)]

@@ -293,6 +293,15 @@ def test_gate_and_up_with_adapters(plain, counts, rows, rank, width, inputs):
     close(kernels.linear_gated(x_R_I, u_R_L, weight_O_I, b_A_O_R, groups), twin_R_F, 1e-4)
 
 
+def test_a_member_without_numbers_spoils_nobody_else():
+    groups, member_R = batch_of({3: 2, 0: 4, 2: 17}, 24)
+    x_R_I, weight_O_I, u_R_L, b_A_O_R = randn(24, 48), randn(80, 48), randn(24, 8), randn(5, 80, 4)
+    right_R_F = kernels.linear_gated(x_R_I, u_R_L, weight_O_I, b_A_O_R, groups)
+    b_A_O_R[0] = float("nan")
+    others = member_R != 0
+    close(kernels.linear_gated(x_R_I, u_R_L, weight_O_I, b_A_O_R, groups)[others], right_R_F[others])
+
+
 @pytest.mark.parametrize("rows", [8, 40, 128])
 @pytest.mark.parametrize(("rank", "outputs", "inputs"), [(4, 40, 48), (24, 300, 1100)])
 def test_products_in_parts(rows, rank, outputs, inputs):

@@ -37,6 +37,8 @@ class Completion:
     start: int = 0
     """Of its region of the KV cache. The backend allocates region and slot."""
     capacity: int = 0
+    edits: int = -1
+    """Of the bank, when its prompt went into the KV cache."""
     began: float = 0.0
     """When its prompt went into the KV cache, by `time.perf_counter`."""
 

@@ -114,7 +114,10 @@ class GraphBackend:
     def prefill(self, prompts: Prompts, max_tokens: int) -> None:
         assert self.cache is not None
         self._refresh()
-        self._state.fill([completion for group in prompts for completion in group])
+        completions = [completion for group in prompts for completion in group]
+        for completion in completions:
+            completion.edits = self._edits
+        self._state.fill(completions)
         first, second = starts(prompts, self._index)
         for wave in (first, second):
             self._copy([(start.source, start.region, start.shared) for start in wave if start.source is not None])
@@ -263,15 +266,16 @@ def _piece(start: Start) -> Piece:
 
 def _bundles(completions: Sequence[Completion]) -> tuple[list[int], list[tuple[int, int]]]:
     """How many tokens of its prompt each of these has in the KV cache from the beginning, and the first and the number
-    of each run of neighbours with one member and prompt."""
+    of each run of neighbours with one member and prompt, which went through the same weights."""
     shared: list[int] = []
     bundles: list[tuple[int, int]] = []
     for at, completion in enumerate(completions):
         prompt = completion.request.prompt
         shared.append(len(prompt) - 1)
         first, count = bundles[-1] if bundles else (0, BUNDLE)
-        alike = completions[first].request.prompt is prompt and completions[first].member == completion.member
-        if count < BUNDLE and alike:
+        leader = completions[first]
+        alike = leader.request.prompt is prompt and leader.member == completion.member
+        if count < BUNDLE and alike and leader.edits == completion.edits:
             bundles[-1] = first, count + 1
         else:
             bundles.append((at, 1))

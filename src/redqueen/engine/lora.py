@@ -19,6 +19,8 @@ SINGLE_THREAD = 3 << 17
 """Multiplications that BLAS does on one thread. For more it wakes other threads, which takes many times as long as the
 product where another process has their cores."""
 
+MOST_RANK = 64
+"""That a product with the base's weights can take along: with more its kernels are too large for small GPUs."""
 FEW_ROWS = 256
 """Up to here a product does not fill the chip: what else can be done is done beside it, or within."""
 
@@ -80,9 +82,9 @@ class Layer:
 
     @property
     def whole(self) -> bool:
-        """Every linear of it is adapted, by the kernels."""
+        """Every linear of it is adapted, by the kernels, with a rank that those of decoding have room for."""
         outputs = sum(size for _, size in self.places)
-        return self.table is not None and outputs == len(self.weight_O_I)
+        return self.table is not None and outputs == len(self.weight_O_I) and self.bank.rank <= MOST_RANK
 
     def in_parts(self, x_N_I: Tensor, routing: Routing) -> tuple[Tensor, Tensor, Tensor]:
         """The base's product and every row times its member's A factors, each in parts that are to be summed, and the

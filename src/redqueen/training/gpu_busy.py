@@ -11,9 +11,9 @@ import torch
 from redqueen.phases.clock import Span
 
 READ_EVERY_S = 0.02
-"""The driver has a new figure every fifth of a second or so."""
-Counter = Callable[[], float]
-"""The share of the last while in which any work was under way on the GPU."""
+"""The driver has a new figure every fifth of a second or so, on some GPUs every second."""
+Counter = Callable[[], float | None]
+"""The share of the last while in which any work was under way on the GPU; None where the driver fails to say."""
 
 
 class _Rates(ctypes.Structure):
@@ -35,9 +35,9 @@ def counter(device: torch.device) -> Counter | None:
     if driver.nvmlDeviceGetUtilizationRates(handle, ctypes.byref(rates)):
         return None
 
-    def read() -> float:
-        driver.nvmlDeviceGetUtilizationRates(handle, ctypes.byref(rates))
-        return rates.gpu / 100
+    def read() -> float | None:
+        failed = driver.nvmlDeviceGetUtilizationRates(handle, ctypes.byref(rates))
+        return None if failed else rates.gpu / 100
 
     return read
 
@@ -62,7 +62,8 @@ class Meter:
 
     def _run(self) -> None:
         while not self._over.wait(READ_EVERY_S):
-            self._readings.append((time.perf_counter(), self._read()))
+            if (share := self._read()) is not None:
+                self._readings.append((time.perf_counter(), share))
 
     def share(self, spans: Sequence[Span]) -> float | None:
         """The mean within these spans; None where nothing was read."""

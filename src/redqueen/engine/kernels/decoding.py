@@ -44,6 +44,14 @@ def _factor(b_ptr, rank, member, used, column, inside, b_stride, RANK: tl.conste
 
 
 @triton.jit
+def _updated(total, u, b, PRECISION: tl.constexpr):
+    """A product and the update by some lanes. What is no number in B counts as 0: other members' rows are multiplied by
+    it too, with zeros."""
+    b = tl.where(tl.abs(b.to(tl.float32)) < float("inf"), b, 0.0).to(b.dtype)
+    return tl.dot(u.to(b.dtype), b, total, input_precision=PRECISION)
+
+
+@triton.jit
 def _linear_rope(
     x_ptr, w_ptr, bias_ptr, u_ptr, b_ptr, group_ptr, member_ptr, q_norm_ptr, k_norm_ptr, position_ptr, start_ptr,
     capacity_ptr, cos_ptr, sin_ptr, q_ptr, k_ptr, v_ptr, rows, inputs, b_stride, eps, heads, kv_heads,
@@ -83,16 +91,16 @@ def _linear_rope(
         w_2 = tl.load(w_at + HALF * inputs, mask=inside[:, None] & there, other=0.0)
         first = tl.dot(x, tl.trans(w), first, input_precision=PRECISION)
         second = tl.dot(x, tl.trans(w_2), second, input_precision=PRECISION)
-    first = tl.dot(u.to(b.dtype), b, first, input_precision=PRECISION)
-    second = tl.dot(u.to(b.dtype), b_2, second, input_precision=PRECISION)
+    first = _updated(first, u, b, PRECISION)
+    second = _updated(second, u, b_2, PRECISION)
     for at in range(lowest + CHUNK // RANK_PADDED, highest + 1, CHUNK // RANK_PADDED):
         u, rank, member, used = _shrunk(
             u_ptr, member_ptr, group, row, at, highest, lane_at, 3 * RANK, RANK, RANK_PADDED, CHUNK
         )
         b = _factor(b_ptr, rank, member, used, output, inside, b_stride, RANK)
         b_2 = _factor(b_ptr, rank, member, used, output + HALF, inside, b_stride, RANK)
-        first = tl.dot(u.to(b.dtype), b, first, input_precision=PRECISION)
-        second = tl.dot(u.to(b.dtype), b_2, second, input_precision=PRECISION)
+        first = _updated(first, u, b, PRECISION)
+        second = _updated(second, u, b_2, PRECISION)
     if BIAS:
         first += tl.load(bias_ptr + output, mask=inside, other=0.0).to(tl.float32)[None, :]
         second += tl.load(bias_ptr + output + HALF, mask=inside, other=0.0).to(tl.float32)[None, :]
@@ -169,8 +177,8 @@ def _linear_gated(
         w_2 = tl.load(w_at + width.to(tl.int64) * inputs, mask=inside[:, None] & there, other=0.0)
         gate = tl.dot(x, tl.trans(w), gate, input_precision=PRECISION)
         up = tl.dot(x, tl.trans(w_2), up, input_precision=PRECISION)
-    gate = tl.dot(u.to(b.dtype), b, gate, input_precision=PRECISION)
-    up = tl.dot(u_2.to(b.dtype), b_2, up, input_precision=PRECISION)
+    gate = _updated(gate, u, b, PRECISION)
+    up = _updated(up, u_2, b_2, PRECISION)
     for at in range(lowest + CHUNK // RANK_PADDED, highest + 1, CHUNK // RANK_PADDED):
         u, rank, member, used = _shrunk(
             u_ptr, member_ptr, group, row, at, highest, 0, 2 * RANK, RANK, RANK_PADDED, CHUNK
@@ -178,8 +186,8 @@ def _linear_gated(
         u_2, _, _, _ = _shrunk(u_ptr, member_ptr, group, row, at, highest, RANK, 2 * RANK, RANK, RANK_PADDED, CHUNK)
         b = _factor(b_ptr, rank, member, used, column, inside, b_stride, RANK)
         b_2 = _factor(b_ptr, rank, member, used, column + width, inside, b_stride, RANK)
-        gate = tl.dot(u.to(b.dtype), b, gate, input_precision=PRECISION)
-        up = tl.dot(u_2.to(b.dtype), b_2, up, input_precision=PRECISION)
+        gate = _updated(gate, u, b, PRECISION)
+        up = _updated(up, u_2, b_2, PRECISION)
     kind = out_ptr.dtype.element_ty
     # Rounded as each would be stored.
     gate = gate.to(kind).to(tl.float32)

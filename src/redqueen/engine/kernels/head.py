@@ -67,7 +67,8 @@ def _draw(
     chosen = tl.min(tl.where(passed, part, PARTS))
     likeliest = greedy | (chosen == PARTS)
     chosen = tl.where(chosen == PARTS, tl.min(tl.where(highs == high, part, parts - 1)), chosen)
-    before = tl.sum(tl.where(part < chosen, sums, 0.0))
+    # Summed in another order than the running sum, it may be larger by a rounding.
+    before = tl.minimum(tl.sum(tl.where(part < chosen, sums, 0.0)), wanted)
     peak = tl.max(tl.where(part == chosen, highs, -1e30))
     base = logits_ptr + row * vocabulary
     lane = tl.arange(0, BLOCK)
