@@ -1,4 +1,5 @@
-"""Triton kernels for what a GPU would otherwise do in many small steps. `ops.py` has the same functions in plain torch.
+"""Triton kernels for what a GPU would otherwise do in many small steps. `ops.py` has the same functions in plain torch,
+but for those of `decoding.py`, which do several steps of a block at once.
 
 Everything is summed in float32 whatever the tensors hold. Rows that need no answer (padding) compute one all the same:
 a captured graph has one shape.
