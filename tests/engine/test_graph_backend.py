@@ -9,16 +9,16 @@ import torch
 
 import redqueen.engine
 from engine import tiny
-from engine.test_sample import mixed
+from engine.test_sample import STOPS, byte_level, mixed, pieces, scripted
 from engine.test_streams import streamed
 from redqueen.engine import scheduler as scheduling
 from redqueen.engine.backend import Launch
 from redqueen.engine.decode_state import Completion
-from redqueen.engine.graph_backend import GraphBackend, _bundles
+from redqueen.engine.graph_backend import STRIDE, GraphBackend, _bundles
 from redqueen.engine.local import LocalEngine
 from redqueen.engine.lora import Layer
 from redqueen.engine.packed_prefill import PackedPrefill
-from redqueen.engine.protocol import SampleRequest
+from redqueen.engine.protocol import SampleRequest, Stop
 from redqueen.engine.routing import BUNDLE, PROMPT_TILE
 from redqueen.engine.sampler import LAG
 
@@ -40,8 +40,8 @@ class Uncaptured(GraphBackend):
     def launch(self, length: int) -> Launch:
         if self._bank_version != self._bank.version:
             self.arrange(self._arranged)
-        [out_2_R] = self._step(self._bucket)
-        return Launch(out_2_R[0], out_2_R[1])
+        [out_2_T_R] = self._steps(self._bucket)
+        return Launch(out_2_T_R[0], out_2_T_R[1])
 
 
 def shrink(x_N_I, a_A_L_I, tiles, scale, size) -> torch.Tensor:
@@ -295,6 +295,39 @@ def test_many_completions_of_one_prompt(architecture, kernels, monkeypatch):
         plain = tiny.sample(opened, requests)
         use_graphs(opened, 40, monkeypatch)
         assert [one.tokens for one in tiny.sample(opened, requests)] == [one.tokens for one in plain]
+
+
+@pytest.mark.parametrize(("script", "stop", "text", "length"), STOPS.values(), ids=STOPS)
+def test_a_stop_string_among_the_tokens_of_one_launch(script, stop, text, length, kernels, monkeypatch):
+    ids = pieces("\n", *script)
+    with scripted(ids, byte_level()) as opened:
+        use_graphs(opened, 8, monkeypatch)
+        request = SampleRequest(prompt=(ids[0],), key=0, max_tokens=len(ids) - 1, temperature=0, stop=stop)
+        [sample] = tiny.sample(opened, [request])
+        assert opened.sampler.backend._stride(8) == STRIDE > 1
+    assert list(sample.tokens) == ids[1 : length + 1]
+    assert (sample.text, sample.stop) == (text, Stop.LENGTH if text == "".join(script) else Stop.STRING)
+
+
+@pytest.mark.parametrize("room", range(4))
+def test_what_is_sampled_on_after_the_last_position_is_nobodys(room, kernels, monkeypatch):
+    with tiny.engine("qwen2") as opened:
+        request = SampleRequest(prompt=(1, 2, 3), member="m0", key=1, max_tokens=opened.body.positions - 3 - room)
+        [plain] = tiny.sample(opened, [request])
+        use_graphs(opened, 8, monkeypatch)
+        [mine] = tiny.sample(opened, [request])
+    assert mine.tokens == plain.tokens and mine.logprobs == pytest.approx(plain.logprobs, abs=1e-5)
+
+
+def test_long_steps_are_launched_one_by_one(monkeypatch):
+    """Of a large base, or with many rows."""
+    with tiny.engine("qwen2") as opened:
+        backend = Uncaptured(opened.body, opened.bank, 512)
+        weights = sum(group.inputs * group.outputs for group in opened.bank.groups)
+        weights += opened.body.head.weight_V_H.numel()
+        monkeypatch.setattr("redqueen.engine.graph_backend.STRIDE_BYTES", 4.2 * 4 * weights)
+        strides = [backend._stride(bucket) for bucket in (8, 64, 128, 256, 512, 1024)]
+    assert strides == [4, 3, 2, 2, 1, 1]
 
 
 def test_a_prompt_that_went_through_other_weights_is_not_shared():

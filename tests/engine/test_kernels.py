@@ -359,14 +359,14 @@ def test_a_batch_with_long_parts_draws_the_same_tokens(monkeypatch):
 
 
 def test_slots_advance(plain):
-    state = DecodeState(40, DEVICE)
+    state = DecodeState(40, 500, DEVICE)  # some are at the last position
     state._state_7_S.random_(0, 1000)
     slot_R = torch.tensor([3, 0, 17, 0, 40], device=DEVICE)
     logits_R_V = randn(5, 50)
     before_7_S = state._state_7_S.clone()
     token_R, _ = state.advance(slot_R, state.rows(slot_R), logits_R_V)
     twin_7_S, state._state_7_S = state._state_7_S, before_7_S
-    kernels.advance_(state._state_7_S, slot_R, token_R, token=TOKEN, position=POSITION, index=INDEX)
+    kernels.advance_(state._state_7_S, slot_R, token_R, 499, token=TOKEN, position=POSITION, index=INDEX)
     assert (state._state_7_S[:, 1:] == twin_7_S[:, 1:]).all()
 
 

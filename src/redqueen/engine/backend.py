@@ -21,27 +21,33 @@ from redqueen.engine.prefill import Prompts
 
 @dataclass(frozen=True, slots=True)
 class Launch:
-    """A step that may still be running; `wait` returns its tokens and log-probabilities."""
+    """Steps that may still be running; `wait` returns their tokens and log-probabilities."""
 
-    token_R: Tensor
-    """On the host, once it has arrived."""
-    logprob_R: Tensor
+    token_T_R: Tensor
+    """On the host, once they have arrived."""
+    logprob_T_R: Tensor
     arrived: torch.cuda.Event | None = None
 
     @property
+    def steps(self) -> int:
+        return len(self.token_T_R)
+
+    @property
     def over(self) -> bool:
-        """Whether it is known to be: then nobody waits for it."""
+        """Whether they are known to be: then nobody waits for them."""
         return self.arrived is not None and self.arrived.query()
 
     def wait(self) -> tuple[np.ndarray, np.ndarray]:
         if self.arrived is not None:
             self.arrived.synchronize()
-        return self.token_R.numpy().astype(np.int64, copy=False), self.logprob_R.numpy()
+        return self.token_T_R.numpy().astype(np.int64, copy=False), self.logprob_T_R.numpy()
 
 
 class Backend(Protocol):
     rows: int
     """Sequences in a step, at most."""
+    most_steps: int
+    """Of a launch."""
     most_prefill: int | None
     """Prompt tokens that it takes at once, at most."""
     cache: KVCache | None
@@ -72,7 +78,8 @@ class Backend(Protocol):
         ...
 
     def launch(self, length: int) -> Launch:
-        """Start a step: one more token for each row; `length` is what the longest has then."""
+        """Start a step or some: so many more tokens for each row; `length` is what the longest has after the first.
+        Those that a row gets beyond its limit are nobody's."""
         ...
 
     def release(self, completion: Completion, length: int) -> None:

@@ -56,8 +56,10 @@ class Rows(NamedTuple):
 
 
 class DecodeState:
-    def __init__(self, rows: int, device: torch.device) -> None:
-        """For `rows` sequences in a step and some that wait with their prompts in the KV cache."""
+    def __init__(self, rows: int, positions: int, device: torch.device) -> None:
+        """For `rows` sequences in a step, and some that wait with their prompts in the KV cache, of a base with so many
+        positions."""
+        self._last = positions - 1
         self.count = rows + max(1, rows // 8)
         self._state_7_S = torch.zeros(7, self.count + 1, dtype=torch.int64, device=device)
         self._state_7_S[CAPACITY] = SCRATCH
@@ -87,16 +89,17 @@ class DecodeState:
         return Rows(*self._state_7_S[:, slot_R].unbind(0))
 
     def advance(self, slot_R: Tensor, rows: Rows, logits_R_V: Tensor) -> tuple[Tensor, Tensor]:
-        """Sample and store a token for each row; the tokens and their log-probabilities."""
+        """Sample and store a token for each row; the tokens and their log-probabilities. A row that is sampled on after
+        its end stays within the base's positions."""
         temperature_R = rows.temperature_R.view(torch.float64).float()
         token_R, logprob_R = ops.sample(logits_R_V, temperature_R, rows.key_R, rows.index_R)
         if ops.fused(logits_R_V):
             from redqueen.engine import kernels
 
-            kernels.advance_(self._state_7_S, slot_R, token_R, token=TOKEN, position=POSITION, index=INDEX)
+            kernels.advance_(self._state_7_S, slot_R, token_R, self._last, token=TOKEN, position=POSITION, index=INDEX)
             return token_R, logprob_R
         advance_R = (slot_R != NO_SLOT).to(torch.int64)
         self._state_7_S[TOKEN, slot_R] = token_R
-        self._state_7_S[POSITION, slot_R] = rows.position_R + advance_R
+        self._state_7_S[POSITION, slot_R] = (rows.position_R + advance_R).clamp(max=self._last)
         self._state_7_S[INDEX, slot_R] = rows.index_R + advance_R
         return token_R, logprob_R

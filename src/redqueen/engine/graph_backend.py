@@ -1,10 +1,10 @@
 """Sampling steps as captured CUDA graphs, with the kernels.
 
-A step is captured once for each of a few numbers of rows and replayed. What differs between steps is on the device: the
-decoding state, and one small tensor (the layout) with the slot of each row, the member of each tile of rows, and the
-runs of rows that have one prompt, to which they attend together. A
-sequence's region of the KV cache holds prompt and completion, so every completion of a prompt gets a copy of it; what
-a prompt shares with another of its member that is still there is copied too, and not computed again.
+A few steps are captured together, once for each of a few numbers of rows, and replayed. What differs between replays
+is on the device: the decoding state, and one small tensor (the layout) with the slot of each row, the member of each
+tile of rows, and the runs of rows that have one prompt, to which they attend together. A sequence's region of the KV
+cache holds prompt and completion, so every completion of a prompt gets a copy of it; what a prompt shares with another
+of its member that is still there is copied too, and not computed again.
 """
 
 from collections.abc import Mapping, Sequence
@@ -28,8 +28,13 @@ from redqueen.engine.transfer import HostRing, to_device
 
 LEAST_ROWS = 8
 """Of a captured step."""
-
-
+STRIDE = 4
+"""Steps that are captured together, at most. The host is needed once for all of them: it competes with the threads that
+judge texts for the interpreter."""
+STRIDE_BYTES = 5 << 30
+"""What they read together, at most: long steps need the host seldom, and rows that end among them wait for a refill."""
+ROWS_LIKE_WEIGHTS = 256
+"""So many rows take about as long as reading the weights, which is what a step of one row does."""
 SPARE = 1.25
 """A KV cache is larger than what is in use at once by this: room for prompts that others may begin like."""
 GROWTH = 1.5
@@ -39,6 +44,7 @@ GROWTH = 1.5
 class GraphBackend:
     """Implements `Backend`."""
 
+    most_steps = STRIDE
     most_prefill: int | None = SIZES[-1]
 
     def __init__(self, body: Body, bank: Bank, rows: int) -> None:
@@ -52,10 +58,10 @@ class GraphBackend:
         """Regions of the index whose completions are under way."""
         self._edits = -1
         """Of the bank, for which the index holds."""
-        self._state = DecodeState(rows, bank.device)
+        self._state = DecodeState(rows, body.positions, bank.device)
         self._layout = torch.zeros(0, dtype=torch.int64, device=bank.device)
         self._layouts = HostRing(0, torch.int64, bank.device)
-        self._outputs = HostRing(2 * rows, torch.float64, bank.device)
+        self._outputs = HostRing(2 * STRIDE * rows, torch.float64, bank.device)
         self._bank_version = -1
         self._arranged: Mapping[int, Sequence[Completion]] = {}
         self._bucket = 0
@@ -196,12 +202,12 @@ class GraphBackend:
             self.graphs[self._bucket] = self._capture(self._bucket)
         captured = self.graphs[self._bucket]
         captured.graph.replay()
-        [out_2_R] = captured.outputs
-        host_2_R = self._outputs.next()[: out_2_R.numel()].view_as(out_2_R)
-        host_2_R.copy_(out_2_R, non_blocking=True)
+        [out_2_T_R] = captured.outputs
+        host_2_T_R = self._outputs.next()[: out_2_T_R.numel()].view_as(out_2_T_R)
+        host_2_T_R.copy_(out_2_T_R, non_blocking=True)
         arrived = torch.cuda.Event()
         arrived.record()
-        return Launch(host_2_R[0], host_2_R[1], arrived)
+        return Launch(host_2_T_R[0], host_2_T_R[1], arrived)
 
     def release(self, completion: Completion, length: int) -> None:
         assert self.cache is not None
@@ -222,8 +228,21 @@ class GraphBackend:
         """At most, for this many rows: each member's last tile may be short."""
         return rows // TILE + min(rows, self._bank.masters_A_D.shape[0])
 
-    def _step(self, bucket: int) -> tuple[Tensor]:
-        """One more token for each row of the layout, asynchronously; tokens and log-probabilities as one tensor."""
+    def _stride(self, bucket: int) -> int:
+        """Steps that are captured together, for this many rows."""
+        linears = [linear for group in self._bank.groups for linear in group.linears]
+        weights = self._body.head.weight_V_H.numel() + sum(linear.inputs * linear.outputs for linear in linears)
+        read = weights * self._bank.dtype.itemsize * (1 + bucket / ROWS_LIKE_WEIGHTS)
+        return max(1, min(STRIDE, int(STRIDE_BYTES / read)))
+
+    def _steps(self, bucket: int) -> tuple[Tensor]:
+        """Some more tokens for each row of the layout, asynchronously; tokens and log-probabilities as one tensor."""
+        out_2_T_R = torch.empty(2, self._stride(bucket), bucket, dtype=torch.float64, device=self._bank.device)
+        for out_2_R in out_2_T_R.unbind(1):
+            self._step(bucket, out_2_R)
+        return (out_2_T_R,)
+
+    def _step(self, bucket: int, out_2_R: Tensor) -> None:
         assert self.cache is not None
         by_row = self._layout[: 6 * self.rows].view(6, -1)[:, :bucket]
         slot_R, group_R, member_G, shared_R, first_Q, count_Q = by_row.unbind(0)
@@ -239,16 +258,14 @@ class GraphBackend:
         routing = Routing(member_K=member_K, tiles=Tiles(start_K, count_K), groups=(group_R, member_G))
         hidden_R_H = self._body.hidden(rows.token_R, routing, attention)
         token_R, logprob_R = self._state.advance(slot_R, rows, self._body.head(hidden_R_H))
-        out_2_R = torch.empty(2, bucket, dtype=torch.float64, device=token_R.device)
         out_2_R[0] = token_R
         out_2_R[1] = logprob_R
-        return (out_2_R,)
 
     def _capture(self, bucket: int) -> Captured:
         kept = self._layout.clone()
         # Rows without a sequence change nothing, so the warm-up and the capture can run on the real state.
         self._layout.zero_()
-        captured = Captured.of(lambda: self._step(bucket), self._pool)
+        captured = Captured.of(lambda: self._steps(bucket), self._pool)
         self._layout.copy_(kept)
         return captured
 
@@ -283,8 +300,8 @@ def _bundles(completions: Sequence[Completion]) -> tuple[list[int], list[tuple[i
 
 
 def _capacity(completion: Completion) -> int:
-    """One token more than can be sampled: a further step may run before the end is seen."""
-    return rounded(len(completion.request.prompt) + completion.request.max_tokens + 1)
+    """With the tokens that are sampled on after the last."""
+    return rounded(len(completion.request.prompt) + completion.request.max_tokens + STRIDE)
 
 
 def _bucket(rows: int, most: int) -> int:

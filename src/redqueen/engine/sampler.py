@@ -26,10 +26,10 @@ from redqueen.errors import InputError
 
 MIN_TEMPERATURE = 1e-4
 """Above 0: divided by less, logits overflow float32."""
-LAG = 8
-"""Steps that a GPU has before it while the host prepares prompts, or lets another thread have the interpreter. A text
-that has ended is sampled on for as many, unseen, and one that joins waits for them; few rows more cost a step nothing,
-and a GPU without work costs more than the wait."""
+LAG = 2
+"""Launches that a GPU has before it while the host prepares prompts, or lets another thread have the interpreter. A
+text that has ended is sampled on for as many, unseen, and one that joins waits for them; few rows more cost a step
+nothing, and a GPU without work costs more than the wait."""
 
 
 class Sampler:
@@ -113,6 +113,8 @@ class Sampler:
                 torch.cuda.empty_cache()
 
     def _completions(self, call: Call) -> list[Completion]:
+        for prompt in {id(request.prompt): request.prompt for request in call.requests}.values():
+            self._check_prompt(prompt)
         completions = [self._completion(request) for request in call.requests]
         longest = max(self.backend.longest([[completion]]) for completion in completions)
         if longest > self.max_cache_tokens:
@@ -123,9 +125,14 @@ class Sampler:
             )
         return completions
 
-    def _completion(self, request: SampleRequest) -> Completion:
-        if not isinstance(request.prompt, tuple):
+    def _check_prompt(self, prompt: tuple[int, ...]) -> None:
+        if not isinstance(prompt, tuple):
             raise InputError("a prompt is not a tuple of token ids", "use tuple(ids), or Base.encode for text")
+        vocabulary = self._body.head.weight_V_H.shape[0]
+        if prompt and not 0 <= min(prompt) <= max(prompt) < vocabulary:
+            raise InputError("a prompt holds a token that the base does not know", f"use ids below {vocabulary}")
+
+    def _completion(self, request: SampleRequest) -> Completion:
         if not isinstance(request.stop, tuple):
             raise InputError("a request's stop is not a tuple of strings", "write stop=(text,)")
         if not request.prompt or request.max_tokens < 1:
@@ -138,9 +145,6 @@ class Sampler:
                 f"a request of {total} tokens (prompt and limit) is longer than the base's {positions}",
                 "lower max_tokens or shorten the prompt",
             )
-        vocabulary = self._body.head.weight_V_H.shape[0]
-        if not 0 <= min(request.prompt) <= max(request.prompt) < vocabulary:
-            raise InputError("a prompt holds a token that the base does not know", f"use ids below {vocabulary}")
         matcher = None
         if request.stop:
             if self._token_bytes is None:

@@ -2,8 +2,8 @@
 
 Of completions that come together those with the highest limits start first, so that few rows are busy at the end.
 Prompts enter the KV cache in batches, a little ahead of the rows that will need them, once for all completions of a
-prompt that come together. Rows of one member are neighbours; a row is refilled as soon as its completion ends. On CUDA
-the host reads a step's tokens while the next step runs.
+prompt that come together. Rows of one member are neighbours; a row is refilled as soon as its completion is seen to
+have ended. On CUDA a launch is a few steps, and the host reads their tokens while the next ones run.
 """
 
 import time
@@ -39,7 +39,7 @@ class Scheduler:
         token_bytes: TokenBytes | None,
         on_end: OnEnd,
     ) -> None:
-        """`lag` steps may be launched before the tokens of the first are there."""
+        """`lag` launches may follow one before its tokens are there."""
         self._backend, self._more, self._lag = backend, more, lag
         self._max_cache_tokens, self._prefill_tokens = max_cache_tokens, prefill_tokens
         self._token_bytes, self._on_end = token_bytes, on_end
@@ -84,7 +84,6 @@ class Scheduler:
                 self._arrange()
             if len(self._index_R):
                 launched.append((self._index_R, self._launch()))
-                self.step += 1
             while launched and (len(launched) > self._lag or not len(self._index_R) or launched[0][1].over):
                 self._collect(*launched.popleft())
 
@@ -132,15 +131,16 @@ class Scheduler:
             self._completions.append(completion)
             self._matching |= completion.matcher is not None
         limits = [completion.request.max_tokens for completion in completions]
-        rows, length = self._token_C_T.shape
-        count, longest = len(self._completions), max([length, *limits])
-        if count > rows or longest > length:
+        (rows, width), count = self._token_C_T.shape, len(self._completions)
+        # Some tokens come after a completion's last.
+        widest = max([width, *(limit + self._backend.most_steps for limit in limits)])
+        if count > rows or widest > width:
             # Twice as many, so that few of those that join have everything copied.
             rows = max(rows, min(2 * count, count + 4096)) if count > rows else rows
             self._limit_C, self._launched_C = _grown(self._limit_C, (rows,)), _grown(self._launched_C, (rows,))
             self._length_C, self._ended_C = _grown(self._length_C, (rows,)), _grown(self._ended_C, (rows,))
-            self._token_C_T = _grown(self._token_C_T, (rows, longest))
-            self._logprob_C_T = _grown(self._logprob_C_T, (rows, longest))
+            self._token_C_T = _grown(self._token_C_T, (rows, widest))
+            self._logprob_C_T = _grown(self._logprob_C_T, (rows, widest))
         self._limit_C[first:count] = limits
 
     def _refill(self) -> None:
@@ -186,44 +186,51 @@ class Scheduler:
     def _launch(self) -> Launch:
         index_R = self._index_R
         launch = self._backend.launch(int(self._launched_C[index_R].max()) + 1)
-        self._launched_C[index_R] += 1
-        for index in index_R[self._launched_C[index_R] == self._limit_C[index_R]].tolist():
+        self._launched_C[index_R] += launch.steps
+        self.step += launch.steps
+        for index in index_R[self._launched_C[index_R] >= self._limit_C[index_R]].tolist():
             self._leave(self._completions[index])
         return launch
 
     def _collect(self, index_R: np.ndarray, launch: Launch) -> None:
-        token_R, logprob_R = launch.wait()
+        token_T_R, logprob_T_R = launch.wait()
         running_R = ~self._ended_C[index_R]
         index_N = index_R[running_R]
-        token_N = token_R[: len(running_R)][running_R]
+        token_N_T, logprob_N_T = (made_T_R[:, : len(index_R)].T[running_R] for made_T_R in (token_T_R, logprob_T_R))
         length_N = self._length_C[index_N]
-        self._token_C_T[index_N, length_N] = token_N
-        self._logprob_C_T[index_N, length_N] = logprob_R[: len(running_R)][running_R]
-        self._length_C[index_N] = length_N + 1
-        eos_N = np.isin(token_N, self._eos) if len(self._eos) else np.zeros(len(index_N), bool)
-        string_N = self._matches(index_N, token_N) if self._matching else np.zeros(len(index_N), bool)
-        full_N = length_N + 1 == self._limit_C[index_N]
-        for at in np.flatnonzero(eos_N | string_N | full_N).tolist():
-            completion, length = self._completions[index_N[at]], length_N[at] + 1
-            self._ended_C[completion.index] = True
+        place_N_T = length_N[:, None] + np.arange(launch.steps)
+        self._token_C_T[index_N[:, None], place_N_T] = token_N_T
+        self._logprob_C_T[index_N[:, None], place_N_T] = logprob_N_T
+        eos_N_T = (token_N_T[:, :, None] == self._eos).any(2)
+        end_N_T = eos_N_T | (place_N_T + 1 == self._limit_C[index_N][:, None])
+        string_N_T = self._matches(index_N, token_N_T, end_N_T) if self._matching else np.zeros_like(end_N_T)
+        end_N_T |= string_N_T
+        ended_N, last_N = end_N_T.any(1), end_N_T.argmax(1)
+        self._length_C[index_N] = np.where(ended_N, length_N + last_N + 1, length_N + launch.steps)
+        self._ended_C[index_N] = ended_N
+        for at in np.flatnonzero(ended_N).tolist():
+            completion, last = self._completions[index_N[at]], last_N[at]
+            length = self._length_C[completion.index]
             if completion.slot != NO_SLOT:
                 self._leave(completion)
             self._on_end(
                 completion,
                 tuple(self._token_C_T[completion.index, :length].tolist()),
                 tuple(self._logprob_C_T[completion.index, :length].tolist()),
-                Stop.EOS if eos_N[at] else Stop.STRING if string_N[at] else Stop.LENGTH,
+                Stop.EOS if eos_N_T[at, last] else Stop.STRING if string_N_T[at, last] else Stop.LENGTH,
             )
 
-    def _matches(self, index_N: np.ndarray, token_N: np.ndarray) -> np.ndarray:
-        """Which completions contain a stop string with their newest token."""
+    def _matches(self, index_N: np.ndarray, token_N_T: np.ndarray, end_N_T: np.ndarray) -> np.ndarray:
+        """With which of their newest tokens completions first contain a stop string, unless they end before."""
         assert self._token_bytes is not None
-        match_N = np.zeros(len(index_N), bool)
-        for at, (index, token) in enumerate(zip(index_N.tolist(), token_N.tolist(), strict=True)):
+        match_N_T = np.zeros_like(end_N_T)
+        for at, (index, tokens) in enumerate(zip(index_N.tolist(), token_N_T.tolist(), strict=True)):
             matcher = self._completions[index].matcher
-            if matcher is not None:
-                match_N[at] = matcher.add(self._token_bytes[token])
-        return match_N
+            for step, token in enumerate(tokens if matcher is not None else ()):
+                match_N_T[at, step] = matcher is not None and matcher.add(self._token_bytes[token])
+                if match_N_T[at, step] or end_N_T[at, step]:
+                    break
+        return match_N_T
 
     def _leave(self, completion: Completion) -> None:
         """Free its row, slot and region."""

@@ -22,7 +22,7 @@ from redqueen.engine.protocol import Chain, Sample, SampleRequest
 R = TypeVar("R")
 T = TypeVar("T")
 EVERY = 8
-"""Decoding steps from one time at which a batch takes in more to the next."""
+"""Decoding steps, at least, from one time at which a batch takes in more to the next."""
 _LOOK_S = 1.0
 """How often a waiting engine looks whether anybody is still there."""
 
@@ -155,6 +155,8 @@ class Streams:
         """`exact`: batches do not depend on the time."""
         self._all, self._changed, self._between, self._exact = list(streams), changed, between, exact
         self._begun = self._over = False
+        self._took = 0
+        """The step before which the batch took in more, or could."""
 
     def join(self, stream: Stream) -> bool:
         """Take in another stream, from any thread; False where the turn is over."""
@@ -169,8 +171,10 @@ class Streams:
         and nothing joins."""
         idle = rows == 0
         self._between.run()
-        if not idle and (step % EVERY or self._exact):
+        # A turn that starts again counts its steps anew.
+        if not idle and (self._exact or 0 <= step - self._took < EVERY):
             return []
+        self._took = step
         with self._changed:
             while True:
                 # Whoever wants this done may be who all others wait for.

@@ -26,6 +26,7 @@ LONG_SPAN = 6
 class TorchBackend:
     """Implements `Backend`."""
 
+    most_steps = 1
     most_prefill: int | None = None
 
     def __init__(self, body: Body, bank: Bank, rows: int) -> None:
@@ -33,7 +34,7 @@ class TorchBackend:
         self.cache: KVCache | None = None
         self.prompts: KVCache | None = None
         self._cuda = bank.device.type == "cuda"
-        self._state = DecodeState(rows, bank.device)
+        self._state = DecodeState(rows, body.positions, bank.device)
         self._capacity = self._prompt_capacity = 16
         self._prompt_of: dict[int, int] = {}
         """Completion -> start of its prompt's region."""
@@ -163,7 +164,7 @@ class TorchBackend:
         attention = SlotDecode(slots=self._cache_slots, length=length, position_N=rows.position_R, index_R=rows.index_R)
         hidden_R_H = self._body.hidden(rows.token_R, self._routing, attention)
         token_R, logprob_R = self._state.advance(self._slot_R, rows, self._body.head(hidden_R_H))
-        return Launch(token_R.cpu(), logprob_R.cpu())
+        return Launch(token_R.cpu().unsqueeze(0), logprob_R.cpu().unsqueeze(0))
 
     def release(self, completion: Completion, length: int) -> None:
         assert self.cache is not None and self.prompts is not None

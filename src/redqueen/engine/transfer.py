@@ -5,7 +5,7 @@ import torch
 from torch import Tensor
 
 RING = 16
-"""More than a scheduler has steps on their way."""
+"""More than a scheduler has launches on their way."""
 
 
 def to_device(array: np.ndarray, device: torch.device) -> Tensor:

@@ -127,7 +127,7 @@ def sample(logits_R_V: Tensor, temperature_R: Tensor, key_R: Tensor, index_R: Te
 
 
 @triton.jit
-def _advance(state_ptr, slot_ptr, token_ptr, slots, rows, TOKEN: tl.constexpr, POSITION: tl.constexpr,
+def _advance(state_ptr, slot_ptr, token_ptr, slots, rows, last, TOKEN: tl.constexpr, POSITION: tl.constexpr,
     INDEX: tl.constexpr, BLOCK: tl.constexpr,
 ):  # fmt: skip
     row = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
@@ -135,18 +135,21 @@ def _advance(state_ptr, slot_ptr, token_ptr, slots, rows, TOKEN: tl.constexpr, P
     # Rows without a sequence are in slot 0, which stays as it is.
     mask = (row < rows) & (slot != 0)
     tl.store(state_ptr + TOKEN * slots + slot, tl.load(token_ptr + row, mask=mask, other=0), mask=mask)
-    for field in tl.static_range(2):
-        at = state_ptr + (POSITION if field == 0 else INDEX) * slots + slot
-        tl.store(at, tl.load(at, mask=mask, other=0) + 1, mask=mask)
+    position_at, index_at = state_ptr + POSITION * slots + slot, state_ptr + INDEX * slots + slot
+    tl.store(position_at, tl.minimum(tl.load(position_at, mask=mask, other=0) + 1, last), mask=mask)
+    tl.store(index_at, tl.load(index_at, mask=mask, other=0) + 1, mask=mask)
 
 
-def advance_(state_F_S: Tensor, slot_R: Tensor, token_R: Tensor, *, token: int, position: int, index: int) -> None:
-    """Give each row's slot its new token, and make its position and index one larger; the three are rows of the
-    state."""
+def advance_(
+    state_F_S: Tensor, slot_R: Tensor, token_R: Tensor, last: int, *, token: int, position: int, index: int
+) -> None:
+    """Give each row's slot its new token, and make its position, up to the last, and its index one larger; the three
+    are rows of the state."""
     rows, block = len(slot_R), 128
     _advance[(triton.cdiv(rows, block),)](
-        state_F_S, slot_R, token_R, state_F_S.shape[1], rows, TOKEN=token, POSITION=position, INDEX=index, BLOCK=block
-    )
+        state_F_S, slot_R, token_R, state_F_S.shape[1], rows, last,
+        TOKEN=token, POSITION=position, INDEX=index, BLOCK=block,
+    )  # fmt: skip
 
 
 @triton.jit
