@@ -11,13 +11,20 @@ from dataclasses import dataclass, field
 
 from redqueen.errors import Fault
 from redqueen.tasks.code.program import parse_source
-from redqueen.tasks.code.trees import children, walk
+from redqueen.tasks.code.trees import children, nodes_of
 from redqueen.tasks.protocol import Complexity
 from redqueen.tasks.verdicts import Rejection
 
 _UNCOUNTED = (ast.expr_context, ast.boolop, ast.operator, ast.unaryop, ast.cmpop)
 """Nodes that only say how their parent is meant: they never have children of their own."""
 _Comprehension = ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp
+_DECIDING = frozenset(
+    {
+        ast.If, ast.IfExp, ast.Assert, ast.For, ast.AsyncFor, ast.While, ast.comprehension, ast.BoolOp, ast.Try,
+        ast.TryStar, ast.Match,
+    }
+)  # fmt: skip
+"""What `_decisions` counts."""
 _ROW_END = re.compile(r"\r\n|\r|\n")
 """Where Python's parser ends a line; `splitlines` knows more ends than that."""
 
@@ -45,7 +52,7 @@ def cyclomatic(tree: ast.Module) -> int:
     radon's own total leaves out the functions inside functions, which may be all of a program, and counts every method
     of a class as one more: here decisions count wherever they stand, and nothing else does.
     """
-    return 1 + sum(_decisions(node) for node in walk(tree))
+    return 1 + sum(_decisions(node) for node in nodes_of(tree) if type(node) in _DECIDING)
 
 
 def _decisions(node: ast.AST) -> int:
@@ -78,7 +85,7 @@ def lines(source: str, tree: ast.Module) -> int:
     rows = _ROW_END.split(source)
     in_text: set[int] = set()
     alone: set[int] = set()
-    for node in walk(tree):
+    for node in nodes_of(tree):
         if isinstance(node, ast.Constant | ast.JoinedStr) and node.end_lineno is not None:
             in_text.update(range(node.lineno + 1, node.end_lineno + 1))
         elif isinstance(node, ast.Expr) and _is_text(node.value) and _fills_rows(node, rows):

@@ -18,8 +18,9 @@ from redqueen.errors import InputError
 from redqueen.tasks.code.blocks import call_arguments
 from redqueen.tasks.code.key import part_keys
 from redqueen.tasks.code.plain import plain_message, read_plain
-from redqueen.tasks.code.program import MAX_DEPTH, tree_depth
+from redqueen.tasks.code.program import MAX_DEPTH
 from redqueen.tasks.code.task import CodeDraft
+from redqueen.tasks.code.trees import nodes_and_depth
 from redqueen.tasks.files import read_rows, read_text
 from redqueen.tasks.protocol import HeldOut
 from redqueen.tasks.verdicts import Rejection
@@ -91,4 +92,4 @@ def _parse(source: str) -> ast.Module | None:
             tree = ast.parse(source)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return None
-    return tree if tree_depth(tree) <= MAX_DEPTH else None
+    return tree if nodes_and_depth(tree)[1] <= MAX_DEPTH else None

@@ -10,11 +10,12 @@ Two looser keys beside it: `shape_key` is blind to constants, and `part_keys` fi
 
 import ast
 import hashlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TypeGuard
+from functools import lru_cache
+from typing import Any, TypeGuard
 
-from redqueen.tasks.code.trees import children, walk
+from redqueen.tasks.code.trees import KEPT_TREES, children, nodes_of, walk
 
 _Function = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
 _Comprehension = ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp
@@ -25,8 +26,9 @@ _PART_WORDS = 60
 """What a function other than the entry point must come to before it counts: `return n % 11 == 0` is anybody's."""
 
 
+@lru_cache(maxsize=KEPT_TREES)
 def program_key(tree: ast.Module, entry: str = "f") -> str:
-    """The key of a program whose tree `parse_source` accepted (so its depth is bounded)."""
+    """The key of a program whose tree `parse_source` accepted (so its depth is bounded, and nobody changes it)."""
     return _hash(_Writer(tree, entry).words)
 
 
@@ -42,8 +44,10 @@ def part_keys(tree: ast.Module, entry: str = "f") -> frozenset[str]:
     """
     imports = [statement for statement in tree.body if isinstance(statement, ast.Import | ast.ImportFrom)]
     keys = {program_key(tree, entry)}
-    for node in walk(tree):
+    for node in nodes_of(tree):
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            if node.name == entry and tree.body == [*imports, node]:
+                continue  # it is the program
             words = _Writer(ast.Module([*imports, node], []), node.name).words
             if node.name == entry or len(words) >= _PART_WORDS:
                 keys.add(_hash(words))
@@ -103,46 +107,47 @@ class _Writer:
     def _enter(self, node: ast.AST, parent: _Scope | None) -> _Scope:
         scope = _Scope(node=node, parent=parent, number=self._scopes)
         self._scopes += 1
-        for child in _own_nodes(node):
-            _bind(child, scope)
+        _bind_all(node, scope)
         return scope
 
     def _node(self, node: ast.AST, scope: _Scope) -> None:
-        match node:
-            case ast.Constant() if self._blank:
-                self.words.append(type(node.value).__name__)
-            case ast.UnaryOp(op=ast.USub(), operand=ast.Constant()) if self._blank:
-                self._node(node.operand, scope)
-            case ast.Constant():
-                # hex, since Python refuses to write very long integers in decimal
-                text = hex(node.value) if type(node.value) is int else ascii(node.value)
-                self.words.append(f"{type(node.value).__name__} {text}")
-            case ast.Name():
-                self._name(node.id, scope)
-            case ast.Attribute():
-                self._node(node.value, scope)
-                self.words.append("." + self._attribute(node.attr))
-            case ast.Call():
-                self._call(node, scope)
-            case ast.FunctionDef() | ast.AsyncFunctionDef() | ast.Lambda():
-                self._function(node, scope)
-            case ast.ClassDef():
-                self._class(node, scope)
-            case ast.ListComp() | ast.SetComp() | ast.DictComp() | ast.GeneratorExp():
-                self._comprehension(node, scope)
-            case ast.AnnAssign():
-                self._annotated(node, scope)
-            case ast.JoinedStr():  # 3.12 leaves empty strings between the parts
-                self._items([v for v in node.values if not (isinstance(v, ast.Constant) and v.value == "")], scope)
-            case _:
-                self._fields(node, scope)
+        write = _WRITERS.get(type(node))
+        if write is None:
+            self._fields(node, scope)
+        else:
+            write(self, node, scope)
+
+    def _constant(self, node: ast.Constant, _: _Scope) -> None:
+        if self._blank:
+            self.words.append(type(node.value).__name__)
+            return
+        # hex, since Python refuses to write very long integers in decimal
+        text = hex(node.value) if type(node.value) is int else ascii(node.value)
+        self.words.append(f"{type(node.value).__name__} {text}")
+
+    def _signed(self, node: ast.UnaryOp, scope: _Scope) -> None:
+        if self._blank and isinstance(node.op, ast.USub) and isinstance(node.operand, ast.Constant):
+            self._node(node.operand, scope)
+        else:
+            self._fields(node, scope)
+
+    def _variable(self, node: ast.Name, scope: _Scope) -> None:
+        self._name(node.id, scope)
+
+    def _member(self, node: ast.Attribute, scope: _Scope) -> None:
+        self._node(node.value, scope)
+        self.words.append("." + self._attribute(node.attr))
+
+    def _joined(self, node: ast.JoinedStr, scope: _Scope) -> None:
+        # 3.12 leaves empty strings between the parts
+        self._items([v for v in node.values if not (isinstance(v, ast.Constant) and v.value == "")], scope)
 
     def _fields(self, node: ast.AST, scope: _Scope) -> None:
         self.words.append(f"{type(node).__name__}(")
         for name in node._fields:
-            value = getattr(node, name, None)
             if name in _DROPPED_FIELDS:
                 continue
+            value = getattr(node, name, None)
             if name in ("name", "rest") and isinstance(value, str):  # of a handler or a pattern
                 self._name(value, scope)
             elif name == "kwd_attrs" and isinstance(value, list):
@@ -257,6 +262,39 @@ class _Writer:
             self._node(node.target, scope)
 
 
+_WRITERS: Mapping[type[ast.AST], Callable[[_Writer, Any, _Scope], None]] = {
+    ast.Constant: _Writer._constant,
+    ast.UnaryOp: _Writer._signed,
+    ast.Name: _Writer._variable,
+    ast.Attribute: _Writer._member,
+    ast.Call: _Writer._call,
+    ast.FunctionDef: _Writer._function,
+    ast.AsyncFunctionDef: _Writer._function,
+    ast.Lambda: _Writer._function,
+    ast.ClassDef: _Writer._class,
+    ast.ListComp: _Writer._comprehension,
+    ast.SetComp: _Writer._comprehension,
+    ast.DictComp: _Writer._comprehension,
+    ast.GeneratorExp: _Writer._comprehension,
+    ast.AnnAssign: _Writer._annotated,
+    ast.JoinedStr: _Writer._joined,
+}
+"""How nodes are written that are not written field by field."""
+_BINDING = frozenset(
+    {
+        ast.Name, ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.arguments, ast.ExceptHandler, ast.MatchAs,
+        ast.MatchStar, ast.MatchMapping, ast.Global, ast.Nonlocal, ast.Import, ast.ImportFrom,
+    }
+)  # fmt: skip
+"""What `_bind` knows."""
+
+
+def _bind_all(node: ast.AST, scope: _Scope) -> None:
+    for child in _own_nodes(node):
+        if type(child) in _BINDING:
+            _bind(child, scope)
+
+
 def _own_nodes(scope_node: ast.AST) -> Iterator[ast.AST]:
     """The nodes that bind in a scope: its own, without those of the scopes inside it."""
     pending: list[ast.AST] = []
@@ -284,8 +322,9 @@ def _own_nodes(scope_node: ast.AST) -> Iterator[ast.AST]:
 
 def _bind(node: ast.AST, scope: _Scope) -> None:
     match node:
-        case ast.Name(ctx=ast.Store() | ast.Del()):
-            scope.bound.add(node.id)
+        case ast.Name():
+            if not isinstance(node.ctx, ast.Load):
+                scope.bound.add(node.id)
         case ast.FunctionDef() | ast.AsyncFunctionDef():
             scope.bound.add(node.name)
             scope.signatures[node.name] = _names(node.args)
@@ -338,8 +377,7 @@ def _own_attributes(tree: ast.Module) -> Iterator[str]:
             yield node.attr
         elif isinstance(node, ast.ClassDef):
             scope = _Scope(node=node, parent=None)
-            for child in _own_nodes(node):
-                _bind(child, scope)
+            _bind_all(node, scope)
             yield from (name for name in sorted(scope.bound) if not name.startswith("__"))
 
 

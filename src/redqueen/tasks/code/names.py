@@ -10,11 +10,11 @@ import importlib
 import re
 import symtable
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 from types import ModuleType
 
-from redqueen.tasks.code.trees import children, walk
+from redqueen.tasks.code.trees import children, nodes_of
 from redqueen.tasks.verdicts import Reason, Rejection
 
 ALLOWED_IMPORTS = frozenset(
@@ -67,6 +67,9 @@ _PLAIN_DUNDERS = frozenset(
 which is `hash` by another name."""
 
 _NAMED = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef | ast.ExceptHandler | ast.MatchAs | ast.MatchStar
+_IMPORTING = frozenset({ast.Import, ast.ImportFrom, ast.ClassDef})
+_NAMING = frozenset({ast.Attribute, ast.MatchClass, ast.Name, ast.Constant})
+"""Nodes by which attributes may be reached for."""
 _FORMATS = frozenset({"format", "format_map"})
 _FIELD = re.compile(r"\{[^{}]*")
 _FIELD_ATTRIBUTE = re.compile(r"\.(\w+)")
@@ -75,12 +78,12 @@ _FIELD_ATTRIBUTE = re.compile(r"\.(\w+)")
 
 def check_names(text: str, tree: ast.Module) -> Rejection | None:
     """Why a program, whose tree this is, may not reach for what it reaches for; None if it may."""
-    nodes = walk(tree)
+    nodes = nodes_of(tree)
     return next(filter(None, (check(text, tree, nodes) for check in _CHECKS)), None)
 
 
-def _check_imports(text: str, tree: ast.Module, nodes: list[ast.AST]) -> Rejection | None:
-    for node in nodes:
+def _check_imports(text: str, tree: ast.Module, nodes: Sequence[ast.AST]) -> Rejection | None:
+    for node in (node for node in nodes if type(node) in _IMPORTING):
         if isinstance(node, ast.Import):
             wanted = [alias.name for alias in node.names if alias.name not in ALLOWED_IMPORTS]
         elif isinstance(node, ast.ImportFrom):
@@ -91,7 +94,7 @@ def _check_imports(text: str, tree: ast.Module, nodes: list[ast.AST]) -> Rejecti
             # It would be an attribute of the class.
             wanted = [name for inner in own_nodes(node) for name, module in _bindings(inner) if module]
         else:
-            continue
+            wanted = []
         if wanted:
             return _refused(Reason.FORBIDDEN_IMPORT, wanted[0])
     return None
@@ -107,10 +110,13 @@ def own_nodes(scope: ast.FunctionDef | ast.ClassDef) -> Iterator[ast.AST]:
             pending += children(node)
 
 
-def _check_modules(text: str, tree: ast.Module, nodes: list[ast.AST]) -> Rejection | None:
+def _check_modules(text: str, tree: ast.Module, nodes: Sequence[ast.AST]) -> Rejection | None:
     """A module's name stands for that module everywhere, and is there to get a public member of it."""
+    imports = [node for node in nodes if type(node) in _IMPORTING]
+    modules = {name: module for node in imports for name, module in _bindings(node) if module}
+    if not modules:
+        return None
     bound = [(name, module) for node in nodes for name, module in _bindings(node)]
-    modules = {name: module for name, module in bound if module}
     clash = next((name for name, module in bound if name in modules and module != modules[name]), None)
     if clash is not None:
         return _refused(Reason.FORBIDDEN_NAME, clash)
@@ -169,7 +175,7 @@ def _public(module: str) -> frozenset[str]:
     return frozenset(name for name in names if not isinstance(getattr(there, name, None), ModuleType))
 
 
-def _check_builtins(text: str, tree: ast.Module, nodes: list[ast.AST]) -> Rejection | None:
+def _check_builtins(text: str, tree: ast.Module, nodes: Sequence[ast.AST]) -> Rejection | None:
     used = {node.id for node in nodes if isinstance(node, ast.Name)} & FORBIDDEN_NAMES
     if not used:
         return None
@@ -194,7 +200,7 @@ def _not_local(table: symtable.SymbolTable) -> set[str]:
     return names.union(*map(_not_local, table.get_children()))
 
 
-def _bound_first(nodes: list[ast.AST], tree: ast.Module, name: str) -> bool:
+def _bound_first(nodes: Sequence[ast.AST], tree: ast.Module, name: str) -> bool:
     """Whether a statement at the top level gives a name its meaning before anything uses it, and nothing takes it
     away."""
     places = [statement.end_lineno or 0 for statement in tree.body if name in _gives(statement)]
@@ -211,7 +217,7 @@ def _gives(statement: ast.stmt) -> list[str]:
     return [target.id for target in targets if isinstance(target, ast.Name)]
 
 
-def _check_getters(text: str, tree: ast.Module, nodes: list[ast.AST]) -> Rejection | None:
+def _check_getters(text: str, tree: ast.Module, nodes: Sequence[ast.AST]) -> Rejection | None:
     """Attributes by text only where the text stands there to be read."""
     spans = _GETTERS | {
         alias.asname or alias.name: _OPERATOR_GETTERS[alias.name]
@@ -220,14 +226,15 @@ def _check_getters(text: str, tree: ast.Module, nodes: list[ast.AST]) -> Rejecti
         for alias in node.names
         if alias.name in _OPERATOR_GETTERS
     }
-    calls = {id(node.func): node for node in nodes if isinstance(node, ast.Call)}
-    for node in nodes:
-        span = None
-        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):
-            span = spans.get(node.id)
-        elif isinstance(node, ast.Attribute):
-            span = _OPERATOR_GETTERS.get(node.attr)
-        if span is not None and not _by_plain_text(calls.get(id(node)), *span):
+    getters = [
+        (node, spans[node.id] if isinstance(node, ast.Name) else _OPERATOR_GETTERS[node.attr])
+        for node in nodes
+        if (isinstance(node, ast.Name) and node.id in spans and isinstance(node.ctx, ast.Load))
+        or (isinstance(node, ast.Attribute) and node.attr in _OPERATOR_GETTERS)
+    ]
+    calls = {id(node.func): node for node in nodes if isinstance(node, ast.Call)} if getters else {}
+    for node, span in getters:
+        if not _by_plain_text(calls.get(id(node)), *span):
             return _refused(Reason.FORBIDDEN_NAME, node.id if isinstance(node, ast.Name) else ast.unparse(node))
     return None
 
@@ -242,9 +249,9 @@ def _by_plain_text(call: ast.Call | None, start: int, stop: int | None) -> bool:
     )
 
 
-def _check_attributes(text: str, tree: ast.Module, nodes: list[ast.AST]) -> Rejection | None:
+def _check_attributes(text: str, tree: ast.Module, nodes: Sequence[ast.AST]) -> Rejection | None:
     formats = any(isinstance(node, ast.Attribute) and node.attr in _FORMATS for node in nodes)
-    for node in nodes:
+    for node in (node for node in nodes if type(node) in _NAMING):
         names: list[str] = []
         if isinstance(node, ast.Attribute):
             names = [node.attr]

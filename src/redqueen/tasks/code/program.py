@@ -14,7 +14,7 @@ from functools import lru_cache
 
 from redqueen.tasks.code.blocks import is_text
 from redqueen.tasks.code.names import check_names, own_nodes
-from redqueen.tasks.code.trees import children
+from redqueen.tasks.code.trees import KEPT_TREES, nodes_and_depth
 from redqueen.tasks.verdicts import Reason, Rejection
 
 MAX_PROGRAM_CHARS = 4_000
@@ -24,9 +24,6 @@ MAX_CHAIN = 200
 """Words and operators that nest without brackets, all together."""
 MAX_DEPTH = 100
 """Depth of the syntax tree, so that walks over it may recurse."""
-
-KEPT_TREES = 256
-"""A step's programs, about."""
 
 _BRACKET = re.compile(r"[()\[\]{}]")
 _NESTING = re.compile(r"\b(?:lambda|not|else|elif|await)\b|\*\*|[-+~](?=[ \t\f\\\n]*[-+~#])")
@@ -47,40 +44,41 @@ def parse_source(text: str) -> ast.Module | Rejection:
         return Rejection(Reason.PROGRAM_TOO_LONG, f"more than {MAX_PROGRAM_CHARS} characters")
     if not is_text(text):
         return Rejection(Reason.NOT_TEXT, "a lone surrogate or a NUL")
-    if bracket_depth(text) > MAX_BRACKETS:
+    if brackets_nest(text, MAX_BRACKETS):
         return Rejection(Reason.TOO_DEEP, f"brackets nested deeper than {MAX_BRACKETS}")
-    if sum(1 for _ in _NESTING.finditer(text)) > MAX_CHAIN:
+    if len(_NESTING.findall(text)) > MAX_CHAIN:
         return Rejection(Reason.TOO_DEEP, f"more than {MAX_CHAIN} nesting operators")
     try:
-        tree, depth = _parsed(text)
+        tree = _parsed(text)
     except SyntaxError as error:
         return Rejection(Reason.SYNTAX, f"line {error.lineno}" if error.lineno else "")
     except (ValueError, RecursionError, MemoryError) as error:
         return Rejection(Reason.SYNTAX, type(error).__name__)
-    if depth > MAX_DEPTH:
+    if nodes_and_depth(tree)[1] > MAX_DEPTH:
         return Rejection(Reason.TOO_DEEP, f"a syntax tree deeper than {MAX_DEPTH}")
     return tree
 
 
 @lru_cache(maxsize=KEPT_TREES)
-def _parsed(text: str) -> tuple[ast.Module, int]:
-    """With its depth."""
+def _parsed(text: str) -> ast.Module:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # `"\d"` and the like are the model's business
-        tree = ast.parse(text)
-    return tree, tree_depth(tree)
+        return ast.parse(text)
 
 
-def bracket_depth(text: str) -> int:
-    """The deepest nesting of opening brackets; strings and comments are not told apart, so it never says too little."""
+def brackets_nest(text: str, most: int) -> bool:
+    """Whether opening brackets nest deeper than this; strings and comments are not told apart, so it never says too
+    little."""
+    if sum(map(text.count, "([{")) <= most:
+        return False
     depth = deepest = 0
-    for bracket in _BRACKET.finditer(text):
-        if bracket[0] in "([{":
+    for bracket in _BRACKET.findall(text):
+        if bracket in "([{":
             depth += 1
             deepest = max(deepest, depth)
         elif depth:
             depth -= 1
-    return deepest
+    return deepest > most
 
 
 def parameters(tree: ast.Module) -> list[str]:
@@ -104,15 +102,6 @@ def required(tree: ast.Module) -> list[str]:
     if names or positional or given.vararg:
         return names or [""]
     return [f"{given.kwonlyargs[0].arg}="] if given.kwonlyargs else ["x="]
-
-
-def tree_depth(tree: ast.AST) -> int:
-    """Nodes on the longest path down the tree, operators and contexts included."""
-    level, depth = [tree], 0
-    while level:
-        level = [child for node in level for child in children(node)]
-        depth += 1
-    return depth
 
 
 def _entry(tree: ast.Module) -> ast.FunctionDef | ast.AsyncFunctionDef | None:

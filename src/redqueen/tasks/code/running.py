@@ -8,12 +8,13 @@ import cmath
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import Any
 
 from redqueen.tasks.code.blocks import is_text
 from redqueen.tasks.code.evidence import AS_GRADED, VALIDATED, agreed, shown
 from redqueen.tasks.code.order import seeds_for
-from redqueen.tasks.code.program import bracket_depth, parameters, parse_source
+from redqueen.tasks.code.program import brackets_nest, parameters, parse_source
 from redqueen.tasks.code.task import MAX_ANSWER_CHARS, MAX_INPUT_CHARS, MAX_OUTPUT_CHARS, CodeDraft, CodeTask
 from redqueen.tasks.verdicts import Reason, Rejection
 from redqueen.verifier import USUAL_SEEDS, Job, Limits, Outcome, Result, Status, Verifier
@@ -109,7 +110,7 @@ def _refuse(text: str, max_chars: int, too_long: Reason) -> Rejection | None:
         return Rejection(too_long, f"more than {max_chars} characters")
     if not is_text(text):
         return Rejection(Reason.NOT_TEXT, "a lone surrogate or a NUL")
-    if bracket_depth(_STRING.sub("''", text)) > literals.MAX_DEPTH:  # a guest reads it: too little said costs nothing
+    if brackets_nest(_STRING.sub("''", text), literals.MAX_DEPTH):  # a guest reads it: too little said costs nothing
         return Rejection(Reason.TOO_DEEP, f"brackets nested deeper than {literals.MAX_DEPTH}")
     return None
 
@@ -170,7 +171,12 @@ async def _as_graded(ran: Sequence[Ran], limits: Limits, verifier: Verifier) -> 
 def call_job(program: str, inputs: Sequence[str], limits: Limits, seeds: int = USUAL_SEEDS) -> Job:
     """A program on its inputs, for whatever purpose: what a program could read of its own job, such as how long a
     result may be, must tell it neither whether it is being graded nor anything of what it should return."""
-    return Job.calls(program, inputs, seeds=seeds, limits=replace(limits, value_chars=_MOST_CHARS))
+    return Job.calls(program, inputs, seeds=seeds, limits=_roomy(limits))
+
+
+@lru_cache
+def _roomy(limits: Limits) -> Limits:
+    return replace(limits, value_chars=_MOST_CHARS)
 
 
 def refuse_unanswerable(
