@@ -47,8 +47,8 @@ def weight_cosines(states: Sequence[MemberState], device: torch.device | str = "
     inner_N_N = torch.zeros(count, count, dtype=torch.float64, device=device)
     bound_N = torch.zeros(count, dtype=torch.float64, device=device)
     for module in states[0].factors:
-        a_K_I = torch.cat([state.factors[module][0] for state in states]).to(device, torch.float64)
-        b_K_O = torch.cat([state.factors[module][1].T for state in states]).to(device, torch.float64)
+        a_K_I = torch.cat([state.factors[module][0] for state in states]).to(device).double()
+        b_K_O = torch.cat([state.factors[module][1] for state in states], 1).to(device).T.contiguous().double()
         a_K_K, b_K_K = a_K_I @ a_K_I.T, b_K_O @ b_K_O.T
         inner_N_N += of_N_K @ (a_K_K * b_K_K) @ of_N_K.T
         bound_N += (of_N_K @ a_K_K.diagonal()) * (of_N_K @ b_K_K.diagonal())

@@ -43,8 +43,8 @@ class Trainer:
     def update(self, batch: Sequence[Trajectory], recipe: Recipe) -> dict[MemberId, UpdateStats]:
         _check_recipe(recipe)
         factors: dict[MemberId, float] = {}
+        self._check(batch)
         for trajectory in batch:
-            self._check(trajectory)
             if factors.setdefault(trajectory.member, trajectory.lr_factor) != trajectory.lr_factor:
                 raise InputError(f"{trajectory.member} has trajectories with different factors", "give it one")
         members = list(factors)
@@ -72,8 +72,7 @@ class Trainer:
         return stats
 
     def score(self, requests: Sequence[ScoreRequest]) -> list[Score]:
-        for request in requests:
-            self._check(request)
+        self._check(requests)
         scores: dict[int, Score] = {}
 
         def run() -> None:
@@ -187,17 +186,25 @@ class Trainer:
             if self.bank.device.type == "cuda":
                 torch.cuda.empty_cache()
 
-    def _check(self, item: Trajectory | ScoreRequest) -> None:
-        _ = self.bank.own_row(item.member) if isinstance(item, Trajectory) else self.bank.row(item.member)
-        if not item.prompt or not item.completion:
+    def _check(self, items: Sequences) -> None:
+        for prompt in {id(item.prompt): item.prompt for item in items}.values():
+            self._check_tokens(prompt)
+        for item in items:
+            self._check_one(item)
+
+    def _check_tokens(self, tokens: Sequence[int]) -> None:
+        if not tokens:
             raise InputError("a sequence has an empty prompt or completion", "give both at least one token")
+        vocabulary = self.body.head.weight_V_H.shape[0]
+        if not 0 <= min(tokens) <= max(tokens) < vocabulary:
+            raise InputError("a sequence holds a token that the base does not know", f"use ids below {vocabulary}")
+
+    def _check_one(self, item: Trajectory | ScoreRequest) -> None:
+        _ = self.bank.own_row(item.member) if isinstance(item, Trajectory) else self.bank.row(item.member)
+        self._check_tokens(item.completion)
         total = len(item.prompt) + len(item.completion)
         if total > self.body.positions:
             raise InputError(f"a sequence of {total} tokens is longer than the base's {self.body.positions}", "cut it")
-        vocabulary = self.body.head.weight_V_H.shape[0]
-        ids = (*item.prompt, *item.completion)
-        if not 0 <= min(ids) <= max(ids) < vocabulary:
-            raise InputError("a sequence holds a token that the base does not know", f"use ids below {vocabulary}")
         if not item.temperature > 0:
             raise InputError(f"a temperature cannot be {item.temperature} here", "use one above 0")
         if isinstance(item, Trajectory):
