@@ -1,4 +1,4 @@
-"""Norms, the gated activation and rotary embeddings, each in one pass over its rows."""
+"""Norms and the gated activation, each in one pass over its rows."""
 
 import torch
 import triton
@@ -75,42 +75,3 @@ def swiglu_backward(gate_up_N_2F: Tensor, grad_N_F: Tensor) -> Tensor:
     grid = (rows, triton.cdiv(twice // 2, block))
     _swiglu_backward[grid](gate_up_N_2F, grad_N_F, out_N_2F, twice // 2, BLOCK=block)
     return out_N_2F
-
-
-@triton.jit
-def _rope(
-    qkv_ptr, out_ptr, position_ptr, cos_ptr, sin_ptr, width, rotated, sign,
-    HALF: tl.constexpr, HALF_PADDED: tl.constexpr, HEADS: tl.constexpr,
-):  # fmt: skip
-    """One program per token; `HEADS` rows of a tile are heads, all of them, and those from `rotated` on are copied."""
-    row = tl.program_id(0).to(tl.int64)
-    position = tl.load(position_ptr + row)
-    head = tl.arange(0, HEADS)[:, None]
-    column = tl.arange(0, HALF_PADDED)[None, :]
-    inside = column < HALF
-    cos = tl.load(cos_ptr + position * 2 * HALF + column, mask=inside, other=0.0)
-    sin = tl.load(sin_ptr + position * 2 * HALF + column, mask=inside, other=0.0) * sign
-    turn = head < rotated
-    cos = tl.where(turn, cos, 1.0)
-    sin = tl.where(turn, sin, 0.0)
-    at = head * 2 * HALF + column
-    mask = inside & (at + HALF < width)
-    first = tl.load(qkv_ptr + row * width + at, mask=mask, other=0.0).to(tl.float32)
-    second = tl.load(qkv_ptr + row * width + at + HALF, mask=mask, other=0.0).to(tl.float32)
-    kind = out_ptr.dtype.element_ty
-    tl.store(out_ptr + row * width + at, (first * cos - second * sin).to(kind), mask=mask)
-    tl.store(out_ptr + row * width + at + HALF, (second * cos + first * sin).to(kind), mask=mask)
-
-
-def rope(
-    qkv_N_O: Tensor, position_N: Tensor, cos_T_D: Tensor, sin_T_D: Tensor, rotated: int, *, inverse: bool = False
-) -> Tensor:
-    rows, width = qkv_N_O.shape
-    dim = cos_T_D.shape[1]
-    out_N_O = torch.empty_like(qkv_N_O)
-    sign = -1.0 if inverse else 1.0
-    _rope[(rows,)](
-        qkv_N_O, out_N_O, position_N, cos_T_D, sin_T_D, width, rotated, sign,
-        HALF=dim // 2, HALF_PADDED=power(dim // 2, 1), HEADS=power(width // dim, 1),
-    )  # fmt: skip
-    return out_N_O

@@ -1,5 +1,5 @@
-"""A decoding step in few kernels: each row has a member of its own, and products with the base's weights take the
-adapters' part along.
+"""Products of a decoding step with the base's weights, which take the adapters' part along, and what follows them at
+once: rotation into the KV cache, the gated activation.
 
 Rows are in the order of their members, and members of a batch are numbered in that order (groups). A product's rows of
 several members are told apart by lanes: one for each member and rank, zero where the row is another member's.
@@ -12,10 +12,8 @@ import triton
 import triton.language as tl
 from torch import Tensor
 
-from redqueen.engine.kernels.tiles import power, precision
-
-Groups = tuple[Tensor, Tensor]
-"""The group of each row, and the bank's row of each group. Rows without a sequence are in the last group."""
+from redqueen.engine.kernels.rotary import head_norms
+from redqueen.engine.kernels.tiles import Groups, power, precision
 
 
 @triton.jit
@@ -52,6 +50,60 @@ def _updated(total, u, b, PRECISION: tl.constexpr):
 
 
 @triton.jit
+def _twins(
+    x_ptr, w_ptr, w_2_ptr, u_ptr, b_ptr, group_ptr, member_ptr, begin, rows, inputs, column, inside, apart, lane_at,
+    lane_at_2, lanes, b_stride, RANK: tl.constexpr, RANK_PADDED: tl.constexpr, CHUNK: tl.constexpr, ALIKE: tl.constexpr,
+    COLUMNS: tl.constexpr, ROWS: tl.constexpr, STEP: tl.constexpr, PRECISION: tl.constexpr,
+):  # fmt: skip
+    """Two products of a tile of rows, which may have several members: some columns, and those so far `apart` from them.
+    The rows' products with A are the lanes from `lane_at` and `lane_at_2` on, which may be `ALIKE`."""
+    row = begin + tl.arange(0, ROWS)
+    known = row < rows
+    row = tl.where(known, row, begin).to(tl.int64)
+    lowest = tl.load(group_ptr + begin).to(tl.int32)
+    highest = tl.load(group_ptr + tl.minimum(begin + ROWS, rows) - 1).to(tl.int32)
+    group = tl.load(group_ptr + row)
+    # The adapters' part of the first groups, mostly all, is under way while the base's is computed.
+    u, rank, member, used = _shrunk(
+        u_ptr, member_ptr, group, row, lowest, highest, lane_at, lanes, RANK, RANK_PADDED, CHUNK
+    )
+    u_2 = u
+    if not ALIKE:
+        u_2, _, _, _ = _shrunk(
+            u_ptr, member_ptr, group, row, lowest, highest, lane_at_2, lanes, RANK, RANK_PADDED, CHUNK
+        )
+    b = _factor(b_ptr, rank, member, used, column, inside, b_stride, RANK)
+    b_2 = _factor(b_ptr, rank, member, used, column + apart, inside, b_stride, RANK)
+    first = tl.zeros([ROWS, COLUMNS], tl.float32)
+    second = tl.zeros([ROWS, COLUMNS], tl.float32)
+    for at in range(0, inputs, STEP):
+        input = at + tl.arange(0, STEP)
+        there = (input < inputs)[None, :]
+        x = tl.load(x_ptr + row[:, None] * inputs + input[None, :], mask=known[:, None] & there, other=0.0)
+        w_at = column[:, None].to(tl.int64) * inputs + input[None, :]
+        w = tl.load(w_ptr + w_at, mask=inside[:, None] & there, other=0.0)
+        w_2 = tl.load(w_2_ptr + w_at, mask=inside[:, None] & there, other=0.0)
+        first = tl.dot(x, tl.trans(w), first, input_precision=PRECISION)
+        second = tl.dot(x, tl.trans(w_2), second, input_precision=PRECISION)
+    first = _updated(first, u, b, PRECISION)
+    second = _updated(second, u_2, b_2, PRECISION)
+    for at in range(lowest + CHUNK // RANK_PADDED, highest + 1, CHUNK // RANK_PADDED):
+        u, rank, member, used = _shrunk(
+            u_ptr, member_ptr, group, row, at, highest, lane_at, lanes, RANK, RANK_PADDED, CHUNK
+        )
+        u_2 = u
+        if not ALIKE:
+            u_2, _, _, _ = _shrunk(
+                u_ptr, member_ptr, group, row, at, highest, lane_at_2, lanes, RANK, RANK_PADDED, CHUNK
+            )
+        b = _factor(b_ptr, rank, member, used, column, inside, b_stride, RANK)
+        b_2 = _factor(b_ptr, rank, member, used, column + apart, inside, b_stride, RANK)
+        first = _updated(first, u, b, PRECISION)
+        second = _updated(second, u_2, b_2, PRECISION)
+    return first, second, row, known
+
+
+@triton.jit
 def _linear_rope(
     x_ptr, w_ptr, bias_ptr, u_ptr, b_ptr, group_ptr, member_ptr, q_norm_ptr, k_norm_ptr, position_ptr, start_ptr,
     capacity_ptr, cos_ptr, sin_ptr, q_ptr, k_ptr, v_ptr, rows, inputs, b_stride, eps, heads, kv_heads,
@@ -61,46 +113,17 @@ def _linear_rope(
     """One program per head and tile of rows, which may have several members: queries are rotated, keys rotated into the
     cache, values put there."""
     head = tl.program_id(0)
-    begin = tl.program_id(1) * ROWS
-    row = begin + tl.arange(0, ROWS)
-    known = row < rows
-    row = tl.where(known, row, begin).to(tl.int64)
     column = tl.arange(0, HALF_PADDED)
     inside = column < HALF
     output = head * 2 * HALF + column
     is_query = head < heads
     is_value = head >= heads + kv_heads
     lane_at = tl.where(is_query, 0, tl.where(is_value, 2, 1)) * RANK
-    lowest = tl.load(group_ptr + begin).to(tl.int32)
-    highest = tl.load(group_ptr + tl.minimum(begin + ROWS, rows) - 1).to(tl.int32)
-    group = tl.load(group_ptr + row)
-    # The adapters' part of the first groups, mostly all, is under way while the base's is computed.
-    u, rank, member, used = _shrunk(
-        u_ptr, member_ptr, group, row, lowest, highest, lane_at, 3 * RANK, RANK, RANK_PADDED, CHUNK
-    )
-    b = _factor(b_ptr, rank, member, used, output, inside, b_stride, RANK)
-    b_2 = _factor(b_ptr, rank, member, used, output + HALF, inside, b_stride, RANK)
-    first = tl.zeros([ROWS, HALF_PADDED], tl.float32)
-    second = tl.zeros([ROWS, HALF_PADDED], tl.float32)
-    for at in range(0, inputs, STEP):
-        input = at + tl.arange(0, STEP)
-        there = (input < inputs)[None, :]
-        x = tl.load(x_ptr + row[:, None] * inputs + input[None, :], mask=known[:, None] & there, other=0.0)
-        w_at = w_ptr + output[:, None].to(tl.int64) * inputs + input[None, :]
-        w = tl.load(w_at, mask=inside[:, None] & there, other=0.0)
-        w_2 = tl.load(w_at + HALF * inputs, mask=inside[:, None] & there, other=0.0)
-        first = tl.dot(x, tl.trans(w), first, input_precision=PRECISION)
-        second = tl.dot(x, tl.trans(w_2), second, input_precision=PRECISION)
-    first = _updated(first, u, b, PRECISION)
-    second = _updated(second, u, b_2, PRECISION)
-    for at in range(lowest + CHUNK // RANK_PADDED, highest + 1, CHUNK // RANK_PADDED):
-        u, rank, member, used = _shrunk(
-            u_ptr, member_ptr, group, row, at, highest, lane_at, 3 * RANK, RANK, RANK_PADDED, CHUNK
-        )
-        b = _factor(b_ptr, rank, member, used, output, inside, b_stride, RANK)
-        b_2 = _factor(b_ptr, rank, member, used, output + HALF, inside, b_stride, RANK)
-        first = _updated(first, u, b, PRECISION)
-        second = _updated(second, u, b_2, PRECISION)
+    first, second, row, known = _twins(
+        x_ptr, w_ptr, w_ptr + HALF * inputs, u_ptr, b_ptr, group_ptr, member_ptr, tl.program_id(1) * ROWS, rows, inputs,
+        output, inside, HALF, lane_at, lane_at, 3 * RANK, b_stride, RANK, RANK_PADDED, CHUNK, True, HALF_PADDED, ROWS,
+        STEP, PRECISION,
+    )  # fmt: skip
     if BIAS:
         first += tl.load(bias_ptr + output, mask=inside, other=0.0).to(tl.float32)[None, :]
         second += tl.load(bias_ptr + output + HALF, mask=inside, other=0.0).to(tl.float32)[None, :]
@@ -112,16 +135,10 @@ def _linear_rope(
     turned, turned_2 = first, second
     if is_value == 0:
         if NORM:
-            square = tl.sum(first * first, 1) + tl.sum(second * second, 1)
-            scale = tl.rsqrt(square / (2 * HALF) + eps)[:, None]
-            for_query = inside & is_query
-            for_key = inside & (is_query == 0)
-            norm = tl.load(q_norm_ptr + column, mask=for_query, other=0.0).to(tl.float32)
-            norm += tl.load(k_norm_ptr + column, mask=for_key, other=0.0).to(tl.float32)
-            norm_2 = tl.load(q_norm_ptr + HALF + column, mask=for_query, other=0.0).to(tl.float32)
-            norm_2 += tl.load(k_norm_ptr + HALF + column, mask=for_key, other=0.0).to(tl.float32)
-            first = first * scale * norm[None, :]
-            second = second * scale * norm_2[None, :]
+            first, second = head_norms(
+                first, second, q_norm_ptr, k_norm_ptr, column[None, :], (inside & is_query)[None, :],
+                (inside & (is_query == 0))[None, :], eps, HALF,
+            )  # fmt: skip
         angle = position[:, None] * 2 * HALF + column[None, :]
         cos = tl.load(cos_ptr + angle, mask=inside[None, :], other=0.0)
         sin = tl.load(sin_ptr + angle, mask=inside[None, :], other=0.0)
@@ -150,44 +167,13 @@ def _linear_gated(
     STEP: tl.constexpr, PRECISION: tl.constexpr,
 ):  # fmt: skip
     """One program per tile of columns and of rows, which may have several members: silu(gate) * up."""
-    begin = tl.program_id(1) * ROWS
-    row = begin + tl.arange(0, ROWS)
-    known = row < rows
-    row = tl.where(known, row, begin).to(tl.int64)
     column = tl.program_id(0) * COLUMNS + tl.arange(0, COLUMNS)
     inside = column < width
-    lowest = tl.load(group_ptr + begin).to(tl.int32)
-    highest = tl.load(group_ptr + tl.minimum(begin + ROWS, rows) - 1).to(tl.int32)
-    group = tl.load(group_ptr + row)
-    # As above.
-    u, rank, member, used = _shrunk(
-        u_ptr, member_ptr, group, row, lowest, highest, 0, 2 * RANK, RANK, RANK_PADDED, CHUNK
-    )
-    u_2, _, _, _ = _shrunk(u_ptr, member_ptr, group, row, lowest, highest, RANK, 2 * RANK, RANK, RANK_PADDED, CHUNK)
-    b = _factor(b_ptr, rank, member, used, column, inside, b_stride, RANK)
-    b_2 = _factor(b_ptr, rank, member, used, column + width, inside, b_stride, RANK)
-    gate = tl.zeros([ROWS, COLUMNS], tl.float32)
-    up = tl.zeros([ROWS, COLUMNS], tl.float32)
-    for at in range(0, inputs, STEP):
-        input = at + tl.arange(0, STEP)
-        there = (input < inputs)[None, :]
-        x = tl.load(x_ptr + row[:, None] * inputs + input[None, :], mask=known[:, None] & there, other=0.0)
-        w_at = w_ptr + column[:, None].to(tl.int64) * inputs + input[None, :]
-        w = tl.load(w_at, mask=inside[:, None] & there, other=0.0)
-        w_2 = tl.load(w_at + width.to(tl.int64) * inputs, mask=inside[:, None] & there, other=0.0)
-        gate = tl.dot(x, tl.trans(w), gate, input_precision=PRECISION)
-        up = tl.dot(x, tl.trans(w_2), up, input_precision=PRECISION)
-    gate = _updated(gate, u, b, PRECISION)
-    up = _updated(up, u_2, b_2, PRECISION)
-    for at in range(lowest + CHUNK // RANK_PADDED, highest + 1, CHUNK // RANK_PADDED):
-        u, rank, member, used = _shrunk(
-            u_ptr, member_ptr, group, row, at, highest, 0, 2 * RANK, RANK, RANK_PADDED, CHUNK
-        )
-        u_2, _, _, _ = _shrunk(u_ptr, member_ptr, group, row, at, highest, RANK, 2 * RANK, RANK, RANK_PADDED, CHUNK)
-        b = _factor(b_ptr, rank, member, used, column, inside, b_stride, RANK)
-        b_2 = _factor(b_ptr, rank, member, used, column + width, inside, b_stride, RANK)
-        gate = _updated(gate, u, b, PRECISION)
-        up = _updated(up, u_2, b_2, PRECISION)
+    gate, up, row, known = _twins(
+        x_ptr, w_ptr, w_ptr + width.to(tl.int64) * inputs, u_ptr, b_ptr, group_ptr, member_ptr, tl.program_id(1) * ROWS,
+        rows, inputs, column, inside, width, 0, RANK, 2 * RANK, b_stride, RANK, RANK_PADDED, CHUNK, False, COLUMNS,
+        ROWS, STEP, PRECISION,
+    )  # fmt: skip
     kind = out_ptr.dtype.element_ty
     # Rounded as each would be stored.
     gate = gate.to(kind).to(tl.float32)
@@ -244,66 +230,6 @@ def _linear_parts(
                 u = tl.dot(x_t, a, u, input_precision=PRECISION)
             at_u = (part * rows + row_t)[:, None] * RANK + rank[None, :]
             tl.store(u_ptr + at_u, u * scale, mask=own & (rank < RANK)[None, :])
-
-
-@triton.jit
-def _add_norm_shrink(
-    y_ptr, u_ptr, b_ptr, a_ptr, group_ptr, member_ptr, h_ptr, norm_ptr, x_ptr, out_ptr, rows, width, lanes, b_stride,
-    a_stride, scale, eps, Y_PARTS: tl.constexpr, U_PARTS: tl.constexpr, SHRINK: tl.constexpr, RANK: tl.constexpr,
-    RANK_PADDED: tl.constexpr, LANES: tl.constexpr, STEP: tl.constexpr, CHUNKS: tl.constexpr, CHUNK: tl.constexpr,
-):  # fmt: skip
-    """One program per row: the sum of what it had and a product's parts with its update, the norm of that, and the norm
-    times the next product's A."""
-    row = tl.program_id(0).to(tl.int64)
-    member = tl.load(member_ptr + tl.load(group_ptr + row)).to(tl.int64)
-    kind = h_ptr.dtype.element_ty
-    rank = tl.arange(0, RANK_PADDED)
-    u = tl.zeros([RANK_PADDED], tl.float32)
-    for part in tl.static_range(U_PARTS):
-        u += tl.load(u_ptr + (part * rows + row) * RANK + rank, mask=rank < RANK, other=0.0)
-    h = tl.zeros([CHUNK], tl.float32)
-    square = 0.0
-    for chunk in range(CHUNKS):
-        column = chunk * CHUNK + tl.arange(0, CHUNK)
-        inside = column < width
-        h = tl.load(h_ptr + row * width + column, mask=inside, other=0.0).to(tl.float32)
-        if Y_PARTS > 0:
-            b = tl.load(
-                b_ptr + member * b_stride + column[:, None] * RANK + rank[None, :],
-                mask=inside[:, None] & (rank < RANK)[None, :], other=0.0,
-            )  # fmt: skip
-            y = tl.zeros([CHUNK], tl.float32)
-            for part in tl.static_range(Y_PARTS):
-                y += tl.load(y_ptr + (part * rows + row) * width + column, mask=inside, other=0.0).to(tl.float32)
-            y += tl.sum(b.to(tl.float32) * u.to(b.dtype).to(tl.float32)[None, :], 1)
-            # Rounded as each would be stored.
-            stored = (h + y.to(kind).to(tl.float32)).to(kind)
-            tl.store(h_ptr + row * width + column, stored, mask=inside)
-            h = stored.to(tl.float32)
-        square += tl.sum(h * h)
-    factor = tl.rsqrt(square / width + eps)
-    if CHUNKS > 1:
-        tl.debug_barrier()
-    for first in range(0, LANES, STEP):
-        lane = first + tl.arange(0, STEP)
-        shrunk = tl.zeros([STEP], tl.float32)
-        for chunk in range(CHUNKS):
-            column = chunk * CHUNK + tl.arange(0, CHUNK)
-            inside = column < width
-            if CHUNKS > 1:
-                h = tl.load(h_ptr + row * width + column, mask=inside, other=0.0).to(tl.float32)
-            norm = tl.load(norm_ptr + column, mask=inside, other=0.0).to(tl.float32)
-            x = (h * factor * norm).to(kind)
-            if first == 0:
-                tl.store(x_ptr + row * width + column, x, mask=inside)
-            if SHRINK:
-                a = tl.load(
-                    a_ptr + member * a_stride + lane[:, None] * width + column[None, :],
-                    mask=(lane < lanes)[:, None] & inside[None, :], other=0.0,
-                )  # fmt: skip
-                shrunk += tl.sum(a.to(tl.float32) * x.to(tl.float32)[None, :], 1)
-        if SHRINK:
-            tl.store(out_ptr + row * lanes + lane, shrunk * scale, mask=lane < lanes)
 
 
 def _lanes(rank: int) -> dict[str, int]:
@@ -392,35 +318,6 @@ def linear_parts(
         num_stages=stages,
     )  # fmt: skip
     return y_P_R_O, u_P_R_L
-
-
-def add_norm_shrink_(
-    h_R_H: Tensor,
-    added: tuple[Tensor, Tensor, Tensor] | None,
-    groups: Groups,
-    norm_H: Tensor,
-    eps: float,
-    following: tuple[Tensor, float] | None,
-) -> tuple[Tensor, Tensor]:
-    """Add a product to `h_R_H` in place; returns the norm of the sum, and that times A. `added` is the product's parts,
-    those of its rows times A, and B; None adds nothing. `following` is the next product's A and the adapters' scale;
-    without it the second result is empty."""
-    rows, width = h_R_H.shape
-    x_R_H = torch.empty_like(h_R_H)
-    y_P_R_H, u_P_R_L, b_A_H_R = added or (h_R_H[None], h_R_H[None], h_R_H[:, :, None])
-    rank = b_A_H_R.shape[2]
-    a_A_L_H, scale = following or (h_R_H[:, None], 1.0)
-    lanes = a_A_L_H.shape[1] if following is not None else 0
-    out_R_L = torch.empty(rows, lanes, dtype=torch.float32, device=h_R_H.device)
-    chunk = min(power(width), 1024, max(64, 16384 // power(rank, 1)))
-    _add_norm_shrink[(rows,)](
-        y_P_R_H, u_P_R_L, b_A_H_R, a_A_L_H, *groups, h_R_H, norm_H, x_R_H, out_R_L, rows, width, lanes,
-        b_A_H_R.stride(0), a_A_L_H.stride(0), scale, eps, Y_PARTS=len(y_P_R_H) if added is not None else 0,
-        U_PARTS=len(u_P_R_L) if added is not None else 0, SHRINK=following is not None, RANK=rank,
-        RANK_PADDED=power(rank, 1), LANES=power(lanes), STEP=min(32, power(lanes)), CHUNKS=triton.cdiv(width, chunk),
-        CHUNK=chunk, num_warps=8,
-    )  # fmt: skip
-    return x_R_H, out_R_L
 
 
 def _pipeline(lines: int, x_R_I: Tensor, most: int) -> tuple[int, int]:
