@@ -21,15 +21,14 @@ from redqueen.phases.exchange import exchange, settled
 from redqueen.phases.happened import Happened
 from redqueen.phases.judge import judge, outcomes
 from redqueen.phases.learn import learn, soundness
+from redqueen.phases.match import foresee, match
 from redqueen.phases.measure import behave, measure
-from redqueen.phases.propose import askings
 from redqueen.phases.pull import pull
 from redqueen.phases.race import Race
 from redqueen.phases.ruler import SolveRates, ruler
 from redqueen.phases.state import State
 from redqueen.phases.timeline import WAITING, Timeline
 from redqueen.phases.view import View
-from redqueen.population.matchmaking import schedule
 from redqueen.population.play import play
 from redqueen.runs.metrics import FLOPS, RACE
 from redqueen.runs.rows import StepRecord
@@ -86,16 +85,13 @@ async def one_step(race: Race, state: State, clock: Clock) -> tuple[State, StepR
 async def _step(race: Race, state: State, step: int, evolved: Evolved, clock: Clock) -> tuple[State, StepRecord]:
     settings = race.settings
     with clock("match"):
-        match = settings.match
-        rng = race.numbers(step, "match")
-        matches = schedule(state.population, race.maker, state.board, rng, match.panel, match.kept_apart)
-        asked = askings(race, state, step, matches)
+        matches, asked = match(race, state, step)
     with clock(STREAM, may_stop=True):
         exchanged = await exchange(race, state, step, matches, asked, clock.check_stop)
     with clock("grade"):
         texts = await settled(race, state, step, exchanged)
         rollouts = judge(race, state, step, texts.proposals, texts.attempts)
-        rated, meetings = play(state.population, step, outcomes(matches, rollouts), match.rule)
+        rated, meetings = play(state.population, step, outcomes(matches, rollouts), settings.match.rule)
         population = state.population if settings.population.single else rated
         board = state.board.add(meetings)
     sampled = texts.spans()
@@ -105,9 +101,13 @@ async def _step(race: Race, state: State, step: int, evolved: Evolved, clock: Cl
         with clock("ruler"):
             ruled = await ruler(race, step, rollouts)
     with clock("update", may_stop=True):
-        # The verifier has nothing to do while members learn.
+        # Neither the verifier nor the interpreter has anything to do while members learn.
         behaving = asyncio.create_task(behave(race, rollouts))
+        entries = [rollout.entry for rollout in rollouts if rollout.entry is not None]
+        played = replace(state, step=step, population=population, board=board)
+        foreseeing = asyncio.create_task(foresee(race, played, entries))
         learned = await learn(race, state, step, rollouts)
+        archive = await foreseeing
     drifted, seen = None, None
     if step % settings.run.measure_every == 0:
         with clock("measure"):
@@ -127,7 +127,7 @@ async def _step(race: Race, state: State, step: int, evolved: Evolved, clock: Cl
             population=population,
             watch=state.watch if seen is None else seen.watch,
             board=board,
-            archive=state.archive.add(rollout.entry for rollout in rollouts if rollout.entry is not None),
+            archive=archive,
             cells=measured.cells,
             behaviours=measured.seen,
             health=state.health.see(soundness(race, rollouts), learned.unfit_steps),

@@ -33,7 +33,9 @@ from redqueen.engine.protocol import ScoreRequest
 from redqueen.loop import one_step
 from redqueen.phases import diversity
 from redqueen.phases import evolve as evolving
+from redqueen.phases.clock import Clock
 from redqueen.phases.timeline import Timeline
+from redqueen.phases.view import Quiet
 from redqueen.population.members import SOLO, Role
 from redqueen.rl.batch import MIN_ROWS
 from redqueen.rl.rewards import STUDENT
@@ -448,6 +450,30 @@ def test_a_member_whose_texts_come_to_nothing_any_more_is_left_as_it_is_and_repo
     }
     assert all(row.reason == "denied" for row in rows.rejections)
     assert all(same_weights(before[id], after[id]) for id in before), "students had nothing to learn from"
+
+
+def test_the_prompts_of_a_step_are_encoded_while_members_learn_in_the_one_before():
+    encoded: list[str] = []
+    now = ""
+
+    class Watching(Quiet):
+        def phase(self, step: int, phase: str) -> None:
+            nonlocal now
+            now = f"{step} {phase}"
+
+    async def lead(race, state):
+        def encode(text):
+            encoded.append(now)
+            return race.encode(text)
+
+        watched = replace(race, encode=encode)
+        for step in (1, 2):
+            state, _ = await one_step(watched, state, Clock(step, Watching(), lambda: False))
+
+    with at_the_start(settings(changes={"evolution": {"every": 50}})) as (race, state, _):
+        asyncio.run(lead(race, state))
+    assert "1 match" in encoded and "1 update" in encoded
+    assert "2 match" not in encoded
 
 
 class Turncoat:
