@@ -1,6 +1,7 @@
 """Where members live, and where their sequences do: nobody reaches into a neighbour's place."""
 
 import math
+import threading
 from collections.abc import Callable
 from dataclasses import replace
 
@@ -16,6 +17,7 @@ from redqueen.engine.local import LocalEngine
 from redqueen.engine.protocol import MemberState, OptimiserState, Recipe, SampleRequest, ScoreRequest, Trajectory
 from redqueen.errors import InputError
 
+MODULE = "model.layers.0.self_attn.q_proj"
 SHAPES = [[Linear("q", 6, 5), Linear("k", 6, 3)], [Linear("o", 5, 6)]]
 
 
@@ -52,6 +54,24 @@ def test_fresh_members_share_a_and_say_exactly_what_the_base_says(architecture):
 def test_the_seed_draws_the_shared_factors():
     states = [bank(seed=seed).read("a") for seed in (0, 0, 1)]
     assert same(states[0], states[1]) and not same(states[0], states[2])
+
+
+def test_members_are_looked_at_where_they_are():
+    with tiny.engine("llama", members=2) as opened:
+        opened.write("m1", tiny.shaken(opened.read("m1"), 1))
+
+        def make(states):
+            names = [threading.current_thread().name, *(tensor.data_ptr() for tensor in states[1].factors[MODULE])]
+            return [tiny.difference(state, opened.bank.read(id)) for state, id in zip(states, ids, strict=True)], names
+
+        ids = ["m1", "m0"]
+        differences, (thread, a_at, _) = opened.look(ids, make)
+        row_D = opened.bank.masters_A_D[opened.bank.row("m0")]
+        assert row_D.data_ptr() <= a_at < row_D.data_ptr() + row_D.nbytes
+        assert thread.startswith("engine")
+        with pytest.raises(InputError, match="no member 'm9'"):
+            opened.look(["m9"], make)
+    assert differences == [0, 0]
 
 
 def test_what_is_written_is_read_and_is_a_copy():

@@ -1,7 +1,7 @@
 """A race whose texts are written down beforehand: what is tested is what becomes of them."""
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
@@ -120,6 +120,9 @@ class Script(Streaming):
         return [Score((-1.0,) * len(request.completion)) for request in requests]
 
     def read(self, member: str, *, optimiser: bool = False) -> MemberState:
+        raise NotImplementedError
+
+    def look(self, members: Sequence[str], make: Callable[[Sequence[MemberState]], T]) -> T:
         raise NotImplementedError
 
     def write(self, member: str, state: MemberState) -> None:

@@ -168,6 +168,10 @@ class Bank:
             state = OptimiserState(self._steps[row], self._unpack(exp_avg_D), self._unpack(exp_avg_sq_D))
         return MemberState(self.rank, self.alpha, self._unpack(self.masters_A_D[row]), state)
 
+    def view(self, member: MemberId) -> MemberState:
+        """As `read`, without its optimiser, in the bank's own memory."""
+        return MemberState(self.rank, self.alpha, self._parts(self.masters_A_D[self.own_row(member)].detach()))
+
     def fresh(self) -> MemberState:
         return MemberState(self.rank, self.alpha, self._unpack(self._fresh_D))
 
@@ -221,10 +225,13 @@ class Bank:
 
     def _unpack(self, row_D: Tensor) -> dict[str, tuple[Tensor, Tensor]]:
         host_D = row_D.detach().to("cpu", copy=True)
+        return {name: (a_R_I.clone(), b_O_R.clone()) for name, (a_R_I, b_O_R) in self._parts(host_D).items()}
+
+    def _parts(self, row_D: Tensor) -> dict[str, tuple[Tensor, Tensor]]:
         return {
             name: (
-                host_D[a_at : a_at + self.rank * linear.inputs].view(self.rank, linear.inputs).clone(),
-                host_D[b_at : b_at + linear.outputs * self.rank].view(linear.outputs, self.rank).clone(),
+                row_D[a_at : a_at + self.rank * linear.inputs].view(self.rank, linear.inputs),
+                row_D[b_at : b_at + linear.outputs * self.rank].view(linear.outputs, self.rank),
             )
             for name, (linear, a_at, b_at) in self._places.items()
         }

@@ -4,7 +4,7 @@ Calls are coroutines, so that several races can share an engine: `call_queue.py`
 thread of its own.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from typing import Any, TypeVar
 
@@ -144,6 +144,9 @@ class LocalEngine:
 
     def read(self, member: MemberId, *, optimiser: bool = False) -> MemberState:
         return self._calls.on_thread(self.bank.read, member, optimiser=optimiser)
+
+    def look(self, members: Sequence[MemberId], make: Callable[[Sequence[MemberState]], T]) -> T:
+        return self._calls.on_thread(lambda: make([self.bank.view(member) for member in members]))
 
     def write(self, member: MemberId, state: MemberState) -> None:
         self._calls.on_thread(self.bank.write, member, state)

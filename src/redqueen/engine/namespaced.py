@@ -1,6 +1,6 @@
 """A namespace of an engine: several races share one base, each with members of its own names."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import TypeVar
 
@@ -50,6 +50,9 @@ class NamespacedEngine:
 
     def read(self, member: MemberId, *, optimiser: bool = False) -> MemberState:
         return self._engine.read(self.name(member), optimiser=optimiser)
+
+    def look(self, members: Sequence[MemberId], make: Callable[[Sequence[MemberState]], T]) -> T:
+        return self._engine.look([self.name(member) for member in members], make)
 
     def write(self, member: MemberId, state: MemberState) -> None:
         self._engine.write(self.name(member), state)

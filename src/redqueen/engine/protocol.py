@@ -186,6 +186,10 @@ class Engine(Protocol):
 
     def read(self, member: MemberId, *, optimiser: bool = False) -> MemberState: ...
 
+    def look(self, members: Sequence[MemberId], make: Callable[[Sequence[MemberState]], T]) -> T:
+        """What `make` makes of these members. It gets them where they are, and must neither change nor keep them."""
+        ...
+
     def write(self, member: MemberId, state: MemberState) -> None:
         """Give the member, which may be new to the engine, these weights. Without an optimiser state it starts with a
         fresh one."""

@@ -3,9 +3,9 @@
 import sys
 import threading
 
-SWITCH_S = 0.0005
-"""After this long other threads yield to the engine's, which needs the interpreter briefly in every step. Python's 5 ms
-are several steps of a small base."""
+SWITCH_S = 0.0001
+"""After this long other threads yield to the engine's, which gives the interpreter away for a moment with nearly
+everything that it asks of a GPU, and then wants it back. Python's 5 ms are several steps of a small base."""
 
 
 class _ShortSwitchInterval:

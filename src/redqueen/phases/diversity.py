@@ -31,7 +31,8 @@ class Snapshot:
 
 def snapshot(race: Race, state: State, step: int, population: Population) -> Snapshot:
     """Of this population; the archive and the watch are the state's."""
-    cosine_N_N = weight_cosines([race.engine.read(member.id) for member in population.members], race.device)
+    ids = [member.id for member in population.members]
+    cosine_N_N = race.engine.look(ids, lambda states: weight_cosines(states, race.device))
     recent = {teacher.id: _recent(state, teacher.id) for teacher in population.teachers}
     diversity = take(step, population, cosine_N_N, recent)
     watch, alarms = state.watch.see(diversity)

@@ -23,7 +23,7 @@ from redqueen.phases.state import State
 from redqueen.population.matchmaking import Match
 from redqueen.rl.rollout import Proposal, Rollout
 from redqueen.tasks.protocol import Task
-from redqueen.tasks.verdicts import Verdict
+from redqueen.tasks.verdicts import Rejection, Verdict
 from redqueen.verifier import StrictVerifier
 
 Grading = asyncio.Task[Judged[Rollout[Verdict]]]
@@ -93,6 +93,7 @@ async def exchange(
             proposal = replace(proposal, became=wanted[0])
             if sittings := solve.sittings(proposal, matches):
                 await begin(proposal.place, sittings)(ask)
+                _know(proposal.became)
             return [proposal], runs
 
         return chain
@@ -133,6 +134,12 @@ async def settled(race: Race, state: State, step: int, exchanged: Exchanged) -> 
         spare=[attempt for attempt in attempts if attempt.place in refused],
         verifier_runs=runs,
     )
+
+
+def _know(task: Task | Rejection) -> None:
+    """Have worked out what the step will ask of a task once nobody samples any more: the engine is still at work."""
+    if isinstance(task, Task):
+        _ = task.shape_key, task.descriptor, task.complexity
 
 
 def _drop(grading: Sequence[Grading]) -> None:
