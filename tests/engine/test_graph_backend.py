@@ -234,6 +234,18 @@ def test_its_tokens_are_those_of_plain_torch(architecture, max_cache_tokens, ker
         assert one.stop == other.stop and one.logprobs == pytest.approx(other.logprobs, abs=1e-5)
 
 
+@pytest.mark.parametrize(("cached_bytes", "decoded"), [(1 << 20, True), (1 << 10, False)])
+def test_many_rows_of_a_large_base_are_left_to_the_libraries(cached_bytes, decoded, kernels, monkeypatch):
+    monkeypatch.setattr("redqueen.engine.llama.CACHED_BYTES", cached_bytes)
+    monkeypatch.setattr("redqueen.engine.llama.TILE_ROWS", 4)
+    requests = [replace(request, max_tokens=6) for request in mixed(8, seed=7)]
+    with tiny.engine("qwen2", rows=8) as opened:
+        plain = tiny.sample(opened, requests)
+        use_graphs(opened, 8, monkeypatch)
+        assert [one.tokens for one in tiny.sample(opened, requests)] == [one.tokens for one in plain]
+    assert kernels.decoded == decoded
+
+
 @pytest.mark.parametrize("max_cache_tokens", [1 << 16, 112])
 def test_what_joins_a_batch_under_way_gets_the_tokens_of_plain_torch(max_cache_tokens, kernels, monkeypatch):
     """The second time there is room for as much as the first time needed at once."""

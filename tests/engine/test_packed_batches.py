@@ -12,6 +12,8 @@ import torch
 from engine import tiny
 from engine.test_prompts import LENGTHS, group, groups, passed, total
 from engine.test_update import EXACT, RECIPE
+from redqueen.engine.attention import PathAttention
+from redqueen.engine.micro_batches import KEYS
 from redqueen.engine.packed_batches import BLOCK
 from redqueen.engine.protocol import ScoreRequest, Trajectory
 
@@ -65,6 +67,25 @@ def test_scores_are_those_of_each_sequence_by_itself(architecture):
             assert mine.logprobs == pytest.approx(right.logprobs, abs=1e-9)
             assert mine.hidden is not None and right.hidden is not None
             assert torch.allclose(mine.hidden, right.hidden, rtol=0, atol=1e-6)
+
+
+def test_sequences_that_share_nothing_are_one_run_each():
+    """Nobody's keys are copied then."""
+    random = Random(0)
+    batch = [one for member in ("m0", "m1") for count in (5, 30, 9) for one in group(random, member, count, [12])]
+    with tiny.engine("llama", EXACT) as rows, tiny.engine("llama", EXACT) as packed:
+        packed.trainer.packed = True
+        [part] = packed.trainer._micro_batches(batch)
+        assert isinstance(part.attention, PathAttention) and part.attention.key_X is None
+        runs = part.attention.until_query_Z.diff().tolist()
+        # Those of each member are filled up to a whole block.
+        assert sorted(count for count in runs if count in (17, 42, 21)) == [17, 17, 21, 21, 42, 42] and len(runs) == 8
+        assert sum(runs) == 2 * BLOCK and part.attention.until_key_Z.tolist() == part.attention.until_query_Z.tolist()
+        assert packed.trainer.largest(batch)[1] < 2 * BLOCK + total(batch) * (1 + 1 / KEYS) + 8
+        for opened in (rows, packed):
+            tiny.update(opened, batch, RECIPE)
+        for member in rows.members:
+            assert tiny.difference(rows.read(member), packed.read(member)) <= 1e-9
 
 
 def test_heads_pass_through_the_base_once():

@@ -144,8 +144,8 @@ class SharedPromptAttention(CausalAttention):
 class PathAttention(CausalAttention):
     """Runs of tokens side by side, each of which sees a path of tokens, itself at the end."""
 
-    key_X: Tensor
-    """Where the tokens of all paths are in the batch, one path after the other."""
+    key_X: Tensor | None
+    """Where the tokens of all paths are in the batch, one path after the other; None where each is its run alone."""
     until_query_Z: Tensor
     """Where each run ends in the batch, from 0 on."""
     until_key_Z: Tensor
@@ -156,7 +156,9 @@ class PathAttention(CausalAttention):
     def attend(
         self, layer: int, q_B_T_H_D: Tensor, k_B_T_G_D: Tensor, v_B_T_G_D: Tensor, scale: float, window: int
     ) -> Tensor:
-        k_X_G_D, v_X_G_D = (ops.gathered(x.flatten(0, 1), self.key_X) for x in (k_B_T_G_D, v_B_T_G_D))
+        k_X_G_D, v_X_G_D = k_B_T_G_D.flatten(0, 1), v_B_T_G_D.flatten(0, 1)
+        if self.key_X is not None:
+            k_X_G_D, v_X_G_D = ops.gathered(k_X_G_D, self.key_X), ops.gathered(v_X_G_D, self.key_X)
         return ops.ragged(
             q_B_T_H_D.flatten(0, 1), k_X_G_D, v_X_G_D, self.until_query_Z, self.until_key_Z,
             self.most_queries, self.most_keys, scale=scale, window=window,

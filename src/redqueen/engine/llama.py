@@ -20,6 +20,11 @@ from redqueen.engine.kv_cache import rounded
 from redqueen.engine.lora import FEW_ROWS, Layer
 from redqueen.engine.routing import Routing
 
+CACHED_BYTES = 48 << 20
+"""A block's weights of up to this size stay in a GPU's cache while one tile of rows after the other is multiplied by
+them. Larger ones are read once for all rows: up to a tile by the kernels of decoding, beyond that by the libraries'."""
+TILE_ROWS = 64
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Block:
@@ -36,8 +41,15 @@ class _Block:
     @property
     def whole(self) -> bool:
         """The kernels of decoding can do it."""
-        layers = (self.qkv, self.output, self.gate_up, self.down)
-        return all(layer.whole for layer in layers) and self.gate_up.bias_O is None
+        return all(layer.whole for layer in self._layers) and self.gate_up.bias_O is None
+
+    @property
+    def nbytes(self) -> int:
+        return sum(layer.weight_O_I.nbytes for layer in self._layers)
+
+    @property
+    def _layers(self) -> tuple[Layer, ...]:
+        return self.qkv, self.output, self.gate_up, self.down
 
 
 class LlamaBody:
@@ -122,7 +134,8 @@ class LlamaBody:
         return h_N_H + block.down(ops.swiglu(block.gate_up(x_N_H, routing)), routing)
 
     def _infer(self, h_N_H: Tensor, routing: Routing, attention: Attention) -> Tensor:
-        groups, few = routing.groups, len(h_N_H) <= FEW_ROWS and all(block.whole for block in self.blocks)
+        groups, most = routing.groups, FEW_ROWS if self.blocks[0].nbytes <= CACHED_BYTES else TILE_ROWS
+        few = len(h_N_H) <= most and all(block.whole for block in self.blocks)
         if few and groups is not None and isinstance(attention, KernelAttention):
             return self._decode(h_N_H, routing, groups, attention)
         x_N_H = ops.add_rms_norm_(h_N_H, None, self.blocks[0].norm_1_H, self.eps)

@@ -1,7 +1,8 @@
 """Sequences for training and scoring side by side, none of them padded: what a GPU's attention of ragged lengths takes.
 
 A member's prompts form trees: a prompt holds only the tokens in which it differs from the one that it follows, and a
-completion only its own. Each piece attends to its path, from the first token of the first prompt on.
+completion only its own. Each piece attends to its path, from the first token of the first prompt on; a prompt with a
+single completion is one piece with it.
 """
 
 from collections.abc import Iterator, Sequence
@@ -113,7 +114,8 @@ def _fitting(items: Sequences, prompt: Sequence[int], waiting: Sequence[int], ro
 
 def _room(items: Sequences, prompt: Sequence[int], chosen: Sequence[int], shared: int) -> int:
     completions = [len(items[at].completion) for at in chosen]
-    keys = (len(completions) + 1) * len(prompt) + sum(completions)
+    pieces = 1 if len(completions) == 1 else len(completions) + 1
+    keys = pieces * len(prompt) + sum(completions)
     return len(prompt) - shared + sum(completions) + -(-keys // KEYS)
 
 
@@ -126,10 +128,12 @@ def _batch(items: Sequences, trees: Sequence[_Tree], bank: Bank) -> MicroBatch:
     for number, tree in enumerate(trees):
         first = np.zeros(0, np.int64)
         for branch in tree.branches:
-            path = pieces.add(branch.prompt[branch.shared :], first[: branch.shared])
+            alone = items[branch.items[0]].completion if len(branch.items) == 1 else ()
+            run = pieces.add((*branch.prompt[branch.shared :], *alone), first[: branch.shared])
+            path = run[: len(branch.prompt)]
             first = first if len(first) else path
             for at in branch.items:
-                own = pieces.add(items[at].completion, path)
+                own = run if alone else pieces.add(items[at].completion, path)
                 # A completion's first token follows the prompt's last.
                 place.append(own[len(path) - 1 : -1])
                 last.append(int(own[-1]))
@@ -161,6 +165,8 @@ class _Pieces:
         self._positions: list[np.ndarray] = []
         self._paths: list[np.ndarray] = []
         self._counts: list[int] = []
+        self._follows = False
+        """Whether any run has a path of more than itself."""
 
     def add(self, tokens: Sequence[int], before: np.ndarray) -> np.ndarray:
         """Tokens that follow those at these places; the places of all of them, from the first on."""
@@ -169,6 +175,7 @@ class _Pieces:
         self._positions.append(np.arange(len(before), len(path)))
         self._paths.append(path)
         self._counts.append(len(tokens))
+        self._follows |= len(before) > 0
         return path
 
     def fill(self) -> None:
@@ -183,7 +190,7 @@ class _Pieces:
         return PathAttention(
             len(self.tokens) // BLOCK,
             to_device(np.concatenate(self._positions), device),
-            key_X=to_device(np.concatenate(self._paths), device),
+            key_X=to_device(np.concatenate(self._paths), device) if self._follows else None,
             until_query_Z=to_device(np.concatenate([[0], np.cumsum(query_Z)]).astype(np.int32), device),
             until_key_Z=to_device(np.concatenate([[0], np.cumsum(key_Z)]).astype(np.int32), device),
             most_queries=int(query_Z.max()),

@@ -32,8 +32,9 @@ from redqueen.verifier.guest import literals
 LEAST_SECONDS = 1.0
 TIMES_THE_REFERENCE = 4.0
 TURN_SECONDS = 0.1
-"""How long a program's first process begins new tests; each that starts over has twice as much, or what the reference
-needs."""
+"""How long a program's first process begins new tests."""
+GROWTH = 4
+"""Times as long as the last, for one that starts over: all that came before costs a third of the last then."""
 NEARLY = 1.5
 """Times the reference."""
 PROGRAM_SECONDS = 60.0
@@ -238,7 +239,7 @@ class _Candidate:
     def _start_over(self, places: range) -> None:
         """The next process has enough for all of these tests if the program is nearly as fast as the reference."""
         reference = sum(self._tests.seconds[place] for place in places)
-        self._turn = max(2 * max(self._turn, self._took), NEARLY * reference)
+        self._turn = max(GROWTH * max(self._turn, self._took), NEARLY * reference)
 
     async def _run(self, module: str, arguments: str) -> Result:
         """In one process, which has a turn and the time of the test that it is at by then."""
