@@ -14,6 +14,7 @@ from tasks.proposing import fence, pair
 from loop.making import race_to_the_end, settings
 from loop.scripted import Script, race, sample, state
 from redqueen.engine.protocol import Sample, SampleRequest
+from redqueen.phases import propose
 from redqueen.phases.clock import Stopped, shared_seconds
 from redqueen.phases.exchange import Texts, exchange, settled
 from redqueen.phases.propose import askings
@@ -77,6 +78,29 @@ def test_each_task_is_attempted_by_its_panel_and_all_is_in_the_order_of_the_plac
     assert [each.became.correct for each in texts.attempts] == [False] * 4 + [True] * 4
     assert engine.batches[0] == {"t0": 3} and sum(engine.batches[1:], Counter()) == {"s0": 4, "s1": 4}
     assert not texts.spare and texts.verifier_runs.keys() == {"t0", "s0", "s1"}
+
+
+def test_proposals_are_checked_a_few_at_a_time(verifier, monkeypatch):
+    texts = [adds(number) for number in (1, 2, 2, 3, 4, 5)]
+    right = exchanged(raced(texts, verifier)[0])
+    now = most = 0
+    checked = propose.checked
+
+    async def counted(*arguments):
+        nonlocal now, most
+        now += 1
+        most = max(most, now)
+        try:
+            return await checked(*arguments)
+        finally:
+            now -= 1
+
+    monkeypatch.setattr(propose, "checked", counted)
+    monkeypatch.setattr("redqueen.phases.exchange.CHECKED_AT_ONCE", 2)
+    mine = exchanged(raced(texts, verifier)[0])
+    assert most == 2
+    assert [each.became for each in mine.proposals] == [each.became for each in right.proposals]
+    assert [each.place for each in mine.attempts] == [each.place for each in right.attempts]
 
 
 def test_of_equal_proposals_the_first_by_place_stays_and_attempts_at_the_others_are_spare(verifier):

@@ -27,6 +27,9 @@ from redqueen.tasks.verdicts import Rejection, Verdict
 from redqueen.verifier import StrictVerifier
 
 Grading = asyncio.Task[Judged[Rollout[Verdict]]]
+CHECKED_AT_ONCE = 16
+"""Proposals. They end nearly together, and each goes to the verifier several times: checked all at once, the first
+would be attempted hardly before the last."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,6 +73,7 @@ async def exchange(
     called before anybody attempts anything, and may raise."""
     grading: dict[int, list[Grading]] = {}
     """By place."""
+    few = asyncio.Semaphore(CHECKED_AT_ONCE)
 
     def begin(place: int, sittings: Sequence[Sitting]) -> Chain[None]:
         """A chain that makes the attempts of these sittings at one task."""
@@ -88,8 +92,9 @@ async def exchange(
     def proposing(asking: Asking, group: int, number: int, request: SampleRequest) -> Chain[Judged[Proposal]]:
         async def chain(ask: Ask) -> Judged[Proposal]:
             samples = await ask([request])
-            [proposal], runs = await propose.checked(race, asking, group, [(number, request)], samples)
-            wanted = await race.guards.refuse_alone([proposal.became], state.archive, StrictVerifier(race.verifier))
+            async with few:
+                [proposal], runs = await propose.checked(race, asking, group, [(number, request)], samples)
+                wanted = await race.guards.refuse_alone([proposal.became], state.archive, StrictVerifier(race.verifier))
             proposal = replace(proposal, became=wanted[0])
             if sittings := solve.sittings(proposal, matches):
                 await begin(proposal.place, sittings)(ask)
