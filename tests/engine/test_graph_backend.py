@@ -14,7 +14,7 @@ from engine.test_streams import streamed
 from redqueen.engine import scheduler as scheduling
 from redqueen.engine.backend import Launch
 from redqueen.engine.decode_state import Completion
-from redqueen.engine.graph_backend import STRIDE, GraphBackend, _bundles
+from redqueen.engine.graph_backend import STRIDE, Form, GraphBackend, _bundles
 from redqueen.engine.local import LocalEngine
 from redqueen.engine.lora import Layer
 from redqueen.engine.packed_prefill import PackedPrefill
@@ -35,12 +35,14 @@ class UncapturedPrefill(PackedPrefill):
 class Uncaptured(GraphBackend):
     def __init__(self, *options) -> None:
         super().__init__(*options)
+        self.forms: list[Form] = []
         self._packed = UncapturedPrefill(self._body, self._bank, self._pool)
 
     def launch(self, length: int) -> Launch:
         if self._bank_version != self._bank.version:
             self.arrange(self._arranged)
-        [out_2_T_R] = self._steps(self._bucket)
+        self.forms.append(self._form)
+        [out_2_T_R] = self._steps(self._form)
         return Launch(out_2_T_R[0], out_2_T_R[1])
 
 
@@ -340,6 +342,22 @@ def test_long_steps_are_launched_one_by_one(monkeypatch):
         monkeypatch.setattr("redqueen.engine.graph_backend.STRIDE_BYTES", 4.2 * 4 * weights)
         strides = [backend._stride(bucket) for bucket in (8, 64, 128, 256, 512, 1024)]
     assert strides == [4, 3, 2, 2, 1, 1]
+
+
+@pytest.mark.parametrize("of_each", [1, 3])
+def test_many_rows_of_as_many_prompts_attend_each_for_itself(of_each, kernels, monkeypatch):
+    monkeypatch.setattr("redqueen.engine.graph_backend.ALONE_ROWS", 6)
+    prompts = [(1, 2, 3 + at) for at in range(12)]
+    requests = [
+        SampleRequest(prompt=prompts[at // of_each], member="m0", key=at, max_tokens=3 + at, temperature=1.0)
+        for at in range(12)
+    ]
+    with tiny.engine("qwen2", rows=12) as opened:
+        plain = tiny.sample(opened, requests)
+        use_graphs(opened, 12, monkeypatch)
+        assert [one.tokens for one in tiny.sample(opened, requests)] == [one.tokens for one in plain]
+        forms = opened.sampler.backend.forms
+    assert (forms[0], forms[-1]) == (Form(12, bundled=of_each == 3), Form(8, bundled=True))
 
 
 def test_a_prompt_that_went_through_other_weights_is_not_shared():

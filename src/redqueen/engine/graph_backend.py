@@ -2,12 +2,13 @@
 
 A few steps are captured together, once for each of a few numbers of rows, and replayed. What differs between replays
 is on the device: the decoding state, and one small tensor (the layout) with the slot of each row, the member of each
-tile of rows, and the runs of rows that have one prompt, to which they attend together. A sequence's region of the KV
-cache holds prompt and completion, so every completion of a prompt gets a copy of it; what a prompt shares with another
-of its member that is still there is copied too, and not computed again.
+tile of rows, and the runs of rows that have one prompt, to which they attend together where there are any. A sequence's
+region of the KV cache holds prompt and completion, so every completion of a prompt gets a copy of it; what a prompt
+shares with another of its member that is still there is copied too, and not computed again.
 """
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 import torch
@@ -28,6 +29,8 @@ from redqueen.engine.transfer import HostRing, to_device
 
 LEAST_ROWS = 8
 """Of a captured step."""
+ALONE_ROWS = 64
+"""Up to here rows attend to their prompts as bundles, even of one: their keys are split over the chip then."""
 STRIDE = 4
 """Steps that are captured together, at most. The host is needed once for all of them: it competes with the threads that
 judge texts for the interpreter."""
@@ -41,6 +44,15 @@ GROWTH = 1.5
 """A KV cache that must be larger becomes larger by this at least: every captured graph goes with the old one."""
 
 
+@dataclass(frozen=True, slots=True)
+class Form:
+    """Of a captured step."""
+
+    rows: int
+    bundled: bool
+    """Completions of one prompt attend to it together."""
+
+
 class GraphBackend:
     """Implements `Backend`."""
 
@@ -50,7 +62,7 @@ class GraphBackend:
     def __init__(self, body: Body, bank: Bank, rows: int) -> None:
         self.rows, self._body, self._bank = rows, body, bank
         self.cache: KVCache | None = None
-        self.graphs: dict[int, Captured] = {}
+        self.graphs: dict[Form, Captured] = {}
         self._pool = Pool()
         self._packed = PackedPrefill(body, bank, self._pool)
         self._index = PromptIndex()
@@ -64,7 +76,7 @@ class GraphBackend:
         self._outputs = HostRing(2 * STRIDE * rows, torch.float64, bank.device)
         self._bank_version = -1
         self._arranged: Mapping[int, Sequence[Completion]] = {}
-        self._bucket = 0
+        self._form = Form(0, bundled=True)
         self._in_use = self._most_in_use = 0
         """Tokens of the KV cache that completions have or wait for, and the most that were of use at once."""
         self._largest = 0
@@ -179,7 +191,6 @@ class GraphBackend:
         self._refresh()
         self._arranged = members
         slots = [completion.slot for rows in members.values() for completion in rows]
-        self._bucket = _bucket(len(slots), self.rows)
         tiles_K_3 = cut_tiles([(member, len(rows)) for member, rows in members.items()], TILE)
         host = self._layouts.next()
         layout = host.numpy()
@@ -190,6 +201,8 @@ class GraphBackend:
         layout[self.rows :][: len(slots)] = groups
         layout[2 * self.rows :][: len(members)] = list(members)
         shared, bundles = _bundles([completion for rows in members.values() for completion in rows])
+        bundled = len(slots) <= ALONE_ROWS or 2 * len(bundles) <= len(slots)
+        self._form = Form(_bucket(len(slots), self.rows), bundled=bundled)
         layout[3 * self.rows :][: len(slots)] = shared
         layout[4 * self.rows : 6 * self.rows].reshape(2, -1)[:, : len(bundles)] = np.array(bundles).T
         layout[6 * self.rows :].reshape(3, -1)[:, : len(tiles_K_3)] = tiles_K_3.T
@@ -198,9 +211,9 @@ class GraphBackend:
     def launch(self, length: int) -> Launch:
         if self._bank_version != self._bank.version:
             self.arrange(self._arranged)
-        if self._bucket not in self.graphs:
-            self.graphs[self._bucket] = self._capture(self._bucket)
-        captured = self.graphs[self._bucket]
+        if self._form not in self.graphs:
+            self.graphs[self._form] = self._capture(self._form)
+        captured = self.graphs[self._form]
         captured.graph.replay()
         [out_2_T_R] = captured.outputs
         host_2_T_R = self._outputs.next()[: out_2_T_R.numel()].view_as(out_2_T_R)
@@ -228,32 +241,33 @@ class GraphBackend:
         """At most, for this many rows: each member's last tile may be short."""
         return rows // TILE + min(rows, self._bank.masters_A_D.shape[0])
 
-    def _stride(self, bucket: int) -> int:
-        """Steps that are captured together, for this many rows."""
+    def _stride(self, rows: int) -> int:
+        """Steps that are captured together."""
         linears = [linear for group in self._bank.groups for linear in group.linears]
         weights = self._body.head.weight_V_H.numel() + sum(linear.inputs * linear.outputs for linear in linears)
-        read = weights * self._bank.dtype.itemsize * (1 + bucket / ROWS_LIKE_WEIGHTS)
+        read = weights * self._bank.dtype.itemsize * (1 + rows / ROWS_LIKE_WEIGHTS)
         return max(1, min(STRIDE, int(STRIDE_BYTES / read)))
 
-    def _steps(self, bucket: int) -> tuple[Tensor]:
+    def _steps(self, form: Form) -> tuple[Tensor]:
         """Some more tokens for each row of the layout, asynchronously; tokens and log-probabilities as one tensor."""
-        out_2_T_R = torch.empty(2, self._stride(bucket), bucket, dtype=torch.float64, device=self._bank.device)
+        steps = self._stride(form.rows)
+        out_2_T_R = torch.empty(2, steps, form.rows, dtype=torch.float64, device=self._bank.device)
         for out_2_R in out_2_T_R.unbind(1):
-            self._step(bucket, out_2_R)
+            self._step(form, out_2_R)
         return (out_2_T_R,)
 
-    def _step(self, bucket: int, out_2_R: Tensor) -> None:
+    def _step(self, form: Form, out_2_R: Tensor) -> None:
         assert self.cache is not None
-        by_row = self._layout[: 6 * self.rows].view(6, -1)[:, :bucket]
+        by_row = self._layout[: 6 * self.rows].view(6, -1)[:, : form.rows]
         slot_R, group_R, member_G, shared_R, first_Q, count_Q = by_row.unbind(0)
-        member_K, start_K, count_K = self._layout[6 * self.rows :].view(3, -1)[:, : self._tiles(bucket)].unbind(0)
+        member_K, start_K, count_K = self._layout[6 * self.rows :].view(3, -1)[:, : self._tiles(form.rows)].unbind(0)
         rows = self._state.rows(slot_R)
         attention = KernelAttention(
             cache=self.cache,
             position_N=rows.position_R,
             start_N=rows.start_R,
             capacity_N=rows.capacity_R,
-            bundles=(shared_R, first_Q, count_Q),
+            bundles=(shared_R, first_Q, count_Q) if form.bundled else None,
         )
         routing = Routing(member_K=member_K, tiles=Tiles(start_K, count_K), groups=(group_R, member_G))
         hidden_R_H = self._body.hidden(rows.token_R, routing, attention)
@@ -261,11 +275,11 @@ class GraphBackend:
         out_2_R[0] = token_R
         out_2_R[1] = logprob_R
 
-    def _capture(self, bucket: int) -> Captured:
+    def _capture(self, form: Form) -> Captured:
         kept = self._layout.clone()
         # Rows without a sequence change nothing, so the warm-up and the capture can run on the real state.
         self._layout.zero_()
-        captured = Captured.of(lambda: self._steps(bucket), self._pool)
+        captured = Captured.of(lambda: self._steps(form), self._pool)
         self._layout.copy_(kept)
         return captured
 
