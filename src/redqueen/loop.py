@@ -103,11 +103,13 @@ async def _step(race: Race, state: State, step: int, evolved: Evolved, clock: Cl
     with clock("update", may_stop=True):
         # Neither the verifier nor the interpreter has anything to do while members learn.
         behaving = asyncio.create_task(behave(race, rollouts))
-        entries = [rollout.entry for rollout in rollouts if rollout.entry is not None]
-        played = replace(state, step=step, population=population, board=board)
-        foreseeing = asyncio.create_task(foresee(race, played, entries))
-        learned = await learn(race, state, step, rollouts)
-        archive = await foreseeing
+        archive = state.archive.add(rollout.entry for rollout in rollouts if rollout.entry is not None)
+        played = replace(state, step=step, population=population, board=board, archive=archive)
+        foreseeing = asyncio.create_task(foresee(race, played, behaving))
+        try:
+            learned = await learn(race, state, step, rollouts)
+        finally:
+            foreseeing.cancel()
     drifted, seen = None, None
     if step % settings.run.measure_every == 0:
         with clock("measure"):

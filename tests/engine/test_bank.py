@@ -69,6 +69,7 @@ def test_members_are_looked_at_where_they_are():
         row_D = opened.bank.masters_A_D[opened.bank.row("m0")]
         assert row_D.data_ptr() <= a_at < row_D.data_ptr() + row_D.nbytes
         assert thread.startswith("engine")
+        assert tiny.difference(opened.look(["m1"], lambda _: opened.read("m0")), opened.read("m0")) == 0
         with pytest.raises(InputError, match="no member 'm9'"):
             opened.look(["m9"], make)
     assert differences == [0, 0]

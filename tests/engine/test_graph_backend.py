@@ -236,10 +236,12 @@ def test_its_tokens_are_those_of_plain_torch(architecture, max_cache_tokens, ker
         assert one.stop == other.stop and one.logprobs == pytest.approx(other.logprobs, abs=1e-5)
 
 
-@pytest.mark.parametrize(("cached_bytes", "decoded"), [(1 << 20, True), (1 << 10, False)])
-def test_many_rows_of_a_large_base_are_left_to_the_libraries(cached_bytes, decoded, kernels, monkeypatch):
+@pytest.mark.parametrize(
+    ("cached_bytes", "tile_rows", "decoded"), [(1 << 20, 4, True), (1 << 10, 4, False), (1 << 10, 8, True)]
+)
+def test_many_rows_of_a_large_base_are_left_to_the_libraries(cached_bytes, tile_rows, decoded, kernels, monkeypatch):
     monkeypatch.setattr("redqueen.engine.llama.CACHED_BYTES", cached_bytes)
-    monkeypatch.setattr("redqueen.engine.llama.TILE_ROWS", 4)
+    monkeypatch.setattr("redqueen.engine.llama.TILE_ROWS", tile_rows)
     requests = [replace(request, max_tokens=6) for request in mixed(8, seed=7)]
     with tiny.engine("qwen2", rows=8) as opened:
         plain = tiny.sample(opened, requests)
@@ -333,14 +335,18 @@ def test_what_is_sampled_on_after_the_last_position_is_nobodys(room, kernels, mo
     assert mine.tokens == plain.tokens and mine.logprobs == pytest.approx(plain.logprobs, abs=1e-5)
 
 
-def test_long_steps_are_launched_one_by_one(monkeypatch):
+@pytest.mark.parametrize("architecture", ["qwen2", "gemma3"])
+def test_long_steps_are_launched_one_by_one(architecture, monkeypatch):
     """Of a large base, or with many rows."""
-    with tiny.engine("qwen2") as opened:
+    with LocalEngine(tiny.base(architecture), members=["m0"], rank=2, target_modules=["q_proj"]) as opened:
+        model = opened.base.model
+        weights = sum(weight.nbytes for weight in model.parameters() if weight.ndim == 2)
+        if model.get_output_embeddings().weight is not model.get_input_embeddings().weight:
+            weights -= model.get_input_embeddings().weight.nbytes
+        assert weights <= opened.body.nbytes <= 1.02 * weights
         backend = Uncaptured(opened.body, opened.bank, 512)
-        weights = sum(group.inputs * group.outputs for group in opened.bank.groups)
-        weights += opened.body.head.weight_V_H.numel()
-        monkeypatch.setattr("redqueen.engine.graph_backend.STRIDE_BYTES", 4.2 * 4 * weights)
-        strides = [backend._stride(bucket) for bucket in (8, 64, 128, 256, 512, 1024)]
+        monkeypatch.setattr("redqueen.engine.graph_backend.STRIDE_BYTES", 4.2 * opened.body.nbytes)
+        strides = [backend._stride(rows) for rows in (8, 64, 128, 256, 512, 1024)]
     assert strides == [4, 3, 2, 2, 1, 1]
 
 

@@ -1,6 +1,7 @@
 """Calls that depend on each other join the batch that runs, and on a CPU the time they take changes nothing."""
 
 import asyncio
+import threading
 from collections.abc import Callable
 from dataclasses import replace
 from random import Random
@@ -13,6 +14,7 @@ from redqueen.engine.local import LocalEngine
 from redqueen.engine.namespaced import NamespacedEngine
 from redqueen.engine.protocol import Ask, Chain, Recipe, Sample, SampleRequest, Trajectory
 from redqueen.engine.scheduler import Scheduler
+from redqueen.engine.streams import EVERY, Between, Call, Stream, Streams
 from redqueen.errors import InputError
 
 GOOD = SampleRequest(prompt=(1, 2, 3), member="m0", key=1, max_tokens=4)
@@ -293,3 +295,26 @@ def test_no_chains_are_no_work_and_a_closed_engine_says_so():
     opened.close()
     with pytest.raises(InputError, match="closed"):
         streamed(opened)
+
+
+@pytest.mark.parametrize("steps", range(1, 5))
+def test_a_batch_takes_in_more_after_eight_steps_however_many_a_launch_has(steps):
+    async def lead() -> None:
+        changed = threading.Condition()
+        stream = Stream(1, changed)
+        streams = Streams([stream], changed, Between(changed), exact=False)
+        [chain] = stream.chains
+
+        def taken(step: int, rows: int) -> bool:
+            chain.call, chain.taken = Call(chain, [GOOD], stream.loop.create_future()), False
+            return bool(streams.take(step, rows))
+
+        assert taken(0, 0)
+        took = [0, *(step for step in range(steps, 100, steps) if taken(step, 5))]
+        wait = -(-EVERY // steps) * steps
+        assert took == list(range(0, 100, wait))
+        assert not taken(took[-1] + 1, 5)
+        assert taken(2, 5), "a turn that starts again counts its steps anew"
+        assert not taken(3, 5)
+
+    asyncio.run(lead())

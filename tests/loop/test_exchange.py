@@ -78,6 +78,8 @@ def test_each_task_is_attempted_by_its_panel_and_all_is_in_the_order_of_the_plac
     assert [each.became.correct for each in texts.attempts] == [False] * 4 + [True] * 4
     assert engine.batches[0] == {"t0": 3} and sum(engine.batches[1:], Counter()) == {"s0": 4, "s1": 4}
     assert not texts.spare and texts.verifier_runs.keys() == {"t0", "s0", "s1"}
+    known = {name for each in texts.proposals if isinstance(each.became, Task) for name in vars(each.became)}
+    assert known >= {"shape_key", "descriptor", "complexity"}, "before anybody asks"
 
 
 def test_proposals_are_checked_a_few_at_a_time(verifier, monkeypatch):
@@ -97,6 +99,7 @@ def test_proposals_are_checked_a_few_at_a_time(verifier, monkeypatch):
 
     monkeypatch.setattr(propose, "checked", counted)
     monkeypatch.setattr("redqueen.phases.exchange.CHECKED_AT_ONCE", 2)
+    monkeypatch.setattr("os.cpu_count", lambda: 1)
     mine = exchanged(raced(texts, verifier)[0])
     assert most == 2
     assert [each.became for each in mine.proposals] == [each.became for each in right.proposals]

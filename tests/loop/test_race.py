@@ -5,6 +5,7 @@ import importlib.util
 import json
 import shutil
 import sqlite3
+import threading
 from collections import Counter, defaultdict
 from collections.abc import Callable
 from contextlib import closing
@@ -30,12 +31,11 @@ from loop.making import (
 from redqueen.analysis.watch import Watch
 from redqueen.engine.local import LocalEngine
 from redqueen.engine.protocol import ScoreRequest
+from redqueen.engine.trainer import Trainer
 from redqueen.loop import one_step
-from redqueen.phases import diversity
+from redqueen.phases import diversity, propose
 from redqueen.phases import evolve as evolving
-from redqueen.phases.clock import Clock
 from redqueen.phases.timeline import Timeline
-from redqueen.phases.view import Quiet
 from redqueen.population.members import SOLO, Role
 from redqueen.rl.batch import MIN_ROWS
 from redqueen.rl.rewards import STUDENT
@@ -452,28 +452,43 @@ def test_a_member_whose_texts_come_to_nothing_any_more_is_left_as_it_is_and_repo
     assert all(same_weights(before[id], after[id]) for id in before), "students had nothing to learn from"
 
 
-def test_the_prompts_of_a_step_are_encoded_while_members_learn_in_the_one_before():
-    encoded: list[str] = []
-    now = ""
+def test_the_prompts_of_a_step_are_encoded_while_members_learn_in_the_one_before(monkeypatch):
+    happened: list[str] = []
+    encoded = threading.Event()
+    update = Trainer.update
 
-    class Watching(Quiet):
-        def phase(self, step: int, phase: str) -> None:
-            nonlocal now
-            now = f"{step} {phase}"
+    def learn(*arguments):
+        happened.append("update begins")
+        assert encoded.wait(20)
+        return update(*arguments)
 
-    async def lead(race, state):
-        def encode(text):
-            encoded.append(now)
-            return race.encode(text)
+    def encode(text):
+        if happened:
+            encoded.set()
+        return race.encode(text)
 
-        watched = replace(race, encode=encode)
-        for step in (1, 2):
-            state, _ = await one_step(watched, state, Clock(step, Watching(), lambda: False))
+    monkeypatch.setattr(Trainer, "update", learn)
+    with at_the_start(settings(changes={"run": {"steps": 9}})) as (race, state, _):
+        asyncio.run(one_step(replace(race, encode=encode), state, clock(1)))
+    assert happened == ["update begins"]
 
-    with at_the_start(settings(changes={"evolution": {"every": 50}})) as (race, state, _):
-        asyncio.run(lead(race, state))
-    assert "1 match" in encoded and "1 update" in encoded
-    assert "2 match" not in encoded
+
+@pytest.mark.parametrize("steps", [1, 9])
+def test_what_goes_wrong_with_the_next_step_is_its_own_matter(steps, monkeypatch):
+    asked = []
+
+    def askings(race, state, step, matches):
+        asked.append(step)
+        if step == 2:
+            raise ValueError("not this one")
+        return propose.askings(race, state, step, matches)
+
+    monkeypatch.setattr("redqueen.phases.match.askings", askings)
+    with at_the_start(settings(changes={"run": {"steps": steps}})) as (race, state, _):
+        state, _ = asyncio.run(one_step(race, state, clock(1)))
+        assert state.step == 1 and asked == ([1] if steps == 1 else [1, 2])
+        with pytest.raises(ValueError, match="not this one"):
+            asyncio.run(one_step(race, state, clock(2)))
 
 
 class Turncoat:

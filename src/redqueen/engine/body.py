@@ -62,6 +62,8 @@ class Body(Protocol):
     layers: int
     positions: int
     """Tokens of the longest sequence."""
+    nbytes: int
+    """Of the weights that every token passes through."""
 
     def hidden(self, token_N: Tensor, routing: Routing, attention: Attention, *, checkpointing: bool = False) -> Tensor:
         """The normed last hidden state of every token. Differentiable where `routing` has gradients; `checkpointing`

@@ -54,7 +54,9 @@ class CallQueue:
         self._changed = threading.Condition()
         self._between = Between(self._changed)
         self._sharers = 0
-        self._thread = ThreadPoolExecutor(1, "engine")
+        self._own: set[int] = set()
+        """The engine's thread, once it has begun."""
+        self._thread = ThreadPoolExecutor(1, "engine", initializer=lambda: self._own.add(threading.get_ident()))
         self._waiting: list[_Call] = []
         self._server: asyncio.Task[None] | None = None
         self._lock = threading.Lock()
@@ -105,8 +107,10 @@ class CallQueue:
             self._sharers -= 1
 
     def on_thread(self, work: Callable[..., R], *args: Any, **options: Any) -> R:
-        """Run it between two turns, or between two steps of sampling: a turn may be waiting for whoever calls this."""
+        """Run it between two turns, or two launches of sampling: a turn may be waiting for whoever calls this."""
         self._check_open()
+        if threading.get_ident() in self._own:
+            return work(*args, **options)
         answer = self._between.add(lambda: work(*args, **options))
         self._thread.submit(self._between.run)
         return answer.result()

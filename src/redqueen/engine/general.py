@@ -56,6 +56,10 @@ class GeneralBody:
         self.heads = Heads(heads, kv_heads, dim, dim**-0.5)
         self.layers = text.num_hidden_layers
         self.positions = getattr(text, "max_position_embeddings", MAX_POSITIONS)
+        embedding = self.inner.get_input_embeddings().weight
+        weights = {id(weight): weight for weight in (*self.inner.parameters(), self.head.weight_V_H)}
+        tied = self.head.weight_V_H is embedding
+        self.nbytes = sum(weight.nbytes for weight in weights.values()) - (0 if tied else embedding.nbytes)
         for group in bank.groups:
             [linear] = group.linears
             parent_name, _, name = linear.name.rpartition(".")

@@ -243,9 +243,7 @@ class GraphBackend:
 
     def _stride(self, rows: int) -> int:
         """Steps that are captured together."""
-        linears = [linear for group in self._bank.groups for linear in group.linears]
-        weights = self._body.head.weight_V_H.numel() + sum(linear.inputs * linear.outputs for linear in linears)
-        read = weights * self._bank.dtype.itemsize * (1 + rows / ROWS_LIKE_WEIGHTS)
+        read = self._body.nbytes * (1 + rows / ROWS_LIKE_WEIGHTS)
         return max(1, min(STRIDE, int(STRIDE_BYTES / read)))
 
     def _steps(self, form: Form) -> tuple[Tensor]:

@@ -22,8 +22,9 @@ from redqueen.engine.routing import Routing
 
 CACHED_BYTES = 48 << 20
 """A block's weights of up to this size stay in a GPU's cache while one tile of rows after the other is multiplied by
-them. Larger ones are read once for all rows: up to a tile by the kernels of decoding, beyond that by the libraries'."""
+them by the kernels of decoding."""
 TILE_ROWS = 64
+"""The smallest of their tiles: up to here they read larger weights, too, once for all rows."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,6 +82,7 @@ class LlamaBody:
         self.blocks = [
             self._block(f"{prefix}layers.{i}", block, bank, of, config) for i, block in enumerate(inner.layers)
         ]
+        self.nbytes = sum(block.nbytes for block in self.blocks) + self.head.weight_V_H.nbytes
 
     def _block(self, prefix: str, block: Any, bank: Bank, of: dict, config: Any) -> _Block:
         attention, mlp = block.self_attn, block.mlp

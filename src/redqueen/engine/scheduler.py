@@ -23,7 +23,7 @@ LIMIT_BUCKET = 32
 OnEnd = Callable[[Completion, tuple[int, ...], tuple[float, ...], Stop], None]
 """Called with each completion that ends, its tokens, their log-probabilities, and why it ended."""
 More = Callable[[int, int], Sequence[Completion]]
-"""Called before each step with its number and how many completions are under way: those that join."""
+"""Called before each launch with the steps so far and how many completions are under way: those that join."""
 
 
 class Scheduler:

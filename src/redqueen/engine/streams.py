@@ -124,7 +124,7 @@ class Stream:
 
 
 class Between:
-    """What other threads want done on the engine's thread, between two turns or two steps of one."""
+    """What other threads want done on the engine's thread, between two turns or two launches of one."""
 
     def __init__(self, changed: threading.Condition) -> None:
         self._changed = changed

@@ -7,6 +7,7 @@ learns from them.
 """
 
 import asyncio
+import os
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -28,8 +29,8 @@ from redqueen.verifier import StrictVerifier
 
 Grading = asyncio.Task[Judged[Rollout[Verdict]]]
 CHECKED_AT_ONCE = 16
-"""Proposals. They end nearly together, and each goes to the verifier several times: checked all at once, the first
-would be attempted hardly before the last."""
+"""Proposals, or one for each core. They end nearly together, and each goes to the verifier several times: checked all
+at once, the first would be attempted hardly before the last."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,7 +74,7 @@ async def exchange(
     called before anybody attempts anything, and may raise."""
     grading: dict[int, list[Grading]] = {}
     """By place."""
-    few = asyncio.Semaphore(CHECKED_AT_ONCE)
+    few = asyncio.Semaphore(max(CHECKED_AT_ONCE, os.cpu_count() or 1))
 
     def begin(place: int, sittings: Sequence[Sitting]) -> Chain[None]:
         """A chain that makes the attempts of these sittings at one task."""

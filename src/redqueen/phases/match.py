@@ -1,15 +1,14 @@
 """Match: who meets whom, and what teachers are asked."""
 
+import asyncio
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import replace
+from typing import Any
 
-from redqueen.errors import ConfigError
 from redqueen.phases.propose import Asking, askings
 from redqueen.phases.race import Race
 from redqueen.phases.state import State
 from redqueen.population.matchmaking import Match, schedule
-from redqueen.tasks.archive import Archive, Entry
 
 
 def match(race: Race, state: State, step: int) -> tuple[Sequence[Match], Sequence[Asking]]:
@@ -20,10 +19,11 @@ def match(race: Race, state: State, step: int) -> tuple[Sequence[Match], Sequenc
     return matches, askings(race, state, step, matches)
 
 
-async def foresee(race: Race, state: State, entries: Sequence[Entry]) -> Archive:
-    """The archive with the step's entries. With it the next step's prompts are made and encoded, while there is time:
-    their tokens are found again when it begins, unless evolution makes others of them."""
-    archive = state.archive.add(entries)
-    with suppress(ConfigError):  # the step itself will say it
-        match(race, replace(state, archive=archive), state.step + 1)
-    return archive
+async def foresee(race: Race, state: State, after: asyncio.Task[Any]) -> None:
+    """Have the next step's prompts made and encoded once `after` is done, while there is time: their tokens are found
+    again when it begins, unless evolution makes others of them."""
+    if race.settings.run.ends(state.step, state.flops):
+        return
+    await asyncio.wait([after])
+    with suppress(Exception):  # whatever is wrong with it, the step itself will say
+        match(race, state, state.step + 1)

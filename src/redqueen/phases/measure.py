@@ -56,21 +56,23 @@ async def measure(
     )
 
 
+ENGINE_FIRST_S = 0.005
+"""Until the engine has been given what it is to do in the meantime."""
 Behaved = tuple[dict[int, Complexity], list[str | None], int]
 """How complex each task is, by place; what it does; and the verifier's runs for that."""
 
 
 async def behave(race: Race, rollouts: Sequence[Rollout]) -> Behaved:
-    """What is known of tasks without the engine."""
+    """What is known of tasks without the engine, found out while it is at work."""
     by_place = _tasks(rollouts)
     tasks = list(by_place.values())
+    await asyncio.sleep(ENGINE_FIRST_S)
 
     async def find(_: Sequence[str]) -> tuple[list[str | None], int]:
         counted = Counted(race.verifier)
         return await race.families.behaviours(tasks, counted), counted.runs
 
     shown, runs = await race.journal.behaviours([task.id for task in tasks], find)
-    # By now the engine is at work: what is done here costs no time of the step.
     return {place: task.complexity for place, task in by_place.items()}, shown, runs
 
 

@@ -28,7 +28,7 @@ _PART_WORDS = 60
 
 @lru_cache(maxsize=KEPT_TREES)
 def program_key(tree: ast.Module, entry: str = "f") -> str:
-    """The key of a program whose tree `parse_source` accepted (so its depth is bounded, and nobody changes it)."""
+    """The key of a program whose tree stays as it is and has a bounded depth, as those that `parse_source` accepts."""
     return _hash(_Writer(tree, entry).words)
 
 

@@ -90,11 +90,10 @@ def _check_imports(text: str, tree: ast.Module, nodes: Sequence[ast.AST]) -> Rej
             module = "*" if node.level or node.module is None else node.module
             known = module in ALLOWED_IMPORTS
             wanted = [f"{module}.{a.name}" for a in node.names if not _member(module, a.name)] if known else [module]
-        elif isinstance(node, ast.ClassDef):
+        else:
+            assert isinstance(node, ast.ClassDef)
             # It would be an attribute of the class.
             wanted = [name for inner in own_nodes(node) for name, module in _bindings(inner) if module]
-        else:
-            wanted = []
         if wanted:
             return _refused(Reason.FORBIDDEN_IMPORT, wanted[0])
     return None

@@ -14,7 +14,7 @@ from functools import lru_cache
 
 from redqueen.tasks.code.blocks import is_text
 from redqueen.tasks.code.names import check_names, own_nodes
-from redqueen.tasks.code.trees import KEPT_TREES, nodes_and_depth
+from redqueen.tasks.code.trees import KEPT_TREES, known
 from redqueen.tasks.verdicts import Reason, Rejection
 
 MAX_PROGRAM_CHARS = 4_000
@@ -54,7 +54,7 @@ def parse_source(text: str) -> ast.Module | Rejection:
         return Rejection(Reason.SYNTAX, f"line {error.lineno}" if error.lineno else "")
     except (ValueError, RecursionError, MemoryError) as error:
         return Rejection(Reason.SYNTAX, type(error).__name__)
-    if nodes_and_depth(tree)[1] > MAX_DEPTH:
+    if known(tree)[1] > MAX_DEPTH:
         return Rejection(Reason.TOO_DEEP, f"a syntax tree deeper than {MAX_DEPTH}")
     return tree
 

@@ -49,10 +49,9 @@ def walk(tree: ast.AST) -> list[ast.AST]:
     return nodes
 
 
-@lru_cache(maxsize=KEPT_TREES)
 def nodes_and_depth(tree: ast.Module) -> tuple[Sequence[ast.AST], int]:
-    """Of a tree that nobody changes: its nodes as `walk` gives them, and how many are on the longest path down,
-    operators and contexts included."""
+    """A tree's nodes as `walk` gives them, and how many are on the longest path down, operators and contexts
+    included."""
     nodes: list[ast.AST] = [tree]
     level, depth = 0, 0
     while level < len(nodes):
@@ -64,5 +63,9 @@ def nodes_and_depth(tree: ast.Module) -> tuple[Sequence[ast.AST], int]:
     return nodes, depth
 
 
+known = lru_cache(maxsize=KEPT_TREES)(nodes_and_depth)
+"""The same, of a tree that nobody changes."""
+
+
 def nodes_of(tree: ast.Module) -> Sequence[ast.AST]:
-    return nodes_and_depth(tree)[0]
+    return known(tree)[0]
