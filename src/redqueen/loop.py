@@ -124,12 +124,8 @@ async def _step(race: Race, state: State, step: int, evolved: Evolved, clock: Cl
     with clock("measure"):
         measured = await measure(race, state, step, rollouts, behaving)
         after = replace(
-            state,
-            step=step,
-            population=population,
+            played,
             watch=state.watch if seen is None else seen.watch,
-            board=board,
-            archive=archive,
             cells=measured.cells,
             behaviours=measured.seen,
             health=state.health.see(soundness(race, rollouts), learned.unfit_steps),

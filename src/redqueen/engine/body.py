@@ -4,6 +4,7 @@ There are two bodies, which compute the same: `general.py` runs any architecture
 `llama.py` decodes the Llama family several times faster.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -38,6 +39,13 @@ class Head:
     def of(cls, model: PreTrainedModel, softcap: float | None = None) -> "Head":
         output: Any = model.get_output_embeddings()
         return cls(output.weight, softcap)
+
+    @property
+    def vocabulary(self) -> int:
+        return self.weight_V_H.shape[0]
+
+    def knows(self, tokens: Sequence[int]) -> bool:
+        return 0 <= min(tokens) <= max(tokens) < self.vocabulary
 
     def __call__(self, hidden_M_H: Tensor) -> Tensor:
         logits_M_V = ops.logits(hidden_M_H, self.weight_V_H)

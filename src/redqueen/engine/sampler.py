@@ -128,9 +128,9 @@ class Sampler:
     def _check_prompt(self, prompt: tuple[int, ...]) -> None:
         if not isinstance(prompt, tuple):
             raise InputError("a prompt is not a tuple of token ids", "use tuple(ids), or Base.encode for text")
-        vocabulary = self._body.head.weight_V_H.shape[0]
-        if prompt and not 0 <= min(prompt) <= max(prompt) < vocabulary:
-            raise InputError("a prompt holds a token that the base does not know", f"use ids below {vocabulary}")
+        head = self._body.head
+        if prompt and not head.knows(prompt):
+            raise InputError("a prompt holds a token that the base does not know", f"use ids below {head.vocabulary}")
 
     def _completion(self, request: SampleRequest) -> Completion:
         if not isinstance(request.stop, tuple):

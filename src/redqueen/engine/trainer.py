@@ -195,9 +195,9 @@ class Trainer:
     def _check_tokens(self, tokens: Sequence[int]) -> None:
         if not tokens:
             raise InputError("a sequence has an empty prompt or completion", "give both at least one token")
-        vocabulary = self.body.head.weight_V_H.shape[0]
-        if not 0 <= min(tokens) <= max(tokens) < vocabulary:
-            raise InputError("a sequence holds a token that the base does not know", f"use ids below {vocabulary}")
+        head = self.body.head
+        if not head.knows(tokens):
+            raise InputError("a sequence holds a token that the base does not know", f"use ids below {head.vocabulary}")
 
     def _check_one(self, item: Trajectory | ScoreRequest) -> None:
         _ = self.bank.own_row(item.member) if isinstance(item, Trajectory) else self.bank.row(item.member)

@@ -50,6 +50,21 @@ def _updated(total, u, b, PRECISION: tl.constexpr):
 
 
 @triton.jit
+def _twin_lanes(
+    u_ptr, b_ptr, member_ptr, group, row, at, last, column, inside, apart, lane_at, lane_at_2, lanes, b_stride,
+    RANK: tl.constexpr, RANK_PADDED: tl.constexpr, CHUNK: tl.constexpr, ALIKE: tl.constexpr,
+):  # fmt: skip
+    """Of some groups' lanes, each row's products with A, and B, for both of the products of `_twins`."""
+    u, rank, member, used = _shrunk(u_ptr, member_ptr, group, row, at, last, lane_at, lanes, RANK, RANK_PADDED, CHUNK)
+    u_2 = u
+    if not ALIKE:
+        u_2, _, _, _ = _shrunk(u_ptr, member_ptr, group, row, at, last, lane_at_2, lanes, RANK, RANK_PADDED, CHUNK)
+    b = _factor(b_ptr, rank, member, used, column, inside, b_stride, RANK)
+    b_2 = _factor(b_ptr, rank, member, used, column + apart, inside, b_stride, RANK)
+    return u, u_2, b, b_2
+
+
+@triton.jit
 def _twins(
     x_ptr, w_ptr, w_2_ptr, u_ptr, b_ptr, group_ptr, member_ptr, begin, rows, inputs, column, inside, apart, lane_at,
     lane_at_2, lanes, b_stride, RANK: tl.constexpr, RANK_PADDED: tl.constexpr, CHUNK: tl.constexpr, ALIKE: tl.constexpr,
@@ -64,16 +79,10 @@ def _twins(
     highest = tl.load(group_ptr + tl.minimum(begin + ROWS, rows) - 1).to(tl.int32)
     group = tl.load(group_ptr + row)
     # The adapters' part of the first groups, mostly all, is under way while the base's is computed.
-    u, rank, member, used = _shrunk(
-        u_ptr, member_ptr, group, row, lowest, highest, lane_at, lanes, RANK, RANK_PADDED, CHUNK
-    )
-    u_2 = u
-    if not ALIKE:
-        u_2, _, _, _ = _shrunk(
-            u_ptr, member_ptr, group, row, lowest, highest, lane_at_2, lanes, RANK, RANK_PADDED, CHUNK
-        )
-    b = _factor(b_ptr, rank, member, used, column, inside, b_stride, RANK)
-    b_2 = _factor(b_ptr, rank, member, used, column + apart, inside, b_stride, RANK)
+    u, u_2, b, b_2 = _twin_lanes(
+        u_ptr, b_ptr, member_ptr, group, row, lowest, highest, column, inside, apart, lane_at, lane_at_2, lanes,
+        b_stride, RANK, RANK_PADDED, CHUNK, ALIKE,
+    )  # fmt: skip
     first = tl.zeros([ROWS, COLUMNS], tl.float32)
     second = tl.zeros([ROWS, COLUMNS], tl.float32)
     for at in range(0, inputs, STEP):
@@ -88,16 +97,10 @@ def _twins(
     first = _updated(first, u, b, PRECISION)
     second = _updated(second, u_2, b_2, PRECISION)
     for at in range(lowest + CHUNK // RANK_PADDED, highest + 1, CHUNK // RANK_PADDED):
-        u, rank, member, used = _shrunk(
-            u_ptr, member_ptr, group, row, at, highest, lane_at, lanes, RANK, RANK_PADDED, CHUNK
-        )
-        u_2 = u
-        if not ALIKE:
-            u_2, _, _, _ = _shrunk(
-                u_ptr, member_ptr, group, row, at, highest, lane_at_2, lanes, RANK, RANK_PADDED, CHUNK
-            )
-        b = _factor(b_ptr, rank, member, used, column, inside, b_stride, RANK)
-        b_2 = _factor(b_ptr, rank, member, used, column + apart, inside, b_stride, RANK)
+        u, u_2, b, b_2 = _twin_lanes(
+            u_ptr, b_ptr, member_ptr, group, row, at, highest, column, inside, apart, lane_at, lane_at_2, lanes,
+            b_stride, RANK, RANK_PADDED, CHUNK, ALIKE,
+        )  # fmt: skip
         first = _updated(first, u, b, PRECISION)
         second = _updated(second, u_2, b_2, PRECISION)
     return first, second, row, known

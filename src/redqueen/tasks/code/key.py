@@ -11,14 +11,13 @@ Two looser keys beside it: `shape_key` is blind to constants, and `part_keys` fi
 import ast
 import hashlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any, TypeGuard
 
-from redqueen.tasks.code.trees import KEPT_TREES, children, nodes_of, walk
+from redqueen.tasks.code.scopes import Comprehension, Scope, bind_all, parameter_groups
+from redqueen.tasks.code.trees import KEPT_TREES, nodes_of, walk
 
 _Function = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
-_Comprehension = ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp
 _DROPPED_FIELDS = frozenset({"annotation", "ctx", "kind", "returns", "simple", "type_comment", "type_params"})
 _DROPPED_NODES = (ast.Import, ast.ImportFrom, ast.Global, ast.Nonlocal, ast.Pass)
 """They bind names, and the names say so; `pass` stands where something was taken out."""
@@ -58,39 +57,6 @@ def _hash(words: Sequence[str]) -> str:
     return hashlib.sha256("\n".join(words).encode("utf-8")).hexdigest()
 
 
-@dataclass(kw_only=True)
-class _Scope:
-    node: ast.AST
-    parent: "_Scope | None"
-    bound: set[str] = field(default_factory=set)
-    imports: dict[str, str] = field(default_factory=dict)
-    global_names: set[str] = field(default_factory=set)
-    nonlocal_names: set[str] = field(default_factory=set)
-    signatures: dict[str, list[str]] = field(default_factory=dict)
-    numbers: dict[str, int] = field(default_factory=dict)
-    number: int = 0
-
-    @property
-    def is_class(self) -> bool:
-        return isinstance(self.node, ast.ClassDef)
-
-    def owner(self, name: str) -> "_Scope | None":
-        """The scope that a name in this one belongs to; None for builtins. Classes are not seen from inside methods."""
-        if name in self.global_names and self.parent is not None:
-            return self.root
-        scope: _Scope | None = self
-        while scope is not None:
-            seen = scope is self or not scope.is_class
-            if seen and name not in scope.nonlocal_names and (name in scope.bound or name in scope.imports):
-                return scope
-            scope = scope.parent
-        return None
-
-    @property
-    def root(self) -> "_Scope":
-        return self if self.parent is None else self.parent.root
-
-
 class _Writer:
     """Writes a tree as a list of words."""
 
@@ -104,20 +70,20 @@ class _Writer:
         self._numbered = 0
         self._items(tree.body, self._enter(tree, None))
 
-    def _enter(self, node: ast.AST, parent: _Scope | None) -> _Scope:
-        scope = _Scope(node=node, parent=parent, number=self._scopes)
+    def _enter(self, node: ast.AST, parent: Scope | None) -> Scope:
+        scope = Scope(node=node, parent=parent, number=self._scopes)
         self._scopes += 1
-        _bind_all(node, scope)
+        bind_all(node, scope)
         return scope
 
-    def _node(self, node: ast.AST, scope: _Scope) -> None:
+    def _node(self, node: ast.AST, scope: Scope) -> None:
         write = _WRITERS.get(type(node))
         if write is None:
             self._fields(node, scope)
         else:
             write(self, node, scope)
 
-    def _constant(self, node: ast.Constant, _: _Scope) -> None:
+    def _constant(self, node: ast.Constant, _: Scope) -> None:
         if self._blank:
             self.words.append(type(node.value).__name__)
             return
@@ -125,24 +91,24 @@ class _Writer:
         text = hex(node.value) if type(node.value) is int else ascii(node.value)
         self.words.append(f"{type(node.value).__name__} {text}")
 
-    def _signed(self, node: ast.UnaryOp, scope: _Scope) -> None:
+    def _signed(self, node: ast.UnaryOp, scope: Scope) -> None:
         if self._blank and isinstance(node.op, ast.USub) and isinstance(node.operand, ast.Constant):
             self._node(node.operand, scope)
         else:
             self._fields(node, scope)
 
-    def _variable(self, node: ast.Name, scope: _Scope) -> None:
+    def _variable(self, node: ast.Name, scope: Scope) -> None:
         self._name(node.id, scope)
 
-    def _member(self, node: ast.Attribute, scope: _Scope) -> None:
+    def _member(self, node: ast.Attribute, scope: Scope) -> None:
         self._node(node.value, scope)
         self.words.append("." + self._attribute(node.attr))
 
-    def _joined(self, node: ast.JoinedStr, scope: _Scope) -> None:
+    def _joined(self, node: ast.JoinedStr, scope: Scope) -> None:
         # 3.12 leaves empty strings between the parts
         self._items([v for v in node.values if not (isinstance(v, ast.Constant) and v.value == "")], scope)
 
-    def _fields(self, node: ast.AST, scope: _Scope) -> None:
+    def _fields(self, node: ast.AST, scope: Scope) -> None:
         self.words.append(f"{type(node).__name__}(")
         for name in node._fields:
             if name in _DROPPED_FIELDS:
@@ -156,7 +122,7 @@ class _Writer:
                 self._items(value if isinstance(value, list) else [value], scope)
         self.words.append(")")
 
-    def _items(self, items: Sequence[object], scope: _Scope) -> None:
+    def _items(self, items: Sequence[object], scope: Scope) -> None:
         self.words.append("[")
         for item in items:
             if not isinstance(item, ast.AST):
@@ -165,7 +131,7 @@ class _Writer:
                 self._node(item, scope)
         self.words.append("]")
 
-    def _name(self, name: str, scope: _Scope) -> None:
+    def _name(self, name: str, scope: Scope) -> None:
         owner = scope.owner(name)
         if owner is None:
             self.words.append(name)
@@ -186,7 +152,7 @@ class _Writer:
             self._numbered += 1
         return f"attribute {self._attributes[name]}"
 
-    def _call(self, node: ast.Call, scope: _Scope) -> None:
+    def _call(self, node: ast.Call, scope: Scope) -> None:
         signature = None
         if isinstance(node.func, ast.Name):
             owner = scope.owner(node.func.id)
@@ -208,7 +174,7 @@ class _Writer:
             return name
         return str(signature.index(name)) if name in signature else self._attribute(name)
 
-    def _function(self, node: _Function, scope: _Scope) -> None:
+    def _function(self, node: _Function, scope: Scope) -> None:
         if not isinstance(node, ast.Lambda):
             for decorator in node.decorator_list:
                 self._node(decorator, scope)
@@ -221,7 +187,7 @@ class _Writer:
             else:
                 self._node(default, scope)
         inner = self._enter(node, scope)
-        for group, names in _parameters(node.args):
+        for group, names in parameter_groups(node.args):
             self.words.append(group)
             for name in names:
                 self._name(name, inner)
@@ -231,7 +197,7 @@ class _Writer:
             self._items(node.body, inner)
         self.words.append(")")
 
-    def _class(self, node: ast.ClassDef, scope: _Scope) -> None:
+    def _class(self, node: ast.ClassDef, scope: Scope) -> None:
         for outer in (*node.decorator_list, *node.bases, *(keyword.value for keyword in node.keywords)):
             self._node(outer, scope)
         self.words.append("class(")
@@ -239,7 +205,7 @@ class _Writer:
         self._items(node.body, self._enter(node, scope))
         self.words.append(")")
 
-    def _comprehension(self, node: _Comprehension, scope: _Scope) -> None:
+    def _comprehension(self, node: Comprehension, scope: Scope) -> None:
         self.words.append(f"{type(node).__name__}(")
         self._node(node.generators[0].iter, scope)  # evaluated outside, where the same name may mean another thing
         inner = self._enter(node, scope)
@@ -254,7 +220,7 @@ class _Writer:
             self._node(element, inner)
         self.words.append(")")
 
-    def _annotated(self, node: ast.AnnAssign, scope: _Scope) -> None:
+    def _annotated(self, node: ast.AnnAssign, scope: Scope) -> None:
         if node.value is not None:
             self._node(ast.Assign(targets=[node.target], value=node.value), scope)
         elif scope.is_class:  # a dataclass's field
@@ -262,7 +228,7 @@ class _Writer:
             self._node(node.target, scope)
 
 
-_WRITERS: Mapping[type[ast.AST], Callable[[_Writer, Any, _Scope], None]] = {
+_WRITERS: Mapping[type[ast.AST], Callable[[_Writer, Any, Scope], None]] = {
     ast.Constant: _Writer._constant,
     ast.UnaryOp: _Writer._signed,
     ast.Name: _Writer._variable,
@@ -280,95 +246,6 @@ _WRITERS: Mapping[type[ast.AST], Callable[[_Writer, Any, _Scope], None]] = {
     ast.JoinedStr: _Writer._joined,
 }
 """How nodes are written that are not written field by field."""
-_BINDING = frozenset(
-    {
-        ast.Name, ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.arguments, ast.ExceptHandler, ast.MatchAs,
-        ast.MatchStar, ast.MatchMapping, ast.Global, ast.Nonlocal, ast.Import, ast.ImportFrom,
-    }
-)  # fmt: skip
-"""What `_bind` knows."""
-
-
-def _bind_all(node: ast.AST, scope: _Scope) -> None:
-    for child in _own_nodes(node):
-        if type(child) in _BINDING:
-            _bind(child, scope)
-
-
-def _own_nodes(scope_node: ast.AST) -> Iterator[ast.AST]:
-    """The nodes that bind in a scope: its own, without those of the scopes inside it."""
-    pending: list[ast.AST] = []
-    match scope_node:
-        case ast.Module() | ast.ClassDef() | ast.FunctionDef() | ast.AsyncFunctionDef():
-            pending += scope_node.body
-        case ast.Lambda():
-            pending.append(scope_node.body)
-        case ast.ListComp() | ast.SetComp() | ast.DictComp() | ast.GeneratorExp():
-            pending += [generator.target for generator in scope_node.generators]
-    if isinstance(scope_node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda):
-        yield scope_node.args
-    while pending:
-        node = pending.pop()
-        yield node
-        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
-            pending += node.decorator_list
-        elif isinstance(node, _Comprehension):
-            # what `:=` binds in a comprehension belongs to the scope around it
-            pending += [inner.target for inner in walk(node) if isinstance(inner, ast.NamedExpr)]
-            pending.append(node.generators[0].iter)
-        elif not isinstance(node, ast.Lambda):
-            pending += children(node)
-
-
-def _bind(node: ast.AST, scope: _Scope) -> None:
-    match node:
-        case ast.Name():
-            if not isinstance(node.ctx, ast.Load):
-                scope.bound.add(node.id)
-        case ast.FunctionDef() | ast.AsyncFunctionDef():
-            scope.bound.add(node.name)
-            scope.signatures[node.name] = _names(node.args)
-        case ast.ClassDef():
-            scope.bound.add(node.name)
-            scope.signatures[node.name] = _constructor_names(node)
-        case ast.arguments():
-            scope.bound.update(_names(node))
-        case ast.ExceptHandler(name=str(name)) | ast.MatchAs(name=str(name)) | ast.MatchStar(name=str(name)):
-            scope.bound.add(name)
-        case ast.MatchMapping(rest=str(name)):
-            scope.bound.add(name)
-        case ast.Global():
-            scope.global_names.update(node.names)
-            scope.root.bound.update(node.names)
-        case ast.Nonlocal():
-            scope.nonlocal_names.update(node.names)
-        case ast.Import():
-            for alias in node.names:
-                first = alias.name.partition(".")[0]
-                scope.imports[alias.asname or first] = alias.name if alias.asname else first
-        case ast.ImportFrom():
-            for alias in node.names:
-                scope.imports[alias.asname or alias.name] = f"{node.module}.{alias.name}"
-
-
-def _parameters(arguments: ast.arguments) -> list[tuple[str, list[str]]]:
-    return [
-        ("posonly", [parameter.arg for parameter in arguments.posonlyargs]),
-        ("args", [parameter.arg for parameter in arguments.args]),
-        ("vararg", [arguments.vararg.arg] if arguments.vararg else []),
-        ("kwonly", [parameter.arg for parameter in arguments.kwonlyargs]),
-        ("kwarg", [arguments.kwarg.arg] if arguments.kwarg else []),
-    ]
-
-
-def _names(arguments: ast.arguments) -> list[str]:
-    return [name for _, names in _parameters(arguments) for name in names]
-
-
-def _constructor_names(node: ast.ClassDef) -> list[str]:
-    """The parameters of `__init__`; a dataclass has none of its own, and its keywords are attributes."""
-    made = [s for s in node.body if isinstance(s, ast.FunctionDef) and s.name == "__init__"]
-    return _names(made[-1].args) if made else []
 
 
 def _own_attributes(tree: ast.Module) -> Iterator[str]:
@@ -376,8 +253,8 @@ def _own_attributes(tree: ast.Module) -> Iterator[str]:
         if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store):
             yield node.attr
         elif isinstance(node, ast.ClassDef):
-            scope = _Scope(node=node, parent=None)
-            _bind_all(node, scope)
+            scope = Scope(node=node, parent=None)
+            bind_all(node, scope)
             yield from (name for name in sorted(scope.bound) if not name.startswith("__"))
 
 
