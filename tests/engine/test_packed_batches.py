@@ -13,8 +13,7 @@ from engine import tiny
 from engine.test_prompts import LENGTHS, group, groups, passed, total
 from engine.test_update import EXACT, RECIPE
 from redqueen.engine.attention import PathAttention
-from redqueen.engine.micro_batches import KEYS
-from redqueen.engine.packed_batches import BLOCK
+from redqueen.engine.packed_batches import BLOCKS
 from redqueen.engine.protocol import ScoreRequest, Trajectory
 
 
@@ -80,12 +79,28 @@ def test_sequences_that_share_nothing_are_one_run_each():
         runs = part.attention.until_query_Z.diff().tolist()
         # Those of each member are filled up to a whole block.
         assert sorted(count for count in runs if count in (17, 42, 21)) == [17, 17, 21, 21, 42, 42] and len(runs) == 8
-        assert sum(runs) == 2 * BLOCK and part.attention.until_key_Z.tolist() == part.attention.until_query_Z.tolist()
-        assert packed.trainer.largest(batch)[1] < 2 * BLOCK + total(batch) * (1 + 1 / KEYS) + 8
+        assert part.attention.until_key_Z.tolist() == part.attention.until_query_Z.tolist()
+        assert sum(runs) == 2 * BLOCKS[0] == packed.trainer.largest(batch)[1], "and they take no memory for copies"
         for opened in (rows, packed):
             tiny.update(opened, batch, RECIPE)
         for member in rows.members:
             assert tiny.difference(rows.read(member), packed.read(member)) <= 1e-9
+
+
+@pytest.mark.parametrize(
+    ("tokens", "room", "block"),
+    [(250, 1 << 16, 256), (380, 1 << 16, 128), (16_000, 1 << 16, 1_024), (16_000, 16_200, 256), (16_000, 16_050, 128)],
+)
+def test_blocks_are_large_where_that_takes_little_filling_and_fits(tokens, room, block):
+    """Each has a copy of its member's factors, and gradients of its own."""
+    random = Random(0)
+    lengths = [50] * (tokens // 50) + [tokens % 50] * (tokens % 50 > 0)
+    batch = [one for length in lengths for one in group(random, "m0", length - 4, [4])]
+    with tiny.engine("llama", EXACT) as opened:
+        opened.trainer.packed, opened.trainer.micro_tokens = True, room
+        [part] = opened.trainer._micro_batches(batch)
+        assert opened.trainer.largest(batch) == (len(batch), len(part.token_N))
+    assert len(part.token_N) // len(part.member_K) == block
 
 
 def test_heads_pass_through_the_base_once():
@@ -97,7 +112,7 @@ def test_heads_pass_through_the_base_once():
         counts = passed(opened)
         tiny.update(opened, batch, RECIPE)
     own = 100 + 8 * (5 + sum(LENGTHS[:4]))
-    assert own <= sum(counts) < own + BLOCK, "and little else"
+    assert own <= sum(counts) < own + BLOCKS[0], "and little else"
     assert sum(counts) < 0.15 * total(batch)
 
 

@@ -5,6 +5,7 @@ completion only its own. Each piece attends to its path, from the first token of
 single completion is one piece with it.
 """
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import zip_longest
@@ -16,11 +17,12 @@ from redqueen.engine.attention import PathAttention
 from redqueen.engine.bank import Bank
 from redqueen.engine.micro_batches import KEYS, MicroBatch, Sequences, to_tensor
 from redqueen.engine.prefixes import followed
+from redqueen.engine.routing import tile_size
 from redqueen.engine.transfer import to_device
 
-BLOCK = 128
-"""Tokens of one member: every member's are filled up to a multiple. Each block has a copy of its member's factors, and
-gradients of its own."""
+BLOCKS = (128, 256, 512, 1024)
+"""Tokens of one member: every member's are filled up to a multiple of one of these. Each block has a copy of its
+member's factors, and gradients of its own."""
 
 
 @dataclass(slots=True)
@@ -38,20 +40,30 @@ class _Branch:
 class _Tree:
     member: int
     branches: list[_Branch] = field(default_factory=list)
-    room: int = 0
-    """Its memory, as a number of tokens."""
+    tokens: int = 0
+    keys: int = 0
+    """Tokens of all paths."""
+
+    @property
+    def room(self) -> int:
+        """Its memory, as a number of tokens."""
+        return self.tokens + -(-self.keys // KEYS)
+
+    @property
+    def shares(self) -> bool:
+        return len(self.branches) > 1 or len(self.branches[0].items) > 1
 
 
 def packed_batches(items: Sequences, max_tokens: int, bank: Bank) -> Iterator[MicroBatch]:
     """Batches with the memory of at most `max_tokens` tokens."""
     for trees in plan(items, max_tokens, bank):
-        yield _batch(items, trees, bank)
+        yield _batch(items, trees, _block(trees, max_tokens), bank)
 
 
 def largest(items: Sequences, max_tokens: int, bank: Bank) -> tuple[int, int]:
     """The batch that takes the most memory: its sequences, and its memory as a number of tokens."""
     sizes = [
-        (sum(len(branch.items) for tree in trees for branch in tree.branches), _together(trees))
+        (sum(len(branch.items) for tree in trees for branch in tree.branches), _size(trees, _block(trees, max_tokens)))
         for trees in plan(items, max_tokens, bank)
     ]
     return max(sizes, key=lambda size: size[1])
@@ -60,10 +72,10 @@ def largest(items: Sequences, max_tokens: int, bank: Bank) -> tuple[int, int]:
 def plan(items: Sequences, max_tokens: int, bank: Bank) -> list[list[_Tree]]:
     """The trees of each batch: as few batches as possible, of about equal sizes. A tree for which there is no room is a
     batch of its own."""
-    trees = sorted(_trees(items, max(1, max_tokens - BLOCK), bank), key=lambda tree: -tree.room)
-    large = [[tree] for tree in trees if _together([tree]) > max_tokens]
-    trees = trees[len(large) :]
-    count = -(-sum(tree.room for tree in trees) // max_tokens)
+    trees = sorted(_trees(items, max(1, max_tokens - BLOCKS[0]), bank), key=lambda tree: -tree.room)
+    large = [[tree] for tree in trees if _size([tree]) > max_tokens]
+    trees = [tree for tree in trees if _size([tree]) <= max_tokens]
+    count = -(-_size(trees) // max_tokens)
     while True:
         batches: list[list[_Tree]] = [[] for _ in range(count)]
         filled = [0] * count
@@ -71,14 +83,28 @@ def plan(items: Sequences, max_tokens: int, bank: Bank) -> list[list[_Tree]]:
             at = filled.index(min(filled))
             batches[at].append(tree)
             filled[at] += tree.room
-        if all(_together(batch) <= max_tokens for batch in batches):
+        if all(_size(batch) <= max_tokens for batch in batches):
             return large + [sorted(batch, key=lambda tree: tree.member) for batch in batches if batch]
         count += max(1, count // 8)
 
 
-def _together(trees: Sequence[_Tree]) -> int:
-    """The memory of a batch, as a number of tokens."""
-    return sum(tree.room for tree in trees) + BLOCK * len({tree.member for tree in trees})
+def _size(trees: Sequence[_Tree], block: int = BLOCKS[0]) -> int:
+    """The memory of a batch, as a number of tokens. Where any path is shared, all keys are copied."""
+    keys = sum(tree.keys for tree in trees) if any(tree.shares for tree in trees) else 0
+    return sum(-(-count // block) * block for count in _counts(trees)) + -(-keys // KEYS)
+
+
+def _counts(trees: Sequence[_Tree]) -> list[int]:
+    """Tokens of each member."""
+    counts = Counter[int]()
+    for tree in trees:
+        counts[tree.member] += tree.tokens
+    return list(counts.values())
+
+
+def _block(trees: Sequence[_Tree], max_tokens: int) -> int:
+    fitting = [block for block in BLOCKS if _size(trees, block) <= max_tokens]
+    return tile_size(_counts(trees), fitting or BLOCKS[:1])
 
 
 def _trees(items: Sequences, max_tokens: int, bank: Bank) -> list[_Tree]:
@@ -98,8 +124,10 @@ def _trees(items: Sequences, max_tokens: int, bank: Bank) -> list[_Tree]:
             if not count:
                 trees.append(_Tree(member))
                 shared, count = 0, max(1, _fitting(items, prompt, waiting, max_tokens, 0))
+            tokens, keys = _passed(items, prompt, waiting[:count], shared)
             trees[-1].branches.append(_Branch(prompt, shared, waiting[:count]))
-            trees[-1].room += _room(items, prompt, waiting[:count], shared)
+            trees[-1].tokens += tokens
+            trees[-1].keys += keys
             waiting = waiting[count:]
     return trees
 
@@ -107,19 +135,22 @@ def _trees(items: Sequences, max_tokens: int, bank: Bank) -> list[_Tree]:
 def _fitting(items: Sequences, prompt: Sequence[int], waiting: Sequence[int], room: int, shared: int) -> int:
     """How many of these sequences fit."""
     count = len(waiting)
-    while count and _room(items, prompt, waiting[:count], shared) > room:
+    while count:
+        tokens, keys = _passed(items, prompt, waiting[:count], shared)
+        if tokens + -(-keys // KEYS) <= room:
+            break
         count -= 1
     return count
 
 
-def _room(items: Sequences, prompt: Sequence[int], chosen: Sequence[int], shared: int) -> int:
+def _passed(items: Sequences, prompt: Sequence[int], chosen: Sequence[int], shared: int) -> tuple[int, int]:
+    """The tokens of a branch, and those of its paths."""
     completions = [len(items[at].completion) for at in chosen]
     pieces = 1 if len(completions) == 1 else len(completions) + 1
-    keys = pieces * len(prompt) + sum(completions)
-    return len(prompt) - shared + sum(completions) + -(-keys // KEYS)
+    return len(prompt) - shared + sum(completions), pieces * len(prompt) + sum(completions)
 
 
-def _batch(items: Sequences, trees: Sequence[_Tree], bank: Bank) -> MicroBatch:
+def _batch(items: Sequences, trees: Sequence[_Tree], block: int, bank: Bank) -> MicroBatch:
     pieces = _Pieces()
     chosen: list[int] = []
     place: list[np.ndarray] = []
@@ -139,8 +170,8 @@ def _batch(items: Sequences, trees: Sequence[_Tree], bank: Bank) -> MicroBatch:
                 last.append(int(own[-1]))
                 chosen.append(at)
         if number + 1 == len(trees) or trees[number + 1].member != tree.member:
-            pieces.fill()
-            members += [tree.member] * (len(pieces.tokens) // BLOCK - len(members))
+            pieces.fill(block)
+            members += [tree.member] * (len(pieces.tokens) // block - len(members))
     device = bank.device
     counts = [len(items[at].completion) for at in chosen]
     temperature_M = np.repeat([items[at].temperature for at in chosen], counts)
@@ -149,7 +180,7 @@ def _batch(items: Sequences, trees: Sequence[_Tree], bank: Bank) -> MicroBatch:
         counts=counts,
         last=last,
         token_N=to_device(np.array(pieces.tokens), device),
-        attention=pieces.attention(device),
+        attention=pieces.attention(len(members), device),
         member_K=to_device(np.array(members), device),
         place_M=to_device(np.concatenate(place), device),
         target_M=to_device(np.concatenate([np.asarray(items[at].completion, np.int64) for at in chosen]), device),
@@ -178,17 +209,17 @@ class _Pieces:
         self._follows |= len(before) > 0
         return path
 
-    def fill(self) -> None:
+    def fill(self, block: int) -> None:
         """Up to a whole block; what fills it sees only itself."""
-        if missing := -len(self.tokens) % BLOCK:
+        if missing := -len(self.tokens) % block:
             self.add([0] * missing, np.zeros(0, np.int64))
             self._positions[-1][:] = 0
 
-    def attention(self, device: torch.device) -> PathAttention:
+    def attention(self, blocks: int, device: torch.device) -> PathAttention:
         query_Z = np.array(self._counts)
         key_Z = np.array([len(path) for path in self._paths])
         return PathAttention(
-            len(self.tokens) // BLOCK,
+            blocks,
             to_device(np.concatenate(self._positions), device),
             key_X=to_device(np.concatenate(self._paths), device) if self._follows else None,
             until_query_Z=to_device(np.concatenate([[0], np.cumsum(query_Z)]).astype(np.int32), device),

@@ -86,7 +86,8 @@ class Routing:
     @classmethod
     def by_tile(cls, counts: Sequence[tuple[int, int]], device: torch.device) -> "Routing":
         """From member and rows of each run, in tiles of one size for plain torch."""
-        size = _tile_size([rows for _, rows in counts])
+        rows = [rows for _, rows in counts]
+        size = tile_size(rows, range(min(rows), max(rows) + 1))
         tiles_K_3 = cut_tiles(counts, size)
         member_K, start_K, count_K = torch.from_numpy(tiles_K_3).to(device).unbind(1)
         gather_K_S = back_N = None
@@ -108,8 +109,7 @@ def cut_tiles(counts: Sequence[tuple[int, int]], size: int) -> np.ndarray:
     return np.array(tiles)
 
 
-def _tile_size(counts: Sequence[int]) -> int:
-    """Rows of a tile in plain torch, which pads short tiles. Few tiles and little padding are both wanted; that a tile
-    costs as much as six further rows is a rough guess."""
-    sizes = range(min(counts), max(counts) + 1)
+def tile_size(counts: Sequence[int], sizes: Sequence[int]) -> int:
+    """Of these sizes, that of tiles for so many rows of each member in plain torch, which pads short tiles. Few tiles
+    and little padding are both wanted; that a tile costs as much as six further rows is a rough guess."""
     return min(sizes, key=lambda size: (sum(-(-count // size) for count in counts) * (size + 6), size))
