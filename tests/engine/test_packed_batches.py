@@ -12,7 +12,9 @@ import torch
 from engine import tiny
 from engine.test_prompts import LENGTHS, group, groups, passed, total
 from engine.test_update import EXACT, RECIPE
+from redqueen.engine import packed_batches
 from redqueen.engine.attention import PathAttention
+from redqueen.engine.micro_batches import KEYS
 from redqueen.engine.packed_batches import BLOCKS
 from redqueen.engine.protocol import ScoreRequest, Trajectory
 
@@ -32,8 +34,10 @@ def with_heads(members: list[str], seed: int = 0) -> list[Trajectory]:
 
 
 @pytest.mark.parametrize("micro_tokens", [None, 400])
+@pytest.mark.parametrize("blocks", [BLOCKS, (4, 8, 16)])
 @pytest.mark.parametrize("architecture", tiny.ARCHITECTURES)
-def test_updates_are_those_of_rows(architecture, micro_tokens):
+def test_updates_are_those_of_rows(architecture, blocks, micro_tokens, monkeypatch):
+    monkeypatch.setattr(packed_batches, "BLOCKS", blocks)
     with tiny.engine(architecture, EXACT) as rows, tiny.engine(architecture, EXACT) as packed:
         packed.trainer.packed = True
         packed.trainer.micro_tokens = micro_tokens or packed.trainer.micro_tokens
@@ -116,15 +120,21 @@ def test_heads_pass_through_the_base_once():
     assert sum(counts) < 0.15 * total(batch)
 
 
+def _copied(part) -> list[int]:
+    """The tokens whose keys are copied."""
+    return [] if part.attention.key_X is None else part.attention.key_X.tolist()
+
+
 def test_batches_keep_to_their_room():
     with tiny.engine("llama", EXACT) as opened:
         opened.trainer.packed = True
         batch = with_heads(opened.members)
         for room in (300, 700, 1 << 16):
             opened.trainer.micro_tokens = room
-            sequences, tokens = opened.trainer.largest(batch)
-            assert tokens <= room and 1 <= sequences <= len(batch)
             parts = list(opened.trainer._micro_batches(batch))
+            sizes = [(len(part.token_N) + -(-len(_copied(part)) // KEYS), len(part.items)) for part in parts]
+            tokens, sequences = max(sizes)
+            assert opened.trainer.largest(batch) == (sequences, tokens) and tokens <= room
             assert sorted(at for part in parts for at in part.items) == list(range(len(batch)))
     assert len(parts) == 1
 

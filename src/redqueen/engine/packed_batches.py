@@ -66,16 +66,18 @@ def largest(items: Sequences, max_tokens: int, bank: Bank) -> tuple[int, int]:
         (sum(len(branch.items) for tree in trees for branch in tree.branches), _size(trees, _block(trees, max_tokens)))
         for trees in plan(items, max_tokens, bank)
     ]
-    return max(sizes, key=lambda size: size[1])
+    return max(sizes, key=lambda size: (size[1], size[0]))
 
 
 def plan(items: Sequences, max_tokens: int, bank: Bank) -> list[list[_Tree]]:
-    """The trees of each batch: as few batches as possible, of about equal sizes. A tree for which there is no room is a
-    batch of its own."""
-    trees = sorted(_trees(items, max(1, max_tokens - BLOCKS[0]), bank), key=lambda tree: -tree.room)
-    large = [[tree] for tree in trees if _size([tree]) > max_tokens]
-    trees = [tree for tree in trees if _size([tree]) <= max_tokens]
-    count = -(-_size(trees) // max_tokens)
+    """The trees of each batch: few batches, of about equal sizes. A tree for which there is no room is a batch of its
+    own."""
+    least = BLOCKS[0]
+    filling = least + -(-least // KEYS)
+    trees = sorted(_trees(items, max(1, max_tokens - filling), bank), key=lambda tree: -tree.room)
+    large = [[tree] for tree in trees if _size([tree], least) > max_tokens]
+    trees = [tree for tree in trees if _size([tree], least) <= max_tokens]
+    count = -(-sum(tree.tokens for tree in trees) // max_tokens)
     while True:
         batches: list[list[_Tree]] = [[] for _ in range(count)]
         filled = [0] * count
@@ -83,15 +85,19 @@ def plan(items: Sequences, max_tokens: int, bank: Bank) -> list[list[_Tree]]:
             at = filled.index(min(filled))
             batches[at].append(tree)
             filled[at] += tree.room
-        if all(_size(batch) <= max_tokens for batch in batches):
+        if all(_size(batch, least) <= max_tokens for batch in batches):
             return large + [sorted(batch, key=lambda tree: tree.member) for batch in batches if batch]
         count += max(1, count // 8)
 
 
-def _size(trees: Sequence[_Tree], block: int = BLOCKS[0]) -> int:
+def _size(trees: Sequence[_Tree], block: int) -> int:
     """The memory of a batch, as a number of tokens. Where any path is shared, all keys are copied."""
-    keys = sum(tree.keys for tree in trees) if any(tree.shares for tree in trees) else 0
-    return sum(-(-count // block) * block for count in _counts(trees)) + -(-keys // KEYS)
+    counts = _counts(trees)
+    filled = sum(-(-count // block) * block for count in counts)
+    if not any(tree.shares for tree in trees):
+        return filled
+    keys = sum(tree.keys for tree in trees) + filled - sum(counts)
+    return filled + -(-keys // KEYS)
 
 
 def _counts(trees: Sequence[_Tree]) -> list[int]:
