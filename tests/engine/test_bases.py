@@ -401,6 +401,15 @@ def test_a_gguf_file_is_converted_once(gguf_file, cache, capsys, monkeypatch):
     assert len([path for path in cache.glob("bases/*") if path.is_dir()]) == 1
 
 
+def test_the_vocabulary_of_a_gguf_file_is_parsed_once(tmp_path, gguf_file, monkeypatch):
+    opened, real = [], gguf.GGUFReader
+    monkeypatch.setattr(gguf, "GGUFReader", lambda *args: opened.append(args) or real(*args))
+    path = tmp_path / "once.gguf"
+    shutil.copy(gguf_file, path)
+    assert read(str(path)).tokenizer is not None
+    assert len(opened) == 1
+
+
 def test_a_gguf_file_that_changes_is_converted_again(tmp_path, model, capsys):
     path = write_gguf(tmp_path / "tiny.gguf", model)
     read(str(path))

@@ -5,7 +5,7 @@ import io
 import os
 import shutil
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -75,7 +75,8 @@ def _read_gguf(path: Path) -> tuple[PreTrainedModel, PreTrainedTokenizerBase | N
     with tempfile.TemporaryDirectory() as scratch:
         # Files of other models beside it would be read along with it.
         (Path(scratch) / path.name).symlink_to(path)
-        with contextlib.redirect_stderr(io.StringIO()):  # a bar that `quiet` cannot turn off
+        # The bar is one that `quiet` cannot turn off.
+        with contextlib.redirect_stderr(io.StringIO()), _read_once(reader):
             model = read_model(
                 path.name,
                 Path(scratch),
@@ -87,12 +88,25 @@ def _read_gguf(path: Path) -> tuple[PreTrainedModel, PreTrainedTokenizerBase | N
         if "tokenizer.ggml.model" not in facts:
             return model, None
         try:
-            tokenizer = AutoTokenizer.from_pretrained(scratch, gguf_file=path.name, local_files_only=True)
+            with _read_once(reader):
+                tokenizer = AutoTokenizer.from_pretrained(scratch, gguf_file=path.name, local_files_only=True)
         except LOADING_ERRORS as error:
             what = f"the tokenizer in {path.name} cannot be read: {one_line(error)}"
             raise InputError(what, "give the model as a folder") from None
     _fix_tokenizer(tokenizer, facts, path.name)
     return model, tokenizer
+
+
+@contextlib.contextmanager
+def _read_once(reader: gguf.GGUFReader) -> Iterator[None]:
+    """transformers reads the file with this reader. It would open three more, each of which parses the vocabulary: most
+    of a conversion's time."""
+    opened = gguf.GGUFReader
+    gguf.GGUFReader = lambda *_: reader
+    try:
+        yield
+    finally:
+        gguf.GGUFReader = opened
 
 
 def _stored_dtype(reader: gguf.GGUFReader) -> torch.dtype:
