@@ -22,14 +22,15 @@ from redqueen.errors import InputError
 def main(argv: Sequence[str]) -> None:
     match list(argv):
         case ["sample", *words]:
-            command = read(BenchSampleCommand, "bench sample", words)
-            report = engine.sample(command.options(), command.settings.engine, engine_peers.samplers)
+            command, measured = read(BenchSampleCommand, "bench sample", words), engine.sample
+            peers = engine_peers.samplers
         case ["update", *words]:
-            command = read(BenchUpdateCommand, "bench update", words)
-            report = engine.update(command.options(), command.settings.engine, engine_peers.trainers)
+            command, measured = read(BenchUpdateCommand, "bench update", words), engine.update
+            peers = engine_peers.trainers
         case _:
             raise InputError("there are two benchmarks of the engine", "begin with sample or update")
-    show(report, as_json=command.json)
+    if command is not None:
+        show(measured(command.options(), command.settings.engine, peers), as_json=command.json)
 
 
 if __name__ == "__main__":

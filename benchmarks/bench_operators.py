@@ -113,7 +113,9 @@ class Populora:
 
 
 def main(argv: Sequence[str]) -> None:
-    read(BesidePopulora, "bench operators", argv).run()
+    command = read(BesidePopulora, "bench operators", argv)
+    if command is not None:
+        command.run()
 
 
 if __name__ == "__main__":

@@ -54,6 +54,8 @@ def rate_of(name: str, workers: int) -> Callable[[float], float]:
 
 def main(argv: Sequence[str]) -> None:
     command = read(BenchVerifierCommand, "bench verifier", argv)
+    if command is None:
+        return
     if command.soak is not None:
         raise InputError("a soak has no peers", "use `redqueen bench verifier --soak`")
     contestants = peers(command.settings.verifier.workers or os.cpu_count() or 1)

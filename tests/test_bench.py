@@ -6,6 +6,7 @@ import shutil
 import sys
 import time
 
+import bench_engine
 import bench_operators
 import bench_verifier
 import pytest
@@ -49,6 +50,14 @@ def test_without_peers_there_is_nothing_to_be_compared_with(monkeypatch, capsys)
     table = capsys.readouterr().out
     assert verifier.OURS in table
     assert "interpreter" not in table and "Red Queen is" not in table
+
+
+@pytest.mark.parametrize("script", [bench_engine, bench_operators, bench_verifier])
+def test_the_scripts_beside_peers_say_what_they_take(script, capsys) -> None:
+    words = ["sample", "--help"] if script is bench_engine else ["--help"]
+    assert exit_status(lambda: script.main(words)) == 0
+    shown = capsys.readouterr()
+    assert "usage: redqueen bench" in shown.out and shown.err == ""
 
 
 def test_a_peer_that_fails_is_reported() -> None:

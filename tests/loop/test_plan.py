@@ -93,13 +93,25 @@ def test_where_there_is_a_gpu_its_share_of_the_steps_is_a_column(file: Path, cap
     ("picture", "said"),
     [
         ("step.png", "--picture cannot be step.png; name a file that ends in .svg"),
-        ("no/such/step.svg", "no such folder"),
+        ("no/such/step.svg", "there is no folder "),
+        ("folder.svg", "folder.svg cannot be written: it is a folder"),
+        ("/proc/step.svg", "/proc/step.svg cannot be written: "),
     ],
 )
-def test_a_picture_that_cannot_be_drawn_is_refused_before_anything_is_measured(file: Path, capsys, picture, said):
+def test_a_picture_that_cannot_be_drawn_is_refused_before_anything_is_measured(
+    file: Path, tmp_path: Path, capsys, monkeypatch, picture, said
+):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "folder.svg").mkdir()
+    monkeypatch.setattr(step_benchmark, "measure", lambda *_: pytest.fail("it was measured"))
     assert main(["bench", "step", str(file), "--picture", picture]) == 2
     error = capsys.readouterr().err
     assert said in error and error.count("\n") == 1
+
+
+def test_steps_before_those_that_count_cannot_be_fewer_than_none(file: Path, capsys):
+    assert main(["bench", "step", str(file), "--warmup", "-1"]) == 2
+    assert capsys.readouterr().err == "redqueen: --warmup cannot be -1; use 0 or more\n"
 
 
 def test_arms_that_take_turns_share_engine_and_verifier(file: Path, capsys):

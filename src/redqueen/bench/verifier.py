@@ -71,7 +71,7 @@ class VerifierReport(BenchReport):
     rounds: int
     contestants: tuple[VerifierContestant, ...]
     ten_inputs_to_one: float
-    """Calls per second with ten inputs per fork, divided by those with one."""
+    """Calls per second with ten inputs per fork, divided by those with one; median over the rounds."""
     notes: tuple[str, ...]
 
     def render(self, console: "Console") -> None:
@@ -82,7 +82,9 @@ class VerifierReport(BenchReport):
         if any(row.ours_to_it is not None for row in rows):
             figures["Red Queen is"] = ["" if row.ours_to_it is None else f"{row.ours_to_it:.2f}x" for row in rows]
         print_table(console, names, figures)
-        console.print(f"ten inputs per fork make {self.ten_inputs_to_one:.2f}x the calls of one per fork")
+        console.print(
+            f"ten inputs per fork make {self.ten_inputs_to_one:.2f}x the calls of one per fork, round by round"
+        )
         for line in self.notes:
             console.print(line)
 

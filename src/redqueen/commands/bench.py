@@ -10,6 +10,7 @@ from redqueen.commands.command import (
     Configured,
     OfRace,
     Reporting,
+    check_output,
     counts,
     optional_positive,
     positive,
@@ -193,18 +194,20 @@ class BenchStepCommand(Reporting, OfRace):
     warmup: int = 2
     """Steps of each arm before that, which do not count."""
     picture: Annotated[Path | None, tyro.conf.arg(metavar="FILE.svg")] = None
-    """Also draw where the seconds of a median step of each arm go."""
+    """Also draw where the seconds of a step of each arm go, the one next to the median."""
 
     def report(self) -> Report:
         steps = positive("--steps", self.steps)
+        if self.warmup < 0:
+            raise InputError(f"--warmup cannot be {self.warmup}", "use 0 or more")
         if self.picture is not None and self.picture.suffix != ".svg":
             raise InputError(f"--picture cannot be {self.picture}", "name a file that ends in .svg")
-        if self.picture is not None and not self.picture.parent.is_dir():
-            raise InputError(f"{self.picture} cannot be written: there is no such folder", "name another file")
+        if self.picture is not None:
+            check_output(self.picture)
         from redqueen.training import step_benchmark
 
         names = [name for name in self.arms.split(",") if name]
-        report = step_benchmark.measure(self.settings, names, steps, max(0, self.warmup))
+        report = step_benchmark.measure(self.settings, names, steps, self.warmup)
         if self.picture is not None:
             write_output(self.picture, report.picture())
         return report

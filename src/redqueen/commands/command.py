@@ -1,6 +1,7 @@
 """What all commands have in common: their settings, their reports, and the values that options may take."""
 
 import re
+import tempfile
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
 from importlib.util import find_spec
@@ -121,6 +122,19 @@ def needs(extra: str, *modules: str) -> None:
     """Refuse to go on without these modules, which an extra of the package installs."""
     if missing := [name for name in modules if find_spec(name) is None]:
         raise InputError(f"{', '.join(missing)} must be installed for this", f"run `pip install 'redqueen[{extra}]'`")
+
+
+def check_output(path: Path) -> None:
+    """Refuse a file that could not be written, before the work for it is done."""
+    if not path.absolute().parent.is_dir():
+        raise InputError(f"there is no folder {path.absolute().parent}", "make it, or name another file")
+    if path.is_dir():
+        raise InputError(f"{path} cannot be written: it is a folder", "name another file")
+    try:
+        with tempfile.TemporaryFile(dir=path.parent):
+            pass
+    except OSError as error:
+        raise InputError(f"{path} cannot be written: {error.strerror}", "name another file") from None
 
 
 def write_output(path: Path, text: str) -> None:

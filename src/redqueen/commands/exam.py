@@ -8,7 +8,15 @@ from typing import Annotated, Literal
 import tyro
 
 from redqueen.commands.agreement import agreed, agreed_engine, named_base
-from redqueen.commands.command import ENGINE_OPTIONS, Configured, Reporting, pass_at, positive, write_output
+from redqueen.commands.command import (
+    ENGINE_OPTIONS,
+    Configured,
+    Reporting,
+    check_output,
+    pass_at,
+    positive,
+    write_output,
+)
 from redqueen.console import Report, printable, show
 from redqueen.errors import InputError
 
@@ -95,5 +103,4 @@ def _check_writable(path: Path) -> None:
         raise InputError(f"{path} is of no known format", "use a name that ends in .json")
     if path.exists():
         raise InputError(f"{path} exists already", "name another file, or remove it")
-    if not path.absolute().parent.is_dir():
-        raise InputError(f"there is no folder {path.absolute().parent}", "make it, or name another file")
+    check_output(path)

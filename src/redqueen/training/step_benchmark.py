@@ -55,7 +55,7 @@ class ArmTimes:
     other_share: float
     """The share of the seconds that is neither sampling nor training."""
     timeline: Timeline
-    """Of a step that took as long as the median."""
+    """Of the median step; of an even number, the shorter of the two in the middle."""
     gpu_busy: float | None
     """The share of the steps in which the GPU worked; None where there is none, or none whose driver says so."""
 
@@ -92,13 +92,13 @@ class StepReport:
             shares = ", ".join(f"{phase} {seconds / total:.1%}" for phase, seconds in arm.phases.items())
             console.print(f"{arm.arm}: {shares}", soft_wrap=True, markup=False)
         most, wide = max(max(arm.timeline.rows) for arm in self.arms), max(len(arm.arm) for arm in self.arms)
-        console.print(f"rows in flight over a median step (a full block: {most:.0f})", highlight=False)
+        console.print(f"rows in flight over a step next to the median (a full block: {most:.0f})", highlight=False)
         for arm in self.arms:
             line = f"{arm.arm:{wide}} |{text_plot(arm.timeline, most)}| {arm.timeline.seconds:.2f} s"
             console.print(line, soft_wrap=True, markup=False, highlight=False)
+        steps = "1 step" if self.arms[0].steps == 1 else f"{self.arms[0].steps} steps"
         console.print(
-            f"{self.arms[0].steps} steps of each, in turn; `other` is neither sampling nor training; nothing is saved",
-            soft_wrap=True,
+            f"{steps} of each, in turn; `other` is neither sampling nor training; no step is saved", soft_wrap=True
         )
         if busy:
             console.print(
