@@ -828,7 +828,14 @@ def test_a_terminal_gets_a_bar(capsys, monkeypatch):
 
 @pytest.mark.parametrize(
     ("shape", "weights"),
-    [("tiny", 918_656), ("1m", 935_040), ("135m", 134_515_008), ("0.5b", 494_032_768), ("7b", 7_615_616_512)],
+    [
+        ("tiny", 918_656),
+        ("1m", 935_040),
+        ("135m", 134_515_008),
+        ("0.5b", 494_032_768),
+        ("1.5b", 1_543_714_304),
+        ("7b", 7_615_616_512),
+    ],
 )
 def test_a_shape_has_as_many_weights_as_the_model_that_it_stands_for(shape, weights):
     with torch.device("meta"):
@@ -856,7 +863,7 @@ def test_random_bases_are_frozen_and_in_the_dtype_asked_for():
 
 
 def test_an_unknown_shape_is_a_mistake():
-    with pytest.raises(InputError, match=r"use tiny, 1m, 135m, 0\.5b, 7b"):
+    with pytest.raises(InputError, match=r"use tiny, 1m, 135m, 0\.5b, 1\.5b, 7b"):
         random_base("9b", device=CPU, dtype=torch.float32)
 
 

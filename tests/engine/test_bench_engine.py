@@ -170,8 +170,8 @@ def test_a_base_that_would_fill_the_memory_is_refused(redqueen, beside_peers, mo
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        ("sample --shape 8b", "there is no shape 8b; use tiny, 1m, 135m, 0.5b, 7b"),
-        ("members --shape 8b", "there is no shape 8b; use tiny, 1m, 135m, 0.5b, 7b"),
+        ("sample --shape 8b", "there is no shape 8b; use tiny, 1m, 135m, 0.5b, 1.5b, 7b"),
+        ("members --shape 8b", "there is no shape 8b; use tiny, 1m, 135m, 0.5b, 1.5b, 7b"),
         ("update --base smollm3", "there is no base smollm3; did you mean"),
         ("sample --members 1,x", "--members cannot be 1,x; write whole numbers"),
         ("sample --members 0", "--members cannot be 0; write whole numbers"),

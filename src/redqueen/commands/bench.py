@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 ADAPTER_OPTIONS = ("engine.device", "engine.dtype", "engine.rank", "engine.alpha", "engine.target_modules")
 """The base itself is --base or --shape."""
-Shape = Annotated[str, tyro.conf.arg(metavar="tiny|1m|135m|0.5b|7b")]
+Shape = Annotated[str, tyro.conf.arg(metavar="tiny|1m|135m|0.5b|1.5b|7b")]
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -30,6 +30,7 @@ SHAPES: dict[str, tuple[type[PreTrainedConfig], tuple[int, ...], dict[str, Any]]
     "1m": (LlamaConfig, (128, 4, 4, 1, 448, 640, 2048), _TIED),
     "135m": (LlamaConfig, (576, 30, 9, 3, 1536, 49152, 8192), _SMOLLM2 | _TIED),
     "0.5b": (Qwen2Config, (896, 24, 14, 2, 4864, 151936, 32768), _QWEN2 | _TIED),
+    "1.5b": (Qwen2Config, (1536, 28, 12, 2, 8960, 151936, 32768), _QWEN2 | _TIED),
     "7b": (Qwen2Config, (3584, 28, 28, 4, 18944, 152064, 32768), _QWEN2),
 }
 """Kind of configuration, the values of `_FIELDS`, and further fields."""
