@@ -4,6 +4,7 @@ import json
 import os
 import re
 import shutil
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -283,6 +284,10 @@ def test_a_run_has_its_roles_evaluated_and_shown_by_compare(redqueen, run, slice
         for role in ("student", "teacher")
     }
     assert all((each["prompts"], each["step"], each["tasks"]) == ("raw", 1, 5) for each in kept)
+    of_gsm8k = {each["member"]: each for each in kept if each["benchmark"] == "gsm8k" and each["role"] == "student"}
+    assert of_gsm8k.keys() == {None, "s0", "s1"}
+    assert [of_gsm8k[id]["value"] for id in ("s0", "s1")] == values
+    assert of_gsm8k["s0"]["gain"][0] == pytest.approx(values[0] - of_gsm8k["s0"]["base"])
     assert all((each["temperature"], each["max_tokens"]) == (None, 16) for each in kept)
     other = place / "other"
     shutil.copytree(run, other)
@@ -301,6 +306,10 @@ def test_a_member_gets_alone_what_it_gets_among_others(redqueen, run, slices, pl
     [line] = json.loads(out)["benchmarks"][0]["scores"]
     together = json.loads((place / "r" / "results.json").read_text())["benchmarks"][0]["scores"][0]
     assert line["mean"]["value"] == together["members"]["s1"]["value"]
+    kept = [
+        each["member"] for each in json.loads((run / "benchmarks.json").read_text()) if each["benchmark"] == "gsm8k"
+    ]
+    assert Counter(kept) == Counter({None: 2, "s0": 1, "s1": 1, "t0": 1, "t1": 1}), "in the place of what was there"
 
 
 def test_a_member_is_not_set_against_roles(redqueen, run, slices, place):

@@ -34,6 +34,7 @@ from redqueen.evals.benchmarks.exam import Exam
 from redqueen.evals.examination import examine
 from redqueen.evals.figures import Figures, Tally, figures, gain, parts, scores
 from redqueen.keys import key
+from redqueen.runs import exams
 from redqueen.settings import Config, dump, load
 from redqueen.tasks.code import FAMILY, CodeTask
 from redqueen.tasks.files import ExamTask, exam_file, read_exam, read_held_out, usual_exam, validated_exam
@@ -476,6 +477,49 @@ def test_steps_adapters_and_bases_share_one_exam_and_get_what_they_get_alone(red
     alone = by_name(json.loads(redqueen("exam", run, *asked)[1]))
     assert alone["s1"]["parts"] == together[f"{run}/s1"]["parts"]
     assert alone["chains (bare)"]["parts"] == together["chains (bare)"]["parts"]
+
+
+def test_a_run_keeps_what_its_checkpoints_were_worth_in_exams(redqueen, run, exam, tmp_path):
+    folder = shutil.copytree(run, tmp_path / "run", ignore=shutil.ignore_patterns(exams.FILE))
+    asked = ("exam", folder, "--every", 1, "--tasks", exam, "--attempts", 2, "--json", *HERE)
+    status, out, _ = redqueen(*asked)
+    assert status == 0
+    shown = by_name(json.loads(out))
+    kept = {(one.step, one.subject): one for one in exams.read(folder)}
+    assert kept.keys() >= {(step, who) for step in (1, 2) for who in ("base", "s0", "s1", "student")}
+    for step in (1, 2):
+        for who, name in (("s0", f"{folder}:{step}/s0"), ("student", f"mean of students of {folder}:{step}")):
+            whole, one = shown[name]["parts"][0], kept[step, who]
+            assert one.tasks == 8 and one.title == "exam (8 tasks)" and one.measure("pass_at_k") == "pass@2"
+            assert one.figures == {figure: whole[figure] for figure in ("sampled", "greedy", "pass_at_k")}
+            gained = whole["gain"]["greedy"]
+            assert one.gains["greedy"] == [gained["value"], gained["low"], gained["high"]]
+    redqueen(*asked)
+    assert len(exams.read(folder)) == len(kept), "the same again takes the place of what was there"
+    redqueen("exam", f"{folder}:1/s1", "--tasks", exam, "--attempts", 3, *HERE)
+    assert [(one.step, one.subject) for one in exams.newest(folder)] == [(1, "base"), (1, "s1")], "another exam"
+    assert len(exams.read(folder)) == len(kept) + 2
+
+
+def test_only_runs_have_checkpoints_of_every_so_many_steps(redqueen, run, exam, place):
+    for what, every, said in (
+        (run, 7, f"{run} has no checkpoint of every 7 steps, only of 1, 2"),
+        (f"{run}:1", 1, f"{run}:1 is no run; --every is for whole runs"),
+        ("chains", 1, "chains is no run; --every is for whole runs"),
+        (run, 0, "--every cannot be 0"),
+    ):
+        status, _, err = redqueen("exam", what, "--every", every, "--tasks", exam, *HERE)
+        assert status == 2 and said in err and err.count("\n") == 1
+
+
+def test_an_exam_is_shown_even_if_its_run_cannot_keep_it(redqueen, run, exam, monkeypatch):
+    def refuse(*_):
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr(exams, "keep", refuse)
+    status, out, _ = redqueen("exam", run, "--tasks", exam, "--attempts", 1, *HERE)
+    assert status == 0 and "mean of students" in out
+    assert f"{run / 'exams.json'} cannot be written (Permission denied)" in out
 
 
 def test_a_base_alone_is_asked_as_the_options_say(redqueen, exam):

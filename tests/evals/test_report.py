@@ -29,7 +29,7 @@ def subjects(*groups: tuple[str, Role | None, int]) -> Subjects:
     found = []
     for what, role, count in groups:
         ids = [f"{what}/{role or 'x'}{number}" for number in range(count)]
-        found.append(Group(what, 3, role, dict.fromkeys(ids, STATE)))
+        found.append(Group(what=what, step=3, role=role, members=dict.fromkeys(ids, STATE)))
     return Subjects("pico", tuple(found), {}, ())
 
 

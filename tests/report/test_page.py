@@ -15,6 +15,8 @@ from playwright.sync_api import Browser, expect
 from synthetic import make, records
 
 from redqueen.commands.main import main
+from redqueen.runs import exams
+from redqueen.runs.exams import TITLES, ExamResult
 from redqueen.runs.metrics import COMPLEXITY, MU, REWARD
 from redqueen.runs.store import Store
 from redqueen.ui.live import MEMBER_HEADS
@@ -357,11 +359,25 @@ def test_arms_are_laid_over_each_other(browser, tmp_path):
     for name, seed, lr in (("wide-0", 0, "1e-3"), ("wide-1", 1, "1e-3"), ("other-0", 0, "2e-3")):
         make(tmp_path / name, steps=5, members=4, tasks=50, seed=seed, overrides=[("rl.lr", lr)])
     runs = [tmp_path / name for name in ("wide-0", "wide-1", "other-0")]
+    figures = dict.fromkeys(TITLES, 0.3)
+    for run in runs:
+        about = {"exam": "own", "sha256": "1", "how": {"k": 8}, "step": 2, "tasks": 9, "figures": figures}
+        exams.keep(run, [ExamResult(subject="student", **about), ExamResult(subject="base", **about)])
     with page_of(browser, *runs) as page, report_of(browser, tmp_path / "arms.html", *runs) as file:
         for watched in (page, file):
             watched.draw_all()
             assert [each["name"] for each in drawn(watched, "arm-solve_rate-race-code_o")] == ["wide", "other-0"]
             assert "95 % intervals" in watched.page.locator("#arms-note").inner_text()
+            assert [each["y"] for each in drawn(watched, "arm-exam--sampled")] == [[None, 0.3]] * 2
+            watched.page.select_option("#over", "sampled_tokens")
+            watched.draw_all()
+            spent = [arm["spent"]["sampled_tokens"] for arm in views.arms_view(runs)]
+            over = watched.page.evaluate(
+                """document.querySelector("#chart-arm-solve_rate-race-code_o .plot").data
+                .filter((each) => !each.fill).map((each) => each.x)"""
+            )
+            assert over == spent
+            watched.page.select_option("#over", "")
             watched.page.select_option("#run", "2")
             expect(watched.page.locator("#run-name")).to_have_text("other-0")
 

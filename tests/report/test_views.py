@@ -12,7 +12,9 @@ from redqueen.analysis.browse import Filters
 from redqueen.analysis.intervals import estimate
 from redqueen.errors import InputError
 from redqueen.population.board import Board
-from redqueen.runs.metrics import COVERAGE, ENTROPY, METRICS, MU, REWARD, SOLVE_RATE
+from redqueen.runs import exams
+from redqueen.runs.exams import ExamResult
+from redqueen.runs.metrics import COVERAGE, ENTROPY, METRICS, MU, REWARD, SAMPLED_TOKENS, SOLVE_RATE
 from redqueen.runs.store import Store
 from redqueen.ui.page import views
 from redqueen.ui.page.assets import METRICS_SCRIPT, SCRIPTS, asset
@@ -155,6 +157,44 @@ def test_arms_have_the_intervals_of_their_seeds(tmp_path):
     [pair] = views.arms_view(folders[:2])
     two = pair["series"]["solve_rate/race/"]
     assert two["half"][2] == pytest.approx(abs(values[0] - values[1]) / 2, rel=1e-3)
+
+
+def exam_of(subject: str, step: int, value: float, exam: str = "own") -> ExamResult:
+    figures = {"sampled": value, "greedy": value + 0.1, "pass_at_k": value + 0.2}
+    return ExamResult(exam=exam, sha256="1", how={"k": 8}, step=step, subject=subject, tasks=99, figures=figures)
+
+
+def test_the_exam_that_was_held_last_is_there_step_by_step(tmp_path):
+    make(tmp_path / "run", steps=4, members=4, tasks=8)
+    assert views.run_view(tmp_path / "run")["exam"] is None
+    exams.keep(tmp_path / "run", [exam_of("student", 2, 0.9, exam="other")])
+    both = [exam_of("student", 4, 0.4), exam_of("student", 2, 0.3), exam_of("s0", 2, 0.7), exam_of("base", 2, 0.1)]
+    exams.keep(tmp_path / "run", both)
+    found = views.run_view(tmp_path / "run")["exam"]
+    assert (found["title"], found["steps"]) == ("own (99 tasks)", [2, 4])
+    assert [(each["name"], each["values"], each["base"]) for each in found["figures"]] == [
+        ("sampled", [0.3, 0.4], 0.1), ("greedy", [0.4, 0.5], 0.2), ("pass@8", [0.5, 0.6], 0.3)
+    ]  # fmt: skip
+
+
+def test_arms_have_their_exams_and_what_they_had_spent(tmp_path):
+    folders = [tmp_path / name for name in ("a-0", "a-1", "b-0")]
+    for folder, seed, lr in zip(folders, (0, 1, 0), ("1e-3", "1e-3", "2e-3"), strict=True):
+        make(folder, steps=4, members=4, tasks=40, seed=seed, overrides=[("rl.lr", lr)])
+    for folder, subject, value in zip(folders, ("student", "student", "solo"), (0.2, 0.4, 0.5), strict=True):
+        exams.keep(folder, [exam_of(subject, step, value) for step in (2, 4)])
+    first, second = views.arms_view(folders)
+    assert first["series"]["exam//sampled"]["mean"] == [None, 0.3, None, 0.3]
+    assert second["series"]["exam//greedy"]["mean"] == [None, 0.6, None, 0.6]
+    tokens = []
+    for folder in folders[:2]:
+        with Store.read(folder) as store:
+            tokens.append(sum(row.value for row in store.metrics(SAMPLED_TOKENS, "race", "")))
+    spent = first["spent"]["sampled_tokens"]
+    assert spent[-1] == pytest.approx(sum(tokens) / 2, rel=1e-3) and spent == sorted(spent)
+    assert len(first["spent"]["hours"]) == 4 and first["spent"]["hours"] == sorted(first["spent"]["hours"])
+    exams.keep(folders[2], [exam_of("solo", 4, 0.5, exam="other")])
+    assert all("exam//sampled" not in arm["series"] for arm in views.arms_view(folders)), "of one exam alone"
 
 
 def test_seeds_are_compared_as_far_as_all_have_come_and_each_once(tmp_path):

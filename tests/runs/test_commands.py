@@ -21,7 +21,8 @@ from redqueen.engine import peft
 from redqueen.errors import RedQueenError, UserError
 from redqueen.population.members import Birth, Member, Population, Role
 from redqueen.population.ratings import Rating
-from redqueen.runs import checkpoints
+from redqueen.runs import benchmarks, checkpoints, exams
+from redqueen.runs.exams import ExamResult
 from redqueen.runs.rows import MetricRow, StepRecord
 from redqueen.runs.store import Store
 from redqueen.settings import dump, load
@@ -328,6 +329,68 @@ def test_an_exported_member_says_what_it_is(trained, tmp_path):
     call("export", trained, "--member", "student", "--to", tmp_path / "s")
     assert "a student of" in (tmp_path / "s" / peft.CARD).read_text()
     assert (whole / peft.WEIGHTS).stat().st_mode == (whole / peft.CONFIG).stat().st_mode
+
+
+def test_a_card_has_what_was_found_of_the_member_and_of_its_base(trained, tmp_path):
+    def told(name: str, *words: object) -> str:
+        call("export", trained, "--to", tmp_path / name, *words)
+        return (tmp_path / name / peft.CARD).read_text().partition("## Evaluation")[2]
+
+    assert "None: what `redqueen exam RUN`" in told("before", "--member", "s0")
+    asked = {"exam": "own", "sha256": "1", "how": {"form": "long", "k": 4}, "tasks": 1080}
+    found = {"sampled": 0.25, "greedy": 0.3, "pass_at_k": 0.5}
+    gains = {"sampled": (0.05, 0.01, 0.09), "greedy": (0.1, None, None), "pass_at_k": (-0.125, -0.2, 0.0)}
+    base = {"sampled": 0.2, "greedy": 0.2, "pass_at_k": 0.625}
+    exams.keep(
+        trained,
+        [
+            ExamResult(**asked, step=20, subject="base", figures=base),
+            ExamResult(**asked, step=20, subject="s0", figures=found, gains=gains),
+            ExamResult(**asked, step=10, subject="s0", figures=dict.fromkeys(found, 0.99)),
+            ExamResult(**asked, step=20, subject="s1", figures=dict.fromkeys(found, 0.99)),
+        ],
+    )
+    about = {"benchmark": "gsm8k", "title": "GSM8K", "measure": "greedy", "prompts": "chat", "tasks": 1319}
+    more = {"sha256": "1", "error": 0.01, "tokens": 9, "role": "student", "step": 20, "base": 0.5}
+    benchmarks.keep(
+        trained,
+        [
+            benchmarks.Result(**about, **more, value=0.52, member="s0", gain=(0.02, -0.01, 0.05)),
+            benchmarks.Result(**about, **more, value=0.98),
+        ],
+    )
+    card = told("after", "--member", "s0")
+    for line in (
+        "| exam own (1,080 tasks), long prompts, sampled | 25.0 % | 20.0 % | +5.0 [+1.0, +9.0] |",
+        "| exam own (1,080 tasks), long prompts, greedy | 30.0 % | 20.0 % | +10.0 |",
+        "| exam own (1,080 tasks), long prompts, pass@4 | 50.0 % | 62.5 % | -12.5 [-20.0, +0.0] |",
+        "| GSM8K (1,319 tasks), chat, greedy | 52.0 % | 50.0 % | +2.0 [-1.0, +5.0] |",
+        "kept nothing out of its proposals",
+    ):
+        assert line in card
+    assert "98.0" not in card and "99.0" not in card, "nothing of others, and of no other step"
+    assert "|" not in told("half", "--member", "s0", "--scale", 0.5)
+    assert "kept out of the race" in dumped_card(trained, tmp_path / "held", ("guard.held_out", '["functions"]'))
+
+
+def dumped_card(run, to, setting) -> str:
+    (run / "config.toml").write_text(dump(load(str(run / "config.toml"), [setting])))
+    call("export", run, "--member", "s0", "--to", to)
+    return (to / peft.CARD).read_text()
+
+
+def test_all_members_are_exported_at_once(trained, tmp_path, capsys):
+    said = printed(capsys, "export", trained, "--member", "all", "--to", tmp_path / "all")
+    there = trained / "checkpoints" / "step-000020" / "members"
+    ids = sorted(path.name for path in there.iterdir())
+    assert sorted(path.name for path in (tmp_path / "all").iterdir()) == ids and len(ids) > 1
+    assert said.splitlines()[-len(ids) :] == [
+        f"{id}, as it was after step 20, is in {tmp_path / 'all' / id}" for id in ids
+    ]
+    for id in ids:
+        assert tiny.difference(peft.load(tmp_path / "all" / id), peft.load(there / id)) == 0
+        assert f"# {id}: " in (tmp_path / "all" / id / peft.CARD).read_text()
+    assert "is there already" in refusal("export", trained, "--member", "all", "--to", tmp_path / "all")
 
 
 def test_a_card_counts_up_to_its_step_and_says_who_was_not_trained(trained, tmp_path):

@@ -1,14 +1,15 @@
-"""What an exported member says about itself: a model card with what its run's records know, and nothing else."""
+"""What an exported member says about itself: a model card with what its run knows of it, and nothing else."""
 
 import json
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from redqueen.analysis.quarters import compute, learning_rate
 from redqueen.console import printable
 from redqueen.plugins import FAMILIES
 from redqueen.population.members import SOLO, SOUP, Member, Role
-from redqueen.runs import CONFIG
+from redqueen.runs import CONFIG, benchmarks, exams
 from redqueen.runs.checkpoints import population
 from redqueen.runs.store import Store
 from redqueen.settings import Config, load_run
@@ -52,11 +53,60 @@ def card(run: Path, checkpoint: Path, step: int, id: str, base: str, loaded: str
         f"{_rewards(settings)} ({settings.rl.estimator}, learning rate up to {rate:g}, temperature {heat:g}); no text "
         f"was imitated. All members of the race together, up to that step: {used}. These are the settings at the end: "
         "a race that was forked or resumed may have begun with others.",
+        "## Evaluation",
+        *_evaluation(run, step, id, scale),
+        _kept_out(settings),
         "## Limits",
-        "Nothing was measured for this card. What it writes is a model's text: run its programs in a sandbox. The "
-        "licence of the base applies.",
+        "What it writes is a model's text: run its programs in a sandbox. The licence of the base applies.",
     ]
     return "\n".join(head) + "\n" + "\n\n".join(lines) + "\n"
+
+
+def _evaluation(run: Path, step: int, id: str, scale: float) -> list[str]:
+    """What exams and benchmarks found of the member as it was after this step."""
+    if id == SOUP or scale != 1:
+        return ["None of what it is as a whole: the commands above measure it."]
+    rows: list[tuple[str, float, float | None, Sequence[float | None] | None]] = []
+    results = [result for result in exams.read(run) if result.step == step]
+    bases = {result.paper: result.figures for result in results if result.subject == exams.BASE}
+    for result in results:
+        if result.subject == id:
+            for figure, value in result.figures.items():
+                asked = f"{result.title}, {result.how['form']} prompts, {result.measure(figure)}"
+                base = bases.get(result.paper, {}).get(figure)
+                rows.append((f"exam {asked}", value, base, result.gains.get(figure)))
+    for found in benchmarks.read(run):
+        if found.member == id and found.step == step:
+            rows.append((replace(found, role=None).name, found.value, found.base, found.gain))
+    if not rows:
+        return ["None: what `redqueen exam RUN` and `redqueen eval RUN` find before the export stands here."]
+    table = ["| | this adapter | its base | less the base |", "|---|---|---|---|"]
+    for name, value, base, gain in rows:
+        table.append(f"| {printable(name)} | {_percent(value)} | {_percent(base)} | {_gained(gain)} |")
+    return [
+        "\n".join(table),
+        "Both were asked in the same way. [ ] is a 95 % interval over tasks: it says nothing of other races. These are "
+        "all results that the run's folder has of this adapter; none was chosen.",
+    ]
+
+
+def _percent(value: float | None) -> str:
+    return "" if value is None else f"{100 * value:.1f} %"
+
+
+def _gained(gain: Sequence[float | None] | None) -> str:
+    value, low, high = gain or (None, None, None)
+    if value is None:
+        return ""
+    between = "" if low is None or high is None else f" [{100 * low:+.1f}, {100 * high:+.1f}]"
+    return f"{100 * value:+.1f}{between}"
+
+
+def _kept_out(settings: Config) -> str:
+    files = settings.guard.held_out
+    if not files:
+        return "The race kept nothing out of its proposals (`guard.held_out`): it may have trained on what exams ask."
+    return f"Programs of {', '.join(map(printable, files))} were kept out of the race (`guard.held_out`)."
 
 
 def _soup(ids: Sequence[str]) -> str:

@@ -228,7 +228,7 @@ def _figures(store: Store, settings: Config, steps: int) -> dict[str, Figure]:
 
 def _benchmarks(folder: Path) -> dict[str, Figure]:
     """What `redqueen eval` found of a run."""
-    return {result.name: Figure(result.value) for result in benchmarks.read(folder)}
+    return {result.name: Figure(result.value) for result in benchmarks.of_roles(folder)}
 
 
 def _arm(name: str, runs: Sequence[MeasuredRun]) -> Arm:

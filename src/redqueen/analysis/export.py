@@ -114,8 +114,12 @@ def merge(model: torch.nn.Module, state: MemberState) -> None:
         weight_O_I.copy_(weight_O_I.float() + update_O_I.to(weight_O_I.device))
 
 
+def members(checkpoint: Path) -> list[str]:
+    return sorted(path.name for path in (checkpoint / checkpoints.MEMBERS).iterdir() if path.is_dir())
+
+
 def member_folder(checkpoint: Path, member: str) -> Path:
-    there = sorted(path.name for path in (checkpoint / checkpoints.MEMBERS).iterdir() if path.is_dir())
+    there = members(checkpoint)
     if member not in there:
         raise InputError(
             f"there is no member {member} at step {step_of(checkpoint)}",

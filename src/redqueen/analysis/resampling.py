@@ -26,6 +26,11 @@ class Interval:
     high: float | None
     """None where there is no telling: of a single task, or of a ratio whose base may solve nothing."""
 
+    @property
+    def ends(self) -> tuple[float, float | None, float | None]:
+        """All three, for files."""
+        return self.value, self.low, self.high
+
 
 def pass_at(k: int, attempts: int, correct: int) -> float:
     """The chance that one of k attempts is right, without bias, from as many attempts or more (Chen et al. 2021)."""

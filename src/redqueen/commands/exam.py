@@ -13,6 +13,7 @@ from redqueen.commands.command import (
     Configured,
     Reporting,
     check_output,
+    optional_positive,
     pass_at,
     positive,
     write_output,
@@ -46,6 +47,8 @@ class ExamCommand(Reporting, Configured):
     """The k of pass@k, which is the surer the more attempts there are; the number of attempts when left out."""
     role: Literal["students", "teachers", "all"] = "students"
     """Which members of a run."""
+    every: Annotated[int | None, tyro.conf.arg(metavar="N")] = None
+    """Of each run all checkpoints that it has of every N-th step, and not its newest alone: how members got there."""
     to: Annotated[Path | None, tyro.conf.arg(metavar="FILE.json")] = None
     """Also write all figures to this file, which must not exist yet."""
 
@@ -60,17 +63,18 @@ class ExamCommand(Reporting, Configured):
                 print(printable(f"all figures are in {self.to}"))
 
     def report(self) -> Report:
-        attempts = positive("--attempts", self.attempts)
+        attempts, every = positive("--attempts", self.attempts), optional_positive("--every", self.every)
         k = pass_at(attempts, self.k)
         from redqueen.engine.known import EMBEDDED
         from redqueen.evals.examination import evaluate_exam
         from redqueen.evals.figures import in_order
-        from redqueen.evals.subjects import find_subjects
+        from redqueen.evals.subjects import checkpoints_of, find_subjects
         from redqueen.tasks.families import Families
         from redqueen.tasks.files import exam_file, read_exam, usual_exam
 
         settings = self.settings
-        subjects = find_subjects(self.what, self.role, named_base(settings))
+        whats = self.what if every is None else [at for what in self.what for at in checkpoints_of(what, every)]
+        subjects = find_subjects(whats, self.role, named_base(settings))
         form = agreed("tasks", "form", settings, subjects.runs, "short" if subjects.base in EMBEDDED else "long")
         names = agreed("tasks", "families", settings, subjects.runs, settings.tasks.families)
         unfenced = agreed("tasks", "unfenced", settings, subjects.runs, settings.tasks.unfenced)

@@ -11,6 +11,9 @@ from redqueen.commands.command import Command
 from redqueen.console import printable
 from redqueen.errors import InputError
 
+ALL = "all"
+"""Every living member."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class ExportCommand(Command):
@@ -18,9 +21,9 @@ class ExportCommand(Command):
 
     folder: Annotated[Path, tyro.conf.arg(metavar="RUN")]
     """The run, finished or under way."""
-    member: Annotated[str | None, tyro.conf.arg(metavar="ID|student|teacher|soup")] = None
+    member: Annotated[str | None, tyro.conf.arg(metavar="ID|student|teacher|soup|all")] = None
     """Which one, such as s0.2; `student` and `teacher` mean the one with the best lower bound (mu - 3 sigma), `soup`
-    the mean of all students."""
+    the mean of all students, `all` every living member, each in a folder of its own."""
     to: Annotated[Path | None, tyro.conf.arg(metavar="FOLDER")] = None
     """Where it is written; the folder must not exist yet."""
     dtype: Literal["float32", "bfloat16"] = "float32"
@@ -36,7 +39,7 @@ class ExportCommand(Command):
 
     def run(self) -> None:
         if self.member is None:
-            raise InputError("export needs to know which member", "add --member ID, or student, teacher or soup")
+            raise InputError("export needs to know which member", "add --member ID, or student, teacher, soup or all")
         if self.to is None:
             raise InputError("export needs to know where to write the member", "add --to FOLDER")
         if self.to.exists():
@@ -56,18 +59,26 @@ class ExportCommand(Command):
         checkpoint, notes = export.find(self.folder, self.step)
         for note in notes:
             print(printable(note))
-        member = export.named(checkpoint, self.member)
-        state, like = exported(checkpoint, member)
-        if self.merged:
-            export.merged(self.folder, state.scaled(self.scale), self.to)
+        if self.member == ALL:
+            members = {id: self.to / id for id in export.members(checkpoint)}
         else:
-            dtype = torch.bfloat16 if self.dtype == "bfloat16" else None
-            for note in export.adapter(
-                self.folder, checkpoint, member, state, self.to,
-                like=like, scale=self.scale, base_name=self.base, dtype=dtype,
-            ):  # fmt: skip
-                print(printable(note))
+            members = {export.named(checkpoint, self.member): self.to}
+        dtype = torch.bfloat16 if self.dtype == "bfloat16" else None
         scaled = "" if self.scale == 1 else f"its update times {self.scale:g}, "
         merged = "merged into its base, " if self.merged else ""
-        step = export.step_of(checkpoint)
-        print(printable(f"{member}, {scaled}{merged}as it was after step {step}, is in {self.to}"))
+        told: set[str] = set()
+        for member, to in members.items():
+            state, like = exported(checkpoint, member)
+            if self.merged:
+                export.merged(self.folder, state.scaled(self.scale), to)
+            else:
+                notes = export.adapter(
+                    self.folder, checkpoint, member, state, to,
+                    like=like, scale=self.scale, base_name=self.base, dtype=dtype,
+                )  # fmt: skip
+                for note in notes:
+                    if note not in told:
+                        print(printable(note))
+                told.update(notes)
+            step = export.step_of(checkpoint)
+            print(printable(f"{member}, {scaled}{merged}as it was after step {step}, is in {to}"))

@@ -5,7 +5,7 @@ import hashlib
 import json
 import os
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
 from functools import partial
 from pathlib import Path
@@ -19,15 +19,14 @@ from redqueen.errors import InputError
 from redqueen.evals.answers import GREEDY, RESULTS, Answer, AnswerId, AnswerStore, note_settings, read_answers
 from redqueen.evals.asking import Encode, Question, Sampling, ask, encoder, positions, questions
 from redqueen.evals.data import LoadedBenchmark
-from redqueen.evals.figures import sheet
+from redqueen.evals.figures import Accuracy, sheet
 from redqueen.evals.protocol import HasSubsets, Item, Prompts
-from redqueen.evals.report import BenchmarkReport, EvaluationReport, benchmark_report, rival
-from redqueen.evals.subjects import Subjects, computed_on, open_subjects
+from redqueen.evals.report import BenchmarkReport, EvaluationReport, Line, benchmark_report, rival
+from redqueen.evals.subjects import Group, Subjects, computed_on, open_subjects
 from redqueen.keys import key
 from redqueen.resources import open_verifier
 from redqueen.runs import benchmarks
 from redqueen.runs.atomic import write_text
-from redqueen.runs.records_file import RECORDS
 from redqueen.settings.models import EngineConfig, VerifierConfig
 from redqueen.verifier import StrictVerifier, Verifier
 
@@ -184,34 +183,46 @@ def fingerprint(state: MemberState) -> str:
 
 
 def _keep_with_runs(report: EvaluationReport, subjects: Subjects) -> None:
-    """Store the scores of whole roles with their runs, for `redqueen compare`."""
+    """Store the scores with their runs: of whole roles for `redqueen compare`, of each member for its card."""
     by_run: dict[Path, list[benchmarks.Result]] = {}
-    temperature = report.how["temperature"]
     for group in subjects.groups:
-        run = Path(group.what.rpartition(":")[0] if group.what.rpartition(":")[2].isdigit() else group.what)
-        if group.step is None or not (run / RECORDS).is_file():
+        if group.run is None:
             continue
         for of_one in report.benchmarks:
-            tokens = sum(of_one.sheets[name].tokens for name in group.members)
-            usual_tokens = of_one.loaded.benchmark.tokens
-            by_run.setdefault(run, []).extend(
-                benchmarks.Result(
-                    benchmark=line.benchmark,
-                    title=line.title,
-                    measure=line.name,
-                    prompts=report.how["prompts"],
-                    role=line.role,
-                    step=group.step,
-                    tasks=line.tasks,
-                    sha256=of_one.loaded.sha256,
-                    value=line.mean.value,
-                    error=line.mean.error,
-                    tokens=tokens,
-                    temperature=temperature if line.sampled and temperature != benchmarks.TEMPERATURE else None,
-                    max_tokens=of_one.max_tokens if of_one.max_tokens != usual_tokens else None,
-                )
-                for line in of_one.lines
-                if line.what == group.what and line.role == (group.role and str(group.role)) and line.mean is not None
-            )
+            for line in of_one.lines:
+                if line.what == group.what and line.role == (group.role and str(group.role)):
+                    by_run.setdefault(group.run, []).extend(_results(report, of_one, group, line))
     for run, results in by_run.items():
         benchmarks.keep(run, results)
+
+
+def _results(
+    report: EvaluationReport, of_one: BenchmarkReport, group: Group, line: Line
+) -> Iterator[benchmarks.Result]:
+    """Of each member, and of all of them where they are a whole role."""
+    temperature, usual_tokens = report.how["temperature"], of_one.loaded.benchmark.tokens
+    scored: list[tuple[str | None, list[str], Accuracy]] = [
+        (group.ids[name], [name], score) for name, score in line.members.items()
+    ]
+    if group.whole and line.mean is not None:
+        scored.append((None, list(line.members), line.mean))
+    for member, whose, score in scored:
+        gain = score.gain if report.how["against"] is None else None
+        yield benchmarks.Result(
+            benchmark=line.benchmark,
+            title=line.title,
+            measure=line.name,
+            prompts=report.how["prompts"],
+            role=line.role,
+            step=group.step or 0,
+            tasks=line.tasks,
+            sha256=of_one.loaded.sha256,
+            value=score.value,
+            error=score.error,
+            tokens=sum(of_one.sheets[name].tokens for name in whose),
+            temperature=temperature if line.sampled and temperature != benchmarks.TEMPERATURE else None,
+            max_tokens=of_one.max_tokens if of_one.max_tokens != usual_tokens else None,
+            member=member,
+            base=line.base.value,
+            gain=None if gain is None else gain.ends,
+        )

@@ -1,6 +1,7 @@
 """A whole exam, from who is evaluated to a report."""
 
 import asyncio
+import hashlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
@@ -20,6 +21,7 @@ from redqueen.evals.protocol import Item, Prompts
 from redqueen.evals.subjects import Subjects, computed_on, open_subjects
 from redqueen.keys import key
 from redqueen.resources import open_verifier
+from redqueen.runs import exams
 from redqueen.settings import Config
 from redqueen.settings.models import EngineConfig, VerifierConfig
 from redqueen.tasks.families import Families
@@ -60,8 +62,46 @@ def evaluate_exam(
             computed = computed_on(engine)
     given = {"attempts": attempts, "k": k, "temperature": temperature, "max_tokens": max_tokens}
     read = {"unfenced": True} if families.unfenced else {}
-    how = {"exam": str(file), "bands": list(bands), "form": str(families.form), **read, **given, **computed}
-    return exam_report(subjects, Exam(tasks, families.kinds).items, tallies, how)
+    asked = {"bands": list(bands), "form": str(families.form), **read, **given}
+    report = exam_report(subjects, Exam(tasks, families.kinds).items, tallies, {"exam": str(file), **asked, **computed})
+    digest = hashlib.sha256("\n".join(exam_task.task.id for exam_task in tasks).encode()).hexdigest()
+    known = {path: name for name, path in families.exams.items()}
+    notes = _keep_with_runs(report, subjects, known.get(file, file.stem), digest, asked)
+    return replace(report, notes=(*report.notes, *notes))
+
+
+def _keep_with_runs(
+    report: ExamReport, subjects: Subjects, exam: str, digest: str, asked: Mapping[str, Any]
+) -> list[str]:
+    """Store what was found of runs with them, for their page and their members' cards; a line for each that cannot."""
+    notes: list[str] = []
+    for group in subjects.groups:
+        if group.run is None or group.step is None:
+            continue
+        rows = {exams.BASE: report.rows[0]}
+        for row in report.rows:
+            if row.what == group.what and row.role == group.role:
+                rows[group.ids.get(row.name, str(row.role))] = row
+                if group.whole and len(group.members) == 1 and row.role is not None:
+                    rows[str(row.role)] = row
+        results = [
+            exams.ExamResult(
+                exam=exam,
+                sha256=digest,
+                how=asked,
+                step=group.step,
+                subject=subject,
+                tasks=len(report.parts[0].places),
+                figures={name: getattr(row.figures[0], name) for name in exams.TITLES},
+                gains={name: getattr(row.gains[0], name).ends for name in exams.TITLES} if row.gains else {},
+            )
+            for subject, row in rows.items()
+        ]
+        try:
+            exams.keep(group.run, results)
+        except OSError as error:
+            notes.append(f"{group.run / exams.FILE} cannot be written ({error.strerror}): the page will not show this")
+    return notes
 
 
 async def examine(

@@ -74,7 +74,7 @@ class Accuracy:
     """The paired difference to what it is compared with."""
 
     def as_json(self) -> dict[str, Any]:
-        gain = {} if self.gain is None else {"gain": [self.gain.value, self.gain.low, self.gain.high]}
+        gain = {} if self.gain is None else {"gain": list(self.gain.ends)}
         return {"value": self.value, "error": self.error, **gain}
 
 

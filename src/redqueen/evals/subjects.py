@@ -19,7 +19,7 @@ from redqueen.engine.protocol import MemberId, MemberState
 from redqueen.errors import InputError
 from redqueen.population.members import SOLO, Role
 from redqueen.resources import open_engine
-from redqueen.runs import CONFIG, checkpoints
+from redqueen.runs import CHECKPOINTS, CONFIG, checkpoints
 from redqueen.runs.records_file import RECORDS
 from redqueen.settings import Config, load_run
 
@@ -33,7 +33,7 @@ BARE = ""
 """The bare base among the subjects: no member has this name."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Group:
     """Adapters that are reported together: a run's students or teachers, or a single one."""
 
@@ -45,6 +45,18 @@ class Group:
     """None for an adapter that has both, or none that we know of."""
     members: Mapping[str, MemberState]
     """By names that no two of an evaluation share."""
+    run: Path | None = None
+    """Where they are from; None for an adapter from elsewhere."""
+
+    @property
+    def ids(self) -> dict[str, MemberId]:
+        """What their run calls them."""
+        return {name: name.rpartition("/")[2] for name in self.members}
+
+    @property
+    def whole(self) -> bool:
+        """Whether it is all that a run has of a role, or its only adapter."""
+        return self.run is not None and (self.role is not None or SOLO in self.ids.values())
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,13 +97,15 @@ def find_subjects(whats: Sequence[str], roles: Roles, base_name: str | None = No
             checkpoint, told = export.find(run, step)
             notes += told
             if member is None:
-                groups += _of_run(what, prefix, checkpoint, runs[what], roles)
+                groups += _of_run(what, prefix, run, checkpoint, runs[what], roles)
             else:
                 state = peft.load(export.member_folder(checkpoint, member))
-                groups.append(Group(what, export.step_of(checkpoint), None, {what: state}))
+                groups.append(
+                    Group(what=what, step=export.step_of(checkpoint), role=None, members={what: state}, run=run)
+                )
             named = runs[what].engine.base
         elif (Path(what) / peft.CONFIG).is_file():
-            groups.append(Group(what, None, None, {what: peft.load(what)}))
+            groups.append(Group(what=what, step=None, role=None, members={what: peft.load(what)}))
             named = base_name or json.loads((Path(what) / peft.CONFIG).read_text()).get("base_model_name_or_path")
             if not isinstance(named, str) or not named:
                 raise InputError(f"the adapter in {what} does not say what base it is for", "say it with --engine.base")
@@ -109,6 +123,21 @@ def find_subjects(whats: Sequence[str], roles: Roles, base_name: str | None = No
     subjects = Subjects(base, tuple(groups), runs, tuple(notes))
     _fit(subjects.members)
     return subjects
+
+
+def checkpoints_of(what: str, every: int) -> list[str]:
+    """A run at each of its checkpoints of every so many steps, as `find_subjects` takes it."""
+    run, step, member = _run(what)
+    if run is None or step is not None or member is not None:
+        raise InputError(f"{what} is no run", "--every is for whole runs: name their folders")
+    kept = checkpoints.steps(run / CHECKPOINTS)
+    wanted = [step for step in kept if step % every == 0]
+    if not wanted:
+        raise InputError(
+            f"{what} has no checkpoint of every {every} steps, only of {', '.join(map(str, kept)) or 'none'}",
+            "name a divisor of these; a race keeps those of every run.keep_every steps",
+        )
+    return [f"{what}:{step}" for step in wanted]
 
 
 def _alike(members: Mapping[str, MemberState]) -> bool:
@@ -142,7 +171,7 @@ def _run(what: str) -> tuple[Path | None, int | None, str | None]:
     return None, None, None
 
 
-def _of_run(what: str, prefix: str, checkpoint: Path, settings: Config, roles: Roles) -> list[Group]:
+def _of_run(what: str, prefix: str, run: Path, checkpoint: Path, settings: Config, roles: Roles) -> list[Group]:
     wanted: dict[Role | None, list[str]] = {}
     if settings.population.single:
         wanted[None] = [SOLO]
@@ -153,7 +182,8 @@ def _of_run(what: str, prefix: str, checkpoint: Path, settings: Config, roles: R
                 wanted[role] = [member.id for member in living.of(role)]
     folder, step = checkpoint / checkpoints.MEMBERS, export.step_of(checkpoint)
     return [
-        Group(what, step, role, {f"{prefix}{id}": peft.load(folder / id) for id in ids}) for role, ids in wanted.items()
+        Group(what=what, step=step, role=role, members={f"{prefix}{id}": peft.load(folder / id) for id in ids}, run=run)
+        for role, ids in wanted.items()
     ]
 
 

@@ -1,12 +1,10 @@
 """How a run did on benchmarks: a small file beside its records, for whoever compares runs."""
 
-import json
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 
-from redqueen.errors import InputError
-from redqueen.runs.atomic import write_text
+from redqueen.runs import result_files
 
 FILE = "benchmarks.json"
 TEMPERATURE = 0.6
@@ -15,7 +13,7 @@ TEMPERATURE = 0.6
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Result:
-    """The mean of a role, or of a single adapter, on one measure of a benchmark."""
+    """The mean of a role, or one member, on one measure of a benchmark."""
 
     benchmark: str
     title: str
@@ -34,6 +32,12 @@ class Result:
     """Of sampled attempts, where it is another than usual."""
     max_tokens: int | None = None
     """The longest answer, where it is another than the benchmark's own."""
+    member: str | None = None
+    """None for the mean of a role, or for the only adapter of a run."""
+    base: float | None = None
+    """The bare base's value."""
+    gain: Sequence[float | None] | None = None
+    """Less the base on the same tasks, with both ends of the 95 % interval."""
 
     @property
     def name(self) -> str:
@@ -49,19 +53,18 @@ def keep(run: Path, results: Sequence[Result]) -> None:
 
     def key(result: Result) -> tuple[object, ...]:
         return (
-            result.benchmark, result.measure, result.prompts, result.role, result.tasks, result.temperature,
-            result.max_tokens,
+            result.benchmark, result.measure, result.prompts, result.member or result.role, result.tasks,
+            result.temperature, result.max_tokens,
         )  # fmt: skip
 
     both = {key(result): result for result in (*read(run), *results)}
-    write_text(run / FILE, json.dumps([asdict(result) for result in both.values()], indent=1) + "\n")
+    result_files.write(run / FILE, list(both.values()))
 
 
 def read(run: Path) -> list[Result]:
-    path = run / FILE
-    if not path.is_file():
-        return []
-    try:
-        return [Result(**row) for row in json.loads(path.read_text(encoding="utf-8"))]
-    except (OSError, ValueError, TypeError):
-        raise InputError(f"{path} cannot be read", "remove it, and evaluate the run again") from None
+    return result_files.read(run / FILE, Result, "evaluate the run again")
+
+
+def of_roles(run: Path) -> list[Result]:
+    """Those of whole roles and of single adapters, for whoever compares runs."""
+    return [result for result in read(run) if result.member is None]

@@ -8,6 +8,7 @@ import math
 import os
 import statistics
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import accumulate
 from pathlib import Path
 from typing import Any
 
@@ -18,8 +19,8 @@ from redqueen.analysis.intervals import band
 from redqueen.analysis.summary import origin
 from redqueen.phases.timeline import Timeline
 from redqueen.population.lineage import generations
-from redqueen.population.members import Birth, Role
-from redqueen.runs import benchmarks, metrics
+from redqueen.population.members import SOLO, Birth, Role
+from redqueen.runs import benchmarks, exams, metrics
 from redqueen.runs.rows import EventRow, RejectionRow, TaskRow
 from redqueen.runs.store import Store
 from redqueen.settings import Config, dump, load_run
@@ -57,6 +58,7 @@ def run_view(folder: Path, since: int = 0) -> JSON:
             "series": _series(store, since, last),
             "phases": _phases(store, since, last),
             "timeline": _timeline(store, last),
+            "exam": _exam(folder),
             "members": _members(store, events),
             "pulls": sorted({row.step for role in Role for row in store.metrics(metrics.PULL, role)}),
             "matches": {"all": _matches(store, 1, last), "late": _matches(store, quarters.quarters(last)[1][0], last)},
@@ -84,7 +86,7 @@ def about_view(folder: Path) -> JSON:
             "seconds": quarters.seconds(store),
             "benchmarks": [
                 {"name": result.name, "value": result.value, "error": result.error}
-                for result in benchmarks.read(folder)
+                for result in benchmarks.of_roles(folder)
             ],
         }
 
@@ -99,7 +101,8 @@ def arms_view(folders: Sequence[Path]) -> list[JSON]:
     for group in groups.values():
         no_race_twice((seed, str(folder)) for folder, seed in group.items())
     names = arm_names([[str(folder) for folder in group] for group in groups.values()])
-    return [_arm(name, group) for name, group in zip(names, groups.values(), strict=True)]
+    held = {exam[-1].paper for folder in folders if (exam := exams.newest(folder))}
+    return [_arm(name, group, examined=len(held) == 1) for name, group in zip(names, groups.values(), strict=True)]
 
 
 def tasks_view(folder: Path, filters: Filters) -> JSON:
@@ -135,17 +138,75 @@ def names_of(folders: Sequence[Path]) -> list[str]:
     return [name if names.count(name) == 1 else str(folder) for name, folder in zip(names, folders, strict=True)]
 
 
-def _arm(name: str, seeds: Mapping[Path, int]) -> JSON:
+def _arm(name: str, seeds: Mapping[Path, int], *, examined: bool) -> JSON:
+    """`examined` where all arms that were examined had the same exam."""
     curves: dict[str, list[dict[int, float]]] = {}
+    spent: dict[str, list[dict[int, float]]] = {}
     for folder in seeds:
-        for key, values in _curves(folder).items():
+        for key, values in (_curves(folder) | (_exam_curves(folder) if examined else {})).items():
             curves.setdefault(key, []).append(values)
+        for unit, values in _spent(folder).items():
+            spent.setdefault(unit, []).append(values)
     return {
         "name": name,
         "runs": [name_of(folder) for folder in seeds],
         "seeds": list(seeds.values()),
         "series": {key: _band(seed_curves) for key, seed_curves in curves.items()},
+        "spent": {unit: _band(seed_curves)["mean"] for unit, seed_curves in spent.items()},
     }
+
+
+def _spent(folder: Path) -> dict[str, dict[int, float]]:
+    """What a race had used up by each step."""
+    with Store.read(folder) as store:
+        by_step: dict[str, dict[int, float]] = {
+            metric.name: {row.step: row.value for row in store.metrics(metric, metrics.RACE, kind="")}
+            for metric in (metrics.FLOPS, metrics.SAMPLED_TOKENS)
+        }
+        hours = by_step["hours"] = {}
+        for timing in store.timings(0):
+            hours[timing.step] = hours.get(timing.step, 0.0) + timing.seconds / 3600
+    return {
+        unit: dict(zip(sorted(values), accumulate(values[step] for step in sorted(values)), strict=True))
+        for unit, values in by_step.items()
+        if values
+    }
+
+
+def _exam(folder: Path) -> JSON | None:
+    """What the exam that was held last found of those who solve tasks, checkpoint by checkpoint."""
+    results = exams.newest(folder)
+    own = _examined(results)
+    if not own:
+        return None
+    base = next((result.figures for result in results if result.subject == exams.BASE), {})
+    return {
+        "title": own[0].title,
+        "steps": [result.step for result in own],
+        "figures": [
+            {
+                "name": own[0].measure(figure),
+                "values": [_short(result.figures[figure]) for result in own],
+                "base": _short(base.get(figure)),
+            }
+            for figure in exams.TITLES
+        ],
+    }
+
+
+def _exam_curves(folder: Path) -> dict[str, dict[int, float]]:
+    own = _examined(exams.newest(folder))
+    return {
+        f"exam//{figure}": {result.step: result.figures[figure] for result in own} for figure in exams.TITLES if own
+    }
+
+
+def _examined(results: Sequence[exams.ExamResult]) -> list[exams.ExamResult]:
+    """Those of the students, or of a single adapter."""
+    for subject in (Role.STUDENT, SOLO):
+        if own := [result for result in results if result.subject == subject]:
+            return own
+    return []
 
 
 def _settings(folder: Path) -> Config:

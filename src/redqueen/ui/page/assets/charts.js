@@ -27,7 +27,7 @@ const layout = (about) => ({
   font: {family: "system-ui, sans-serif", size: 11, color: css("--quiet")},
   legend: {orientation: "h", y: -0.16, yanchor: "top", font: {size: 11}, itemwidth: 30},
   hovermode: "x unified", hoverlabel: {bgcolor: css("--card"), bordercolor: css("--line"), font: {color: css("--ink")}},
-  xaxis: {title: {text: about.unit ?? "step", standoff: 4}, tickformat: about.x ? undefined : "d", dtick: about.x || (about.steps ?? Math.max(0, ...about.lines.map((line) => line.y.length))) > 8 ? undefined : 1, gridcolor: css("--grid"), zeroline: false, rangemode: "tozero", fixedrange: false},
+  xaxis: {title: {text: about.unit ?? "step", standoff: 4}, tickformat: about.unit ? undefined : "d", dtick: about.unit || (about.steps ?? Math.max(0, ...about.lines.map((line) => line.y.length))) > 8 ? undefined : 1, gridcolor: css("--grid"), zeroline: false, rangemode: "tozero", fixedrange: false},
   yaxis: {gridcolor: css("--grid"), zerolinecolor: css("--line"), rangemode: about.fromZero ? "tozero" : "normal", range: about.range,
     tickformat: about.share ? ".0%" : undefined},
   shapes: about.bands && about.bands.flatMap((band) => band.spans.map(([from, to], at) => ({type: "rect", name: band.name, legendgroup: band.name, showlegend: at === 0, xref: "x", yref: "paper", x0: from, x1: to, y0: 0, y1: 1,
@@ -50,7 +50,7 @@ const band = (x, y, half, [least, most]) => {
 };
 
 const traces = (about) => about.lines.flatMap((line) => {
-  const steps = about.x ?? line.y.map((_, at) => at + 1);
+  const steps = line.x ?? about.x ?? line.y.map((_, at) => at + 1);
   const y = parted(about.raw ? line.y : RQ.smooth(line.y), line.ends);
   const x = parted(steps, line.ends, 1.5);
   const text = line.text && parted(line.text, line.ends);
@@ -79,7 +79,7 @@ const loaded = (draw) => {
 
 // Until then a chart is its lines alone.
 const sketch = (plot, about) => {
-  if (window.Plotly || about.stack || about.traces) return;
+  if (window.Plotly || about.stack || about.traces || about.lines.some((line) => line.x)) return;
   const known = about.lines.flatMap((line) => line.y).filter((value) => value != null);
   const [least, most] = [Math.min(...known, about.fromZero ? 0 : Infinity), Math.max(...known)];
   const steps = Math.max(...about.lines.map((line) => line.y.length));
@@ -121,7 +121,7 @@ const seen = new IntersectionObserver((entries) => {
 }, {rootMargin: "100px"});
 
 // about: {id, title, note, lines: [{name, y, colour, dash?, half?, text?, ends?}], share?, fromZero?, within?, stack?, extra?,
-// x?, unit?: what it is over instead of steps; bands?: [{name, colour, spans: [[from, to]]}] behind the lines}
+// x?, unit?: what it is over instead of steps, of each line where it has an x of its own; bands?: [{name, colour, spans: [[from, to]]}] behind the lines}
 RQ.chart = (place, about) => {
   let figure = document.getElementById(`chart-${about.id}`);
   if (!figure) {
@@ -139,7 +139,7 @@ RQ.chart = (place, about) => {
     return known.length ? `${RQ.visible(line.name)} from ${RQ.short(known[0])} to ${RQ.short(known[known.length - 1])}` : "";
   }).filter(Boolean).join("; ")}.`);
   figure.list = () => {
-    const heads = [[about.unit ?? "step", ""], ...about.lines.map((line) => [RQ.visible(line.name), ""])];
+    const heads = [[about.x ? about.unit : "step", ""], ...about.lines.map((line) => [RQ.visible(line.name), ""])];
     const length = Math.max(0, ...about.lines.map((line) => line.y.length));
     const rows = Array.from({length}, (_, at) => [about.x ? RQ.short(about.x[at]) : at + 1, ...about.lines.map((line) => RQ.short(line.y[at]))]);
     if (!about.x) rows.reverse();

@@ -188,6 +188,7 @@ const begin = async () => {
   setTheme();
   const smooth = document.getElementById("smooth");
   smooth.addEventListener("change", () => { RQ.smoothing = Number(smooth.value); RQ.redraw(); });
+  document.getElementById("over").addEventListener("change", () => RQ.drawArms(RQ.arms));
   document.getElementById("dead").addEventListener("change", () => { if (RQ.run) RQ.drawMembers(RQ.run); });
   document.getElementById("window").addEventListener("change", () => { if (RQ.run) RQ.drawMatrix(RQ.run); });
   const filters = document.getElementById("filters");

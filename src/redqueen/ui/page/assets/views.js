@@ -64,6 +64,14 @@ const timeline = (run) => {
 const benchmarks = (run) => Object.keys(run.series).filter((key) => key.startsWith(keyOf(M.benchmark, "student")))
   .map((key) => ({name: key.split("/")[2], y: run.series[key]}));
 
+// Accuracy at each checkpoint that was examined, and the bare base's beside it.
+const exam = (run) => {
+  const along = (values) => Array.from({length: run.step}, (_, at) => values[run.exam.steps.indexOf(at + 1)] ?? null);
+  const drawn = run.exam.figures.flatMap(({name, values, base}, at) => [{name, y: along(values), colour: RQ.colour(at), gaps: true},
+    ...(base == null ? [] : [{name: `${name}, base`, y: Array(run.step).fill(base), colour: RQ.colour(at), dash: "dot"}])]);
+  return ["exam", "Exam", `${run.exam.title}: mean of those who solve tasks, beside the bare base`, drawn, {fromZero: true, raw: true}];
+};
+
 const chartOf = (metric, ...more) => [metric.name.replace("_", "-"), capital(metric.title), ...more];
 const byRole = (run, metric) => lines(ROLES.map((role) => [`${role}s`, series(run, metric, role)]));
 
@@ -89,6 +97,7 @@ RQ.raceCharts = (run) => [
   ["speed", "tok/s", "sampled tokens over the seconds of the step", lines([["tok/s", perSecond(run)]]), {fromZero: true}],
   ["phases", "Seconds of a step", "by phase", phases(run), {fromZero: true, stack: true, raw: true}],
   ...(run.timeline ? [timeline(run)] : []),
+  ...(run.exam ? [exam(run)] : []),
   ["benchmarks", "Benchmark slices", "students, at every look", benchmarks(run).map((each, at) => ({...each, colour: RQ.colour(at), gaps: true})), {fromZero: true, raw: true}],
 ].filter(([, , , drawn]) => drawn.length);
 
@@ -203,10 +212,17 @@ RQ.drawArms = (arms) => {
   document.getElementById("arms-note").textContent = `${arms.map((arm) => `${RQ.visible(arm.name)}: seeds ${arm.seeds.join(", ")}`).join("; ")}. ` +
     (arms.some((arm) => arm.seeds.length > 1) ? "Lines are means over seeds as far as all have come, bands their 95 % intervals (Student's t), as far as there can be values; of two seeds from one to the other." : "One seed each: no interval can be given.");
   const place = document.getElementById("arm-charts");
+  const over = document.getElementById("over");
+  const unit = over.value ? over.selectedOptions[0].textContent : undefined;
+  const draw = (key, title, more, gaps) => {
+    const drawn = arms.flatMap((arm, at) => arm.series[key] ? [{name: arm.name, y: arm.series[key].mean, half: arm.series[key].half, gaps, colour: RQ.colour(at), dash: RQ.dash(at),
+      ...unit && {x: arm.series[key].mean.map((_, step) => (arm.spent[over.value] || [])[step] ?? null)}}] : []);
+    if (drawn.length) RQ.chart(place, {id: `arm-${key.replaceAll("/", "-")}`, title, lines: drawn, raw: true, unit, ...more});
+  };
+  for (const [figure, title] of Object.entries({sampled: "sampled", greedy: "greedy", pass_at_k: "pass@k"}))
+    draw(`exam//${figure}`, `Exam, ${title}`, {within: [0, 1]}, true);
   for (const [metric, subject, kind = ""] of ARM_CHARTS(kinds)) {
-    const key = keyOf(metric, subject, kind), title = capital(`${metric.role_titles[subject] || metric.title} ${kind}`.trim());
-    const drawn = arms.flatMap((arm, at) => arm.series[key] ? [{name: arm.name, y: arm.series[key].mean, half: arm.series[key].half, gaps: metric === M.ruler, colour: RQ.colour(at), dash: RQ.dash(at)}] : []);
-    if (drawn.length) RQ.chart(place, {id: `arm-${key.replaceAll("/", "-")}`, title, lines: drawn, raw: true, within: RANGE(metric)});
+    draw(keyOf(metric, subject, kind), capital(`${metric.role_titles[subject] || metric.title} ${kind}`.trim()), {within: RANGE(metric)}, metric === M.ruler);
   }
 };
 
