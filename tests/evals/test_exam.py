@@ -497,7 +497,9 @@ def test_a_run_keeps_what_its_checkpoints_were_worth_in_exams(redqueen, run, exa
     redqueen(*asked)
     assert len(exams.read(folder)) == len(kept), "the same again takes the place of what was there"
     redqueen("exam", f"{folder}:1/s1", "--tasks", exam, "--attempts", 3, *HERE)
-    assert [(one.step, one.subject) for one in exams.newest(folder)] == [(1, "base"), (1, "s1")], "another exam"
+    assert [(one.step, one.subject) for one in exams.newest(folder, ["s1"])] == [(1, "base"), (1, "s1")], "another exam"
+    assert {(one.step, one.subject) for one in exams.newest(folder, ["student"])} == kept.keys()
+    assert exams.newest(folder, ["nobody"]) == []
     assert len(exams.read(folder)) == len(kept) + 2
 
 

@@ -369,6 +369,8 @@ def test_arms_are_laid_over_each_other(browser, tmp_path):
             assert [each["name"] for each in drawn(watched, "arm-solve_rate-race-code_o")] == ["wide", "other-0"]
             assert "95 % intervals" in watched.page.locator("#arms-note").inner_text()
             assert [each["y"] for each in drawn(watched, "arm-exam--sampled")] == [[None, 0.3]] * 2
+            of_base = {each["name"]: each["y"] for each in drawn(watched, "exam")}
+            assert of_base["greedy"] == [None, 0.3, None, None, None] and of_base["greedy, base"] == [0.3] * 5
             watched.page.select_option("#over", "sampled_tokens")
             watched.draw_all()
             spent = [arm["spent"]["sampled_tokens"] for arm in views.arms_view(runs)]

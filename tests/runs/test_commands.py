@@ -331,13 +331,16 @@ def test_an_exported_member_says_what_it_is(trained, tmp_path):
     assert (whole / peft.WEIGHTS).stat().st_mode == (whole / peft.CONFIG).stat().st_mode
 
 
+HOW = {"form": "long", "attempts": 8, "k": 4, "temperature": 0.8}
+
+
 def test_a_card_has_what_was_found_of_the_member_and_of_its_base(trained, tmp_path):
     def told(name: str, *words: object) -> str:
         call("export", trained, "--to", tmp_path / name, *words)
         return (tmp_path / name / peft.CARD).read_text().partition("## Evaluation")[2]
 
     assert "None: what `redqueen exam RUN`" in told("before", "--member", "s0")
-    asked = {"exam": "own", "sha256": "1", "how": {"form": "long", "k": 4}, "tasks": 1080}
+    asked = {"exam": "own", "sha256": "1", "how": HOW, "tasks": 1080}
     found = {"sampled": 0.25, "greedy": 0.3, "pass_at_k": 0.5}
     gains = {"sampled": (0.05, 0.01, 0.09), "greedy": (0.1, None, None), "pass_at_k": (-0.125, -0.2, 0.0)}
     base = {"sampled": 0.2, "greedy": 0.2, "pass_at_k": 0.625}
@@ -360,10 +363,11 @@ def test_a_card_has_what_was_found_of_the_member_and_of_its_base(trained, tmp_pa
         ],
     )
     card = told("after", "--member", "s0")
+    asked_so = "(1,080 tasks), long prompts, 8 attempts at temperature 0.8"
     for line in (
-        "| exam own (1,080 tasks), long prompts, sampled | 25.0 % | 20.0 % | +5.0 [+1.0, +9.0] |",
-        "| exam own (1,080 tasks), long prompts, greedy | 30.0 % | 20.0 % | +10.0 |",
-        "| exam own (1,080 tasks), long prompts, pass@4 | 50.0 % | 62.5 % | -12.5 [-20.0, +0.0] |",
+        f"| exam own {asked_so}, sampled | 25.0 % | 20.0 % | +5.0 [+1.0, +9.0] |",
+        f"| exam own {asked_so}, greedy | 30.0 % | 20.0 % | +10.0 |",
+        f"| exam own {asked_so}, pass@4 | 50.0 % | 62.5 % | -12.5 [-20.0, +0.0] |",
         "| GSM8K (1,319 tasks), chat, greedy | 52.0 % | 50.0 % | +2.0 [-1.0, +5.0] |",
         "kept nothing out of its proposals",
     ):

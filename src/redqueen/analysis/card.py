@@ -72,9 +72,8 @@ def _evaluation(run: Path, step: int, id: str, scale: float) -> list[str]:
     for result in results:
         if result.subject == id:
             for figure, value in result.figures.items():
-                asked = f"{result.title}, {result.how['form']} prompts, {result.measure(figure)}"
-                base = bases.get(result.paper, {}).get(figure)
-                rows.append((f"exam {asked}", value, base, result.gains.get(figure)))
+                asked = f"exam {result.title}, {result.asked}, {result.measure(figure)}"
+                rows.append((asked, value, bases.get(result.paper, {}).get(figure), result.gains.get(figure)))
     for found in benchmarks.read(run):
         if found.member == id and found.step == step:
             rows.append((replace(found, role=None).name, found.value, found.base, found.gain))

@@ -78,7 +78,7 @@ def adapter(
     try:
         told = card(run, checkpoint, step_of(checkpoint), member, base, loaded, scale)
     except UserError as error:
-        notes.append(f"without a card, since the run's settings cannot be read: {error}")
+        notes.append(f"without a card, since what it is made of cannot be read: {error}")
     peft.save_like(state.scaled(scale), to, like, base_name=loaded, dtype=dtype, card=told)
     if base in known:
         notes.append(f"it names its base as {loaded}, which is on this machine alone; --base gives it another name")

@@ -1,6 +1,6 @@
 """How a run's members did in exams, step by step: a small file beside its records, for the page and for cards."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -47,6 +47,13 @@ class ExamResult:
         """The name of a figure, with its k."""
         return f"pass@{self.how['k']}" if figure == "pass_at_k" else TITLES[figure]
 
+    @property
+    def asked(self) -> str:
+        """How, for people."""
+        count = self.how["attempts"]
+        attempts = f"{count} attempt{'' if count == 1 else 's'} at temperature {self.how['temperature']:g}"
+        return f"{self.how['form']} prompts, {attempts}"
+
 
 def keep(run: Path, results: Sequence[ExamResult]) -> None:
     """Note results, in the place of earlier ones of the same subject and step; those of one exam are together."""
@@ -59,7 +66,8 @@ def read(run: Path) -> list[ExamResult]:
     return result_files.read(run / FILE, ExamResult, "examine the run again")
 
 
-def newest(run: Path) -> list[ExamResult]:
-    """Those of the exam that was held last, in the order of their steps."""
+def newest(run: Path, of: Collection[str]) -> list[ExamResult]:
+    """Those of the exam that one of these subjects sat last, in the order of their steps."""
     results = read(run)
-    return sorted((one for one in results if one.paper == results[-1].paper), key=lambda result: result.step)
+    last = next((result.paper for result in reversed(results) if result.subject in of), None)
+    return sorted((one for one in results if one.paper == last), key=lambda result: result.step)

@@ -29,6 +29,8 @@ PAGE_ROWS = 50
 """Tasks that are listed at once."""
 ALARMS = 50
 """The newest."""
+SOLVERS = (Role.STUDENT, SOLO)
+"""Whose exams are drawn: the mean of a run's students, or its only adapter."""
 DIGITS = 5
 """Of a figure, which no chart shows more of."""
 DRAWN = (
@@ -101,7 +103,7 @@ def arms_view(folders: Sequence[Path]) -> list[JSON]:
     for group in groups.values():
         no_race_twice((seed, str(folder)) for folder, seed in group.items())
     names = arm_names([[str(folder) for folder in group] for group in groups.values()])
-    held = {exam[-1].paper for folder in folders if (exam := exams.newest(folder))}
+    held = {exam[-1].paper for folder in folders if (exam := exams.newest(folder, SOLVERS))}
     return [_arm(name, group, examined=len(held) == 1) for name, group in zip(names, groups.values(), strict=True)]
 
 
@@ -175,8 +177,8 @@ def _spent(folder: Path) -> dict[str, dict[int, float]]:
 
 def _exam(folder: Path) -> JSON | None:
     """What the exam that was held last found of those who solve tasks, checkpoint by checkpoint."""
-    results = exams.newest(folder)
-    own = _examined(results)
+    results = exams.newest(folder, SOLVERS)
+    own = [result for result in results if result.subject in SOLVERS]
     if not own:
         return None
     base = next((result.figures for result in results if result.subject == exams.BASE), {})
@@ -195,18 +197,10 @@ def _exam(folder: Path) -> JSON | None:
 
 
 def _exam_curves(folder: Path) -> dict[str, dict[int, float]]:
-    own = _examined(exams.newest(folder))
+    own = [result for result in exams.newest(folder, SOLVERS) if result.subject in SOLVERS]
     return {
         f"exam//{figure}": {result.step: result.figures[figure] for result in own} for figure in exams.TITLES if own
     }
-
-
-def _examined(results: Sequence[exams.ExamResult]) -> list[exams.ExamResult]:
-    """Those of the students, or of a single adapter."""
-    for subject in (Role.STUDENT, SOLO):
-        if own := [result for result in results if result.subject == subject]:
-            return own
-    return []
 
 
 def _settings(folder: Path) -> Config:
