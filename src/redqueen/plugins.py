@@ -309,6 +309,7 @@ BENCHMARKS = Registry(
         for name in (
             "HumanEval_Plus", "Mbpp_Plus", "LiveCodeBench", "Aime24", "Aime25", "Amc23", "Math500", "Minerva_Math",
             "Gsm8k", "OlympiadBench", "Mmlu", "CruxEval_O", "CruxEval_O_Cot", "CruxEval_I", "CruxEval_I_Cot",
+            "CruxEval_O_Long", "CruxEval_O_Direct", "CruxEval_I_Long", "CruxEval_I_Direct",
         )
     },
     suites=("code", "math", "all"),

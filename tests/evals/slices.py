@@ -345,7 +345,8 @@ for _number, (_subject, _question, _letter) in enumerate(
 # What functions return
 
 CRUXEVAL = ("cruxeval_o", "cruxeval_o_cot", "cruxeval_i", "cruxeval_i_cot")
-"""They share their rows."""
+"""They share their rows with those that are asked as races ask. Texts keep both forms."""
+AS_RACES_ASK = ("cruxeval_o_long", "cruxeval_o_direct", "cruxeval_i_long", "cruxeval_i_direct")
 for _code, _input, _output, _wrong in (
     ("def f(words):\n    return [word for word in words if len(word) > 2]", "['ox', 'heron']", "['heron']", "['ox']"),
     ("def f(rows, columns):\n    return rows * columns + 1", "4, columns=6", "25", "24"),
@@ -355,11 +356,13 @@ for _code, _input, _output, _wrong in (
      "BIRDS[:], lambda each: each < 4", "[False, True]", "[True, True]"),
 ):  # fmt: skip
     _id = f"own/cruxeval/{len(ROWS.get(CRUXEVAL[0], []))}"
-    for _name in CRUXEVAL:
+    for _name in (*CRUXEVAL, *AS_RACES_ASK):
         ROWS.setdefault(_name, []).append({"id": _id, "code": _code, "input": _input, "output": _output})
     for _how in Prompts:
         SAID[_id, _how] = Texts(
-            f"By hand.\n[/THOUGHT]\n[ANSWER]\nassert f({_input}) == {_output}\n[/ANSWER]",
-            f"By eye.\n[/THOUGHT]\n[ANSWER]\nassert f({_wrong}) == {_wrong}\n[/ANSWER]",
+            f"By hand.\n[/THOUGHT]\n[ANSWER]\nassert f({_input}) == {_output}\n[/ANSWER]\n"
+            f"```input\nf({_input})\n```\n```output\n{_output}\n```",
+            f"By eye.\n[/THOUGHT]\n[ANSWER]\nassert f({_wrong}) == {_wrong}\n[/ANSWER]\n"
+            f"```input\n{_wrong}\n```\n```output\n{_wrong}\n```",
         )
     SECRETS[_id] = f"f({_input}) == {_output}"

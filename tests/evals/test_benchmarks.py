@@ -38,8 +38,8 @@ def graded(
 # All of them
 
 
-def test_there_are_fifteen_and_each_has_a_slice():
-    assert len(ALL) == 15
+def test_there_are_nineteen_and_each_has_a_slice():
+    assert len(ALL) == 19
     assert sorted(ROWS) == ALL
 
 
@@ -100,16 +100,23 @@ def test_a_slice_has_always_the_same_tasks_and_says_so(loaded):
 
 
 def test_suites_are_lists_of_benchmarks():
-    assert [each.name for each in chosen(["code"])] == ["humaneval_plus", "mbpp_plus", "livecodebench"]
-    assert len(chosen(["math"])) == 7
-    assert len(chosen(["all", "gsm8k"])) == 15
-    assert [each.name for each in chosen(["mmlu", "mmlu"])] == ["mmlu"]
+    raw = Prompts.RAW
+    assert [each.name for each in chosen(["code"], raw)] == ["humaneval_plus", "mbpp_plus", "livecodebench"]
+    assert len(chosen(["math"], raw)) == 7
+    assert len(chosen(["all", "gsm8k"], raw)) == 15, "not those that ask the same as races do"
+    assert [each.name for each in chosen(["mmlu", "mmlu"], raw)] == ["mmlu"]
+
+
+def test_what_is_asked_as_races_ask_is_asked_in_a_chat():
+    assert [each.name for each in chosen(["cruxeval_o_long"], Prompts.CHAT)] == ["cruxeval_o_long"]
+    with pytest.raises(InputError, match="cruxeval_o_long is asked as races ask, which is in a chat"):
+        chosen(["all", "cruxeval_o_long"], Prompts.RAW)
 
 
 @pytest.mark.parametrize(("name", "meant"), [("gsm8", "gsm8k"), ("humaneval", "humaneval_plus"), ("maths", "math")])
 def test_a_name_that_is_almost_right_is_put_right(name, meant):
     with pytest.raises(ConfigError, match=rf"did you mean {meant}\?"):
-        chosen([name])
+        chosen([name], Prompts.CHAT)
 
 
 # Files that are not as they should be

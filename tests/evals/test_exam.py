@@ -525,11 +525,11 @@ def test_an_exam_is_shown_even_if_its_run_cannot_keep_it(redqueen, run, exam, mo
 
 
 def test_a_base_alone_is_asked_as_the_options_say(redqueen, exam):
-    options = ("--rl.temperature", "0.5", "--tasks.attempt-tokens", "9", "--tasks.form", "long")
+    options = ("--rl.temperature", "0.5", "--tasks.attempt-tokens", "9", "--tasks.form", "direct")
     status, out, err = redqueen("exam", "chains", "--tasks", exam, "--attempts", 1, "--json", *options, *HERE)
     assert (status, err) == (0, "redqueen: 8 tasks, 1 sampled and 1 greedy attempt at each, by the base\n")
     found = json.loads(out)
-    assert (found["form"], found["temperature"], found["max_tokens"]) == ("long", 0.5, 9)
+    assert (found["form"], found["temperature"], found["max_tokens"]) == ("direct", 0.5, 9)
     assert [*by_name(found)] == ["chains (bare)"]
 
 

@@ -6,8 +6,8 @@ from hypothesis import strategies as st
 
 from redqueen.tasks.code import FAMILY, CodeDraft
 from redqueen.tasks.code.blocks import Answer, read_answer
-from redqueen.tasks.code.code_i import _read as read_input
-from redqueen.tasks.code.code_o import _read as read_output
+from redqueen.tasks.code.code_i import read_input
+from redqueen.tasks.code.code_o import read_output
 from redqueen.tasks.verdicts import Reason, Rejection
 
 PROGRAM = "def f(n):\n    if n:\n        return n + 1\n    return 0"

@@ -34,7 +34,9 @@ class EvalCommand(Reporting, Configured):
     suite: Annotated[str | None, tyro.conf.arg(metavar="code|math|all|NAME,NAME")] = None
     """Which benchmarks: humaneval_plus, mbpp_plus, livecodebench (code); mmlu;
     aime24, aime25, amc23, math500, minerva_math, gsm8k, olympiadbench (math);
-    cruxeval_o, cruxeval_i, and with a chain of thought cruxeval_o_cot, cruxeval_i_cot."""
+    cruxeval_o, cruxeval_i, and with a chain of thought cruxeval_o_cot, cruxeval_i_cot;
+    the same asked as races ask by tasks.form: cruxeval_o_long, cruxeval_o_direct, cruxeval_i_long,
+    cruxeval_i_direct."""
     prompts: Literal["chat", "raw"] = "chat"
     """How models are prompted: through the chat template, or with a text to continue."""
     data: Annotated[Path | None, tyro.conf.arg(metavar="FOLDER")] = None
@@ -73,15 +75,15 @@ class EvalCommand(Reporting, Configured):
         from redqueen.evals.benchmarks import chosen
         from redqueen.evals.data import find
         from redqueen.evals.maths import check_gradable
+        from redqueen.evals.protocol import Prompts
 
         # Before anything heavy is loaded: a benchmark that is missing, or a wrong name, costs nothing.
-        benchmarks = chosen(name.strip() for name in self.suite.split(","))
+        benchmarks = chosen((name.strip() for name in self.suite.split(",")), Prompts(self.prompts))
         check_gradable(benchmarks)
         loaded = [find(benchmark, self.data) for benchmark in benchmarks]
         if self.items is not None:
             loaded = [benchmark.first(self.items) for benchmark in loaded]
         from redqueen.evals.evaluation import evaluate
-        from redqueen.evals.protocol import Prompts
         from redqueen.evals.subjects import find_subjects
 
         subjects = find_subjects(self.what, self.role, named_base(self.settings))

@@ -2,7 +2,7 @@
 
 The one asker of exams, benchmarks and the evaluations during a race. A question brings its own random numbers, made of
 what is evaluated, the item and the attempt alone: all subjects share them, so what differs between two is their
-weights.
+weights. Subjects that are one member of the engine are asked once.
 """
 
 import asyncio
@@ -117,11 +117,15 @@ async def _ask(
     keep: Callable[[Answer], None],
 ) -> None:
     prompts: dict[str, tuple[Prompt, tuple[int, ...]]] = {}
-    put: list[Question] = []
+    put: dict[tuple[MemberId | None, str, int], list[Question]] = {}
     requests: list[SampleRequest] = []
     groups: dict[object, list[int]] = {}
     for question in batch:
         item = question.item
+        asked = question.member, item.id, question.attempt
+        if asked in put:
+            put[asked].append(question)
+            continue
         if item.id not in prompts:
             prompt = benchmark.prompt(item, sampling.prompts)
             prompts[item.id] = prompt, encode(prompt, sampling.prompts)
@@ -134,7 +138,7 @@ async def _ask(
             continue
         group = {"answer": question.id, "item": item.id, "batch": None}[together]
         groups.setdefault(group, []).append(len(put))
-        put.append(question)
+        put[asked] = [question]
         requests.append(
             SampleRequest(
                 prompt=tokens,
@@ -147,19 +151,20 @@ async def _ask(
         )
     if not requests:
         return
-    places = list(groups.values())
+    places, put_by_place = list(groups.values()), list(put.values())
     few = asyncio.Semaphore(GRADED_AT_ONCE)
 
     async def check(number: int, samples: Sequence[Sample]) -> None:
-        own = [put[place] for place in places[number]]
+        own = [put_by_place[place] for place in places[number]]
         replies = [
-            Reply(question.item, sample.text, sample.stop is Stop.LENGTH)
-            for question, sample in zip(own, samples, strict=True)
+            Reply(alike[0].item, sample.text, sample.stop is Stop.LENGTH)
+            for alike, sample in zip(own, samples, strict=True)
         ]
         async with few:
             grades = await judge(replies)
-        for question, reply, sample, grade in zip(own, replies, samples, grades, strict=True):
-            keep(_answer(question, reply, len(sample.tokens), grade))
+        for alike, reply, sample, grade in zip(own, replies, samples, grades, strict=True):
+            for question in alike:
+                keep(_answer(question, reply, len(sample.tokens), grade))
 
     checked = await sample_and_check(engine, [[requests[place] for place in own] for own in places], check)
     await checked.results()

@@ -6,11 +6,13 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Any, Literal, Protocol, runtime_checkable
 
+from redqueen.tasks.protocol import Message
 from redqueen.verifier import Verifier
 
 Row = Mapping[str, Any]
 """One row of a benchmark's file."""
-Suite = Literal["code", "math", "knowledge", "execution"]
+Suite = Literal["code", "math", "knowledge", "execution", "race"]
+"""Of the last are benchmarks that are asked as a race asks; another has the same rows."""
 
 
 class Prompts(StrEnum):
@@ -34,6 +36,12 @@ class Prompt:
     """How the reply begins; in chat only."""
     stop: tuple[str, ...] = ()
     """Strings that end the reply."""
+
+    @classmethod
+    def of(cls, messages: Sequence[Message]) -> "Prompt":
+        """The last of a chat's messages, after the others."""
+        *before, last = ({"role": message["role"], "content": message["content"]} for message in messages)
+        return cls(text=last["content"], before=before)
 
 
 @dataclass(frozen=True, slots=True)

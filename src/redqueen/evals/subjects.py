@@ -76,8 +76,9 @@ class Subjects:
 
     @property
     def in_engine(self) -> dict[str, MemberId | None]:
-        """As the engine knows them: the bare base first, then every member under its own name."""
-        return {BARE: None} | {name: name for name in self.members}
+        """As the engine knows them: the bare base first, then every member under its own name, or that of the first
+        with its weights."""
+        return {BARE: None, **first_alike(self.members)}
 
 
 def find_subjects(whats: Sequence[str], roles: Roles, base_name: str | None = None) -> Subjects:
@@ -119,7 +120,7 @@ def find_subjects(whats: Sequence[str], roles: Roles, base_name: str | None = No
             raise InputError(
                 f"{first} is of the base {base}, {what} of {other}", "examine them apart: one base at a time"
             )
-    notes += [f"{', '.join(group.members)} have the same weights" for group in groups if _alike(group.members)]
+    notes += [f"{', '.join(group.members)} have the same weights" for group in groups if _all_alike(group.members)]
     subjects = Subjects(base, tuple(groups), runs, tuple(notes))
     _fit(subjects.members)
     return subjects
@@ -140,12 +141,23 @@ def checkpoints_of(what: str, every: int) -> list[str]:
     return [f"{what}:{step}" for step in wanted]
 
 
-def _alike(members: Mapping[str, MemberState]) -> bool:
-    """Whether there are several and all are the same, as after averaging."""
-    first, *others = (state.factors for state in members.values())
-    return bool(others) and all(
-        a.equal(first[module][0]) and b.equal(first[module][1]) for other in others for module, (a, b) in other.items()
+def first_alike(states: Mapping[str, MemberState]) -> dict[str, str]:
+    """Everybody, and the first who has the same weights: itself, or another after averaging."""
+    first: dict[str, str] = {}
+    for name, state in states.items():
+        first[name] = next((other for other in dict.fromkeys(first.values()) if _same(states[other], state)), name)
+    return first
+
+
+def _same(one: MemberState, other: MemberState) -> bool:
+    return (one.rank, one.alpha, one.factors.keys()) == (other.rank, other.alpha, other.factors.keys()) and all(
+        a.equal(other.factors[module][0]) and b.equal(other.factors[module][1])
+        for module, (a, b) in one.factors.items()
     )
+
+
+def _all_alike(members: Mapping[str, MemberState]) -> bool:
+    return len(members) > 1 and len(set(first_alike(members).values())) == 1
 
 
 def _base(what: str) -> None:

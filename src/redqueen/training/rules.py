@@ -9,6 +9,7 @@ from redqueen.errors import ConfigError
 from redqueen.evals.benchmarks import chosen
 from redqueen.evals.data import LoadedBenchmark, find
 from redqueen.evals.maths import check_gradable
+from redqueen.evals.protocol import Prompts
 from redqueen.evolution.variation import Operator, resolve
 from redqueen.plugins import BENCHMARKS, FAMILIES, file_and_name
 from redqueen.settings import Config
@@ -96,7 +97,7 @@ def _read_benchmarks(settings: Config) -> tuple[LoadedBenchmark, ...]:
     if not evals.every:
         return ()
     folder = None if evals.data is None else Path(evals.data)
-    wanted = chosen(evals.suite)
+    wanted = chosen(evals.suite, Prompts(evals.prompts))
     check_gradable(wanted)
     return tuple(find(benchmark, folder, "--evals.data").first(evals.items) for benchmark in wanted)
 

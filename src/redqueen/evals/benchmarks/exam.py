@@ -32,11 +32,7 @@ class Exam:
 
     def prompt(self, item: Item, prompts: Prompts) -> Prompt:
         task = self._tasks[item.id]
-        *before, last = self._kinds[task.kind].solve_prompt(task).messages
-        return Prompt(
-            text=last["content"],
-            before=[{"role": message["role"], "content": message["content"]} for message in before],
-        )
+        return Prompt.of(self._kinds[task.kind].solve_prompt(task).messages)
 
     async def judge(self, replies: Sequence[Reply], prompts: Prompts, verifier: Verifier) -> list[Grade]:
         """All replies must be to one item: what is right for it is worked out once for all of them."""

@@ -65,7 +65,7 @@ class CodeI:
 
     async def validate(self, drafts: Sequence[CodeDraft], verifier: Verifier) -> list[CodeTask | Rejection]:
         tasks = await validate_pairs(drafts, self.limits, verifier)
-        truths = {task: _read(fenced("input", task.inputs[0])) for task in tasks if isinstance(task, CodeTask)}
+        truths = {task: read_input(fenced("input", task.inputs[0])) for task in tasks if isinstance(task, CodeTask)}
         inputs = await read_inputs((truth for truth in truths.values() if isinstance(truth, str)), verifier)
         readable = {
             task: isinstance(truth, str) and _is(inputs[truth], task.inputs[0]) for task, truth in truths.items()
@@ -91,7 +91,7 @@ class CodeI:
         return ask(question, _shown(task), ending, after=earlier)
 
     async def grade(self, attempts: Sequence[Attempt[CodeTask]], verifier: Verifier) -> list[Verdict]:
-        answers = [CUT_ATTEMPT if attempt.cut else _read(attempt.text, self.unfenced) for attempt in attempts]
+        answers = [CUT_ATTEMPT if attempt.cut else read_input(attempt.text, self.unfenced) for attempt in attempts]
         inputs = await read_inputs((answer for answer in answers if isinstance(answer, str)), verifier)
         jobs: dict[tuple[str, str], Job] = {}
         for attempt, answer in zip(attempts, answers, strict=True):
@@ -112,7 +112,8 @@ def _shown(task: CodeTask) -> str:
     return fenced("python", task.program) + "\n" + fenced("output", task.outputs[0])
 
 
-def _read(text: str, unfenced: bool = False) -> str | Verdict:
+def read_input(text: str, unfenced: bool = False) -> str | Verdict:
+    """The input that a text answers with, as between the parentheses of a call."""
     answer = read_answer(text)
     if isinstance(answer, Rejection):
         return malformed(answer)

@@ -80,7 +80,7 @@ class CodeO:
         return ask(question, program_and_input(task), ending, after=earlier)
 
     async def grade(self, attempts: Sequence[Attempt[CodeTask]], verifier: Verifier) -> list[Verdict]:
-        answers = [CUT_ATTEMPT if attempt.cut else _read(attempt.text, self.unfenced) for attempt in attempts]
+        answers = [CUT_ATTEMPT if attempt.cut else read_output(attempt.text, self.unfenced) for attempt in attempts]
         values = await read_literals((answer for answer in answers if isinstance(answer, str)), verifier)
         return [
             answer if isinstance(answer, Verdict) else _judge(attempt.task, values[answer])
@@ -88,7 +88,8 @@ class CodeO:
         ]
 
 
-def _read(text: str, unfenced: bool = False) -> str | Verdict:
+def read_output(text: str, unfenced: bool = False) -> str | Verdict:
+    """The output that a text answers with."""
     answer = read_answer(text)
     if isinstance(answer, Rejection):
         return malformed(answer)

@@ -16,6 +16,7 @@ from redqueen.engine.local import LocalEngine
 from redqueen.errors import InputError
 from redqueen.evals.examination import examine
 from redqueen.evals.figures import Tally, figures, scores
+from redqueen.evals.subjects import first_alike
 from redqueen.plugins import file_and_name
 from redqueen.resources import place
 from redqueen.runs.atomic import write_text
@@ -126,7 +127,8 @@ class HalfExam:
         self.folder.mkdir(exist_ok=True)
         for start in range(0, len(examinees), BATCH):
             batch = examinees[start : start + BATCH]
-            members = {examinee.name: None if examinee == BARE else examinee.name for examinee in batch}
+            weights = {examinee.name: engine.read(examinee.name) for examinee in batch if examinee != BARE}
+            members = {**{examinee.name: None for examinee in batch}, **first_alike(weights)}
             answers = asyncio.run(
                 examine(
                     engine, verifier, members, tasks, kinds=self.families.kinds, attempts=self.attempts,
