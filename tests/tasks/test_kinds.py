@@ -187,17 +187,18 @@ def test_answers_are_shown_with_thoughts_in_the_long_form_alone(case, verifier):
 @pytest.mark.parametrize("example", EXAMPLES, ids=("words", "numbers"))
 def test_a_shown_thought_goes_step_by_step_to_what_is_asked_for(example):
     for text in (example.thought, example.search):
-        *steps, last = text.splitlines()
-        assert len(steps) >= 4, "a line for each"
-        assert example.task.outputs[0] in last
+        first, empty, *steps = text.splitlines()
+        assert first.startswith("Let's ") and not empty
+        assert [step.split(" ")[0] for step in steps] == [f"{number}." for number in range(1, len(steps) + 1)]
+        assert example.task.outputs[0] in steps[-1]
     total = 0
     for number, parity, said in re.findall(
-        r"(\d+): (odd|even), total = (?:.* = )?(-?\d+)", example.thought + example.search
+        r"number = (\d+): .* it is (odd|even), and total = .* = (-?\d+)", example.thought
     ):
         total = 0 if number == "3" else total
         total += int(number) if int(number) % 2 else -1
         assert (parity, int(said)) == ("odd" if int(number) % 2 else "even", total)
-    assert f"Try {example.task.inputs[0]}:" in example.search.splitlines()
+    assert "Check: for " in example.search.splitlines()[-1]
 
 
 def test_nothing_that_a_prompt_shows_gives_the_solution_away(case, verifier):

@@ -44,7 +44,7 @@ class Example:
 
     task: CodeTask
     thought: str
-    """What leads to the output: a line for each step, with the values that it comes to."""
+    """What leads to the output: a numbered sentence for each step, with the values that it comes to."""
     search: str
     """What leads to the input: an idea, tried out as a thought is."""
     calls: tuple[str, ...]
@@ -66,21 +66,19 @@ EXAMPLES = (
             inputs=("['tea', 'coffee', 'milk', 'rum'], 4",),
             outputs=("'rum3'",),
         ),
-        thought="The words of at most 4 letters are kept:\n"
-        "'tea' has 3: kept\n"
-        "'coffee' has 6: left out\n"
-        "'milk' has 4: kept\n"
-        "'rum' has 3: kept\n"
-        "short = ['tea', 'milk', 'rum']\n"
-        "short[-1] = 'rum'\n"
-        "len(short) = 3\n"
-        "'rum' + '3' = 'rum3'",
-        search="The output is a word and a number: the last short word is 'rum', and 3 words are short.\n"
-        "Try ['tea', 'coffee', 'milk', 'rum'], 4:\n"
-        "short = ['tea', 'milk', 'rum']\n"
-        "short[-1] = 'rum'\n"
-        "len(short) = 3\n"
-        "'rum' + '3' = 'rum3', as it should be",
+        thought="Let's execute the code step by step:\n\n"
+        "1. `f` is called with words = ['tea', 'coffee', 'milk', 'rum'] and limit = 4.\n"
+        "2. `short` keeps the words with at most 4 letters. 'tea' has 3 letters, so it is kept. 'coffee' has 6, so it "
+        "is left out. 'milk' has 4, so it is kept. 'rum' has 3, so it is kept. So short = ['tea', 'milk', 'rum'].\n"
+        "3. short[-1] is the last of them, 'rum'.\n"
+        "4. len(short) is 3, so str(len(short)) is '3'.\n"
+        "5. `f` returns 'rum' + '3', which is 'rum3'.",
+        search="Let's work backwards from the output, 'rum3':\n\n"
+        "1. `f` returns short[-1] + str(len(short)), so the last short word must be 'rum', and there must be 3 short "
+        "words.\n"
+        "2. With limit = 4, 'tea', 'milk' and 'rum' are short, and a longer word such as 'coffee' is left out.\n"
+        "3. Check: for words = ['tea', 'coffee', 'milk', 'rum'] and limit = 4, short = ['tea', 'milk', 'rum'], "
+        "short[-1] is 'rum' and len(short) is 3, so `f` returns 'rum3', as it should.",
         calls=(
             "['tea', 'coffee', 'milk', 'rum'], 4",
             "['a', 'bb', 'ccc'], 3",
@@ -114,18 +112,17 @@ EXAMPLES = (
             inputs=("[3, 4, 5, 8]",),
             outputs=("6",),
         ),
-        thought="total = 0\n"
-        "number = 3: odd, total = 0 + 3 = 3\n"
-        "number = 4: even, total = 3 - 1 = 2\n"
-        "number = 5: odd, total = 2 + 5 = 7\n"
-        "number = 8: even, total = 7 - 1 = 6\n"
-        "return 6",
-        search="Odd numbers are added, and each even one takes 1 away.\n"
-        "Try [3, 4, 5, 8]:\n"
-        "3: odd, total = 3\n"
-        "4: even, total = 2\n"
-        "5: odd, total = 7\n"
-        "8: even, total = 6, as it should be",
+        thought="Let's execute the code step by step:\n\n"
+        "1. `f` is called with numbers = [3, 4, 5, 8]. total starts at 0.\n"
+        "2. number = 3: 3 % 2 is 1, so it is odd, and total = 0 + 3 = 3.\n"
+        "3. number = 4: 4 % 2 is 0, so it is even, and total = 3 - 1 = 2.\n"
+        "4. number = 5: 5 % 2 is 1, so it is odd, and total = 2 + 5 = 7.\n"
+        "5. number = 8: 8 % 2 is 0, so it is even, and total = 7 - 1 = 6.\n"
+        "6. The loop is over, and `f` returns 6.",
+        search="Let's work backwards from the output, 6:\n\n"
+        "1. Odd numbers are added to total, and each even number takes 1 away. The result must be 6.\n"
+        "2. 3 and 5 add up to 8, and two even numbers take 2 away: 8 - 2 = 6.\n"
+        "3. Check: for numbers = [3, 4, 5, 8], total goes 0, 3, 2, 7, 6, so `f` returns 6, as it should.",
         calls=(
             "[3, 4, 5, 8]",
             "[]",
