@@ -15,7 +15,8 @@ from redqueen.phases import record
 from redqueen.phases.clock import STREAM, Clock, Stopped
 from redqueen.phases.diversity import snapshot
 from redqueen.phases.drift import drift
-from redqueen.phases.evaluate import BASE, Accuracies, evaluate
+from redqueen.phases.elsewhere import call_back, look_elsewhere
+from redqueen.phases.evaluate import Accuracies, evaluate
 from redqueen.phases.evolve import Evolved, evolve, take_back
 from redqueen.phases.exchange import exchange, settled
 from redqueen.phases.happened import Happened
@@ -30,7 +31,7 @@ from redqueen.phases.state import State
 from redqueen.phases.timeline import WAITING, Timeline
 from redqueen.phases.view import View
 from redqueen.population.play import play
-from redqueen.runs.metrics import FLOPS, RACE
+from redqueen.runs.metrics import BASE, FLOPS, RACE
 from redqueen.runs.rows import StepRecord
 from redqueen.runs.run import Run
 
@@ -75,7 +76,12 @@ async def one_step(race: Race, state: State, clock: Clock) -> tuple[State, StepR
     with clock("evolve", may_stop=True):
         evolved = await evolve(race, state)
     try:
-        before = replace(state, population=evolved.population, watch=evolved.watch or state.watch)
+        before = replace(
+            state,
+            population=evolved.population,
+            watch=evolved.watch or state.watch,
+            health=state.health.born(event.child for event in evolved.events),
+        )
         return await _step(race, before, step, evolved, clock)
     except Stopped:
         take_back(race, evolved)
@@ -110,10 +116,12 @@ async def _step(race: Race, state: State, step: int, evolved: Evolved, clock: Cl
             learned = await learn(race, state, step, rollouts)
         finally:
             foreseeing.cancel()
-    drifted, seen = None, None
+    drifted, elsewhere, recalls, seen = None, None, (), None
     if step % settings.run.measure_every == 0:
         with clock("measure"):
             drifted = await drift(race, state, population)
+            elsewhere = await look_elsewhere(race, population)
+            recalls = await call_back(race, elsewhere)
             seen = None if settings.population.single else snapshot(race, state, step, population)
     with clock("evolve"):
         pull(race, step, population, learned.unfit_steps)
@@ -128,7 +136,9 @@ async def _step(race: Race, state: State, step: int, evolved: Evolved, clock: Cl
             watch=state.watch if seen is None else seen.watch,
             cells=measured.cells,
             behaviours=measured.seen,
-            health=state.health.see(soundness(race, rollouts), learned.unfit_steps),
+            health=state.health.see(
+                soundness(race, rollouts), learned.unfit_steps, [recall.member for recall in recalls]
+            ),
             base_on=state.base_on | {benchmark for subject, benchmark in evaluated if subject == BASE},
         )
         happened = Happened(
@@ -143,6 +153,8 @@ async def _step(race: Race, state: State, step: int, evolved: Evolved, clock: Cl
             + Counter({**texts.verifier_runs, RACE: measured.verifier_runs}),
             measured=measured,
             drift=drifted,
+            elsewhere=elsewhere,
+            recalls=recalls,
             seen=seen,
             ruled=ruled,
             evaluated=evaluated,

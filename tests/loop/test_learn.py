@@ -61,6 +61,12 @@ def test_the_rate_warms_up():
     assert learned({"rl": {"lr": 0.5, "warmup": 0}}, step=1)[0].lrs["s0"] == 0.5
 
 
+def test_who_was_called_back_learns_at_its_own_rate():
+    lr = {"rl": {"lr": 0.5, "warmup": 0}}
+    rates = learned(lr, health=Health(rates={"s0": 0.25}))[0].lrs
+    assert rates == {"t0": 0.5, "s0": 0.125}
+
+
 @pytest.mark.parametrize(("frozen", "trained"), [("teachers", {"s0"}), ("students", {"t0"}), ("nobody", {"t0", "s0"})])
 def test_the_frozen_are_not_trained_and_not_reported(frozen: str, trained: set[str]):
     done, batch = learned({"rl": {"frozen": frozen}})

@@ -11,10 +11,9 @@ from redqueen.evals.protocol import Grade, Reply
 from redqueen.keys import key
 from redqueen.phases.race import Race
 from redqueen.population.members import Population, Role
+from redqueen.runs.metrics import BASE
 from redqueen.verifier import StrictVerifier
 
-BASE = "base"
-"""The subject of the bare base's figures."""
 Accuracies = Mapping[tuple[str, str], float]
 """The share of right greedy answers, by subject and benchmark."""
 

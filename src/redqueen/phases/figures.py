@@ -17,7 +17,7 @@ from redqueen.population.board import Meeting
 from redqueen.population.members import Population, Role
 from redqueen.rl.rollout import Rollout
 from redqueen.runs import metrics
-from redqueen.runs.metrics import RACE, Metric
+from redqueen.runs.metrics import BASE, RACE, Metric
 from redqueen.runs.rows import MetricRow
 from redqueen.tasks.protocol import NO_COMPLEXITY, Complexity
 from redqueen.tasks.verdicts import Reason, Rejection
@@ -140,12 +140,21 @@ def _of_measures(happened: Happened) -> Iterator[Figure]:
 
 
 def _of_diversity(happened: Happened) -> Iterator[Figure]:
-    drift, seen = happened.drift, happened.seen
+    drift, elsewhere, seen = happened.drift, happened.elsewhere, happened.seen
     if drift is not None:
         for adapter, distance in drift.from_base.items():
             yield Figure(metrics.DRIFT, adapter, distance)
         for role, distance in drift.within_role.items():
             yield Figure(metrics.FUNCTION_DISTANCE, str(role), distance)
+    if elsewhere is not None:
+        for adapter, distance in elsewhere.distance.items():
+            yield Figure(metrics.ELSEWHERE, adapter, distance)
+        for metric, values in (
+            (metrics.ELSEWHERE_LENGTH, elsewhere.length),
+            (metrics.ELSEWHERE_ENTROPY, elsewhere.entropy),
+        ):
+            for subject, value in values.items():
+                yield Figure(metric, subject or BASE, value)
     if seen is not None:
         for role, spread in seen.diversity.roles.items():
             yield Figure(metrics.EFFECTIVE_SIZE, str(role), spread.effective_size)

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from redqueen.phases.diversity import Snapshot
 from redqueen.phases.drift import Drift
+from redqueen.phases.elsewhere import Elsewhere, Recall
 from redqueen.phases.evaluate import Accuracies
 from redqueen.phases.evolve import Evolved
 from redqueen.phases.learn import Learned
@@ -33,7 +34,9 @@ class Happened:
     """By member; those of the race are nobody's: measures."""
     measured: Measured
     drift: Drift | None
-    """Measured every so many steps, as what was seen of diversity is."""
+    """Measured every so many steps, as what was seen elsewhere and of diversity is."""
+    elsewhere: Elsewhere | None
+    recalls: Sequence[Recall]
     seen: Snapshot | None
     ruled: SolveRates
     """The bare base's, where it attempted the tasks too."""

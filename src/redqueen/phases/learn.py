@@ -15,7 +15,7 @@ from redqueen.engine.protocol import MemberId, Recipe, ScoreRequest, Trajectory,
 from redqueen.phases.pull import averaged_roles
 from redqueen.phases.race import Race
 from redqueen.phases.state import State
-from redqueen.population.members import Population, Role
+from redqueen.population.members import Role
 from redqueen.rl.batch import MIN_ROWS, weigh
 from redqueen.rl.kl import penalised
 from redqueen.rl.rewards import shuffled
@@ -99,7 +99,7 @@ async def learn(race: Race, state: State, step: int, rollouts: Sequence[Rollout]
             says = f"{adapter} was not updated: fewer than {MIN_ROWS} of its texts tell it anything"
             skips.append(Skip(member=adapter, measure=NOTHING_TO_LEARN, value=None, floor=MIN_ROWS, says=says))
         rows += [(adapter, row) for row in telling]
-        factors[adapter] = _lr_factor(race, state.population, step, adapter, telling)
+        factors[adapter] = _lr_factor(race, state, step, adapter, telling)
     advantages = await _held(race, [row for _, row in rows]) if rl.kl else [row.advantage for _, row in rows]
     batch = [
         row.trajectory(adapter, advantage, factors[adapter])
@@ -140,13 +140,14 @@ def _lessons(
     return [*own, *(rollout for rollout in others if rollout.role in roles)]
 
 
-def _lr_factor(race: Race, population: Population, step: int, adapter: MemberId, rows: Sequence[Rollout]) -> float:
-    """What the learning rate is multiplied by: for a role of its own rate, a young member, one that is averaged with
-    others, a handful of rows."""
-    rl = race.settings.rl
+def _lr_factor(race: Race, state: State, step: int, adapter: MemberId, rows: Sequence[Rollout]) -> float:
+    """What the learning rate is multiplied by: for a role of its own rate, a young member, one that was called back,
+    one that is averaged with others, a handful of rows."""
+    rl, population = race.settings.rl, state.population
     member = next((member for member in population.members if member.id == adapter), None)
     steps = step if member is None else member.steps(step)
     factor = min(1.0, steps / rl.warmup) if rl.warmup else 1.0
+    factor *= state.health.rates.get(adapter, 1.0)
     if member is not None and member.role is Role.TEACHER and rl.teacher_lr is not None:
         factor *= rl.teacher_lr / rl.lr
     if member is not None and member.role in averaged_roles(race, population):

@@ -143,6 +143,10 @@ def _event_rows(evolved: Evolved) -> list[EventRow]:
 def _alarm_rows(happened: Happened) -> list[AlarmRow]:
     seen = () if happened.seen is None else happened.seen.alarms
     said = [(skip.member, skip.measure, skip.value, skip.floor, skip.says) for skip in happened.learned.skips]
+    said += [
+        (recall.member, metrics.ELSEWHERE.name, recall.distance, recall.ceiling, recall.says)
+        for recall in happened.recalls
+    ]
     said += [(alarm.subject, alarm.measure, alarm.value, alarm.floor, alarm.says) for alarm in seen]
     lost, texts = sum(not rollout.judged for rollout in happened.rollouts), len(happened.rollouts)
     if lost > MANY_NOT_JUDGED * texts:
@@ -185,7 +189,7 @@ def summary(race: Race, state: State, rows: StepRecord, seconds: Mapping[str, fl
         hard_task=None if hard is None else _hard(race, hard),
         # That there was nothing to learn is in the records; it happens whenever everybody agrees.
         alarms=[alarm.says for alarm in rows.alarms if alarm.measure != NOTHING_TO_LEARN],
-        events=[*map(_event, rows.events), *_pulled(rows), *_evaluated(rows)],
+        events=[*map(_event, rows.events), *_pulled(rows), *_elsewhere(race, rows), *_evaluated(rows)],
     )
 
 
@@ -212,6 +216,17 @@ def _pulled(rows: StepRecord) -> list[str]:
         f"the {role}s " + ("are averaged" if way == 1 else f"moved {way:.2g} of the way to their mean")
         for role, way in ways.items()
     ]
+
+
+def _elsewhere(race: Race, rows: StepRecord) -> list[str]:
+    """Who has gone furthest from the base at requests of other kinds, if somebody looked."""
+    distances = {row.subject: row.value for row in rows.metrics if row.name == metrics.ELSEWHERE.name}
+    if not distances:
+        return []
+    furthest = max(distances, key=lambda id: distances[id])
+    ceiling = race.settings.guard.drift_ceiling
+    limit = f"; {ceiling:g} is the ceiling" if ceiling else ""
+    return [f"furthest from the base elsewhere is {furthest}, {distances[furthest]:.2g} nats a token{limit}"]
 
 
 def _evaluated(rows: StepRecord) -> list[str]:

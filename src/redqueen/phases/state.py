@@ -4,7 +4,7 @@ A checkpoint keeps the population, the watch and the members' health, beside the
 records.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -27,10 +27,26 @@ class Health:
     """The share of its texts that are sound, at its best."""
     unfit_steps: Mapping[MemberId, int] = field(default_factory=dict)
     """The steps in a row, up to now, in which it was not fit to learn."""
+    rates: Mapping[MemberId, float] = field(default_factory=dict)
+    """What the learning rates of those are multiplied by that were called back, or whose parents were."""
 
-    def see(self, valid: Mapping[MemberId, float], unfit_steps: Mapping[MemberId, int]) -> "Health":
+    def see(
+        self,
+        valid: Mapping[MemberId, float],
+        unfit_steps: Mapping[MemberId, int],
+        recalled: Iterable[MemberId] = (),
+    ) -> "Health":
         best = {id: max(share, self.best_valid.get(id, share)) for id, share in valid.items()}
-        return Health({**self.best_valid, **best}, unfit_steps)
+        rates = {id: self.rates.get(id, 1.0) / 2 for id in recalled}
+        return Health({**self.best_valid, **best}, unfit_steps, {**self.rates, **rates})
+
+    def born(self, children: Iterable[Member]) -> "Health":
+        """A child learns as carefully as the more careful one of its parents."""
+        rates = dict(self.rates)
+        for child in children:
+            rate = min((rates.get(id, 1.0) for id in child.birth.parents), default=1.0)
+            rates |= {child.id: rate} if rate < 1 else {}
+        return replace(self, rates=rates)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,6 +76,7 @@ class State:
             "watch": self.watch.as_record(),
             "health": dict(self.health.best_valid),
             "unfit_steps": dict(self.health.unfit_steps),
+            "rates": dict(self.health.rates),
         }
 
 
@@ -74,7 +91,8 @@ def restored(
 ) -> State:
     """The state that `State.as_record` wrote down, with what the records gave."""
     try:
-        step, health = record["step"], Health(dict(record["health"]), dict(record.get("unfit_steps", {})))
+        step, rates = record["step"], dict(record.get("rates", {}))
+        health = Health(dict(record["health"]), dict(record.get("unfit_steps", {})), rates)
         seen = watch.restore(record["watch"])
         population = members.restore(record["population"])
         if "unfit_steps" not in record:

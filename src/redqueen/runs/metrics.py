@@ -11,6 +11,8 @@ from redqueen.population.members import Role
 
 RACE = "race"
 """The subject of what is nobody's own."""
+BASE = "base"
+"""The subject of the bare base's figures."""
 SHARE = "share"
 """The unit of what lies between 0 and 1."""
 
@@ -104,6 +106,18 @@ EFFECTIVE_SIZE = Metric("effective_size", "effective size", "members", "by the c
 WEIGHT_DISTANCE = Metric("weight_distance", "weight distance", "", "mean between members", of="roles")
 FUNCTION_DISTANCE = Metric("function_distance", "function distance", "nats", "mean between members", of="roles")
 DRIFT = Metric("drift", "drift", "nats", "distance in functions from the bare base", of="adapters")
+ELSEWHERE = Metric(
+    "elsewhere", "drift elsewhere", "nats", "distance in functions from the bare base at requests of other kinds",
+    of="adapters",
+)  # fmt: skip
+ELSEWHERE_LENGTH = Metric(
+    "elsewhere_length", "length elsewhere", "tokens", "mean over answers to requests of other kinds, 128 at most",
+    of="adapters, base",
+)  # fmt: skip
+ELSEWHERE_ENTROPY = Metric(
+    "elsewhere_entropy", "entropy elsewhere", "nats", "mean over tokens of answers to requests of other kinds",
+    of="adapters, base",
+)  # fmt: skip
 TRIAL = Metric(
     "trial", "trial", "", "solve rate of a student, reward of a teacher on common tasks", of="members", signed=True
 )

@@ -29,7 +29,6 @@ from redqueen.errors import InputError
 from redqueen.evals.asking import Slices, encoder, positions
 from redqueen.evals.protocol import Prompts
 from redqueen.evolution.breeding import scatter
-from redqueen.phases.evaluate import BASE
 from redqueen.phases.journal import Forgetful, Journal, Shelf
 from redqueen.phases.race import Race
 from redqueen.phases.state import State, restored
@@ -37,7 +36,7 @@ from redqueen.population.board import Board
 from redqueen.population.members import SOLO, founders
 from redqueen.resources import open_engine, open_verifier, unwatched_objects
 from redqueen.runs.checkpoints import Loaded
-from redqueen.runs.metrics import BENCHMARK
+from redqueen.runs.metrics import BASE, BENCHMARK
 from redqueen.runs.records_file import RECORDS
 from redqueen.runs.rows import TaskRow
 from redqueen.runs.run import Run

@@ -35,7 +35,8 @@ DIGITS = 5
 """Of a figure, which no chart shows more of."""
 DRAWN = (
     *metrics.MEMBER_COLUMNS.values(), *metrics.COMPLEXITY, metrics.LENGTH, metrics.MU, metrics.SIGMA, metrics.COVERAGE,
-    metrics.BEHAVIOURS, metrics.RULER, metrics.SAMPLED_TOKENS, metrics.BENCHMARK, metrics.COPIES,
+    metrics.BEHAVIOURS, metrics.RULER, metrics.SAMPLED_TOKENS, metrics.BENCHMARK, metrics.COPIES, metrics.ELSEWHERE,
+    metrics.ELSEWHERE_LENGTH,
 )  # fmt: skip
 """What charts and tables of the page are made of."""
 JSON = dict[str, Any]
@@ -57,6 +58,7 @@ def run_view(folder: Path, since: int = 0) -> JSON:
             "seed": settings.run.seed,
             "single": settings.population.single,
             "kinds": list(settings.tasks.kinds),
+            "drift_ceiling": settings.guard.drift_ceiling,
             "series": _series(store, since, last),
             "phases": _phases(store, since, last),
             "timeline": _timeline(store, last),

@@ -72,6 +72,13 @@ const exam = (run) => {
   return ["exam", "Exam", `${run.exam.title}: mean of those who solve tasks, beside the bare base`, drawn, {fromZero: true, raw: true}];
 };
 
+// A line for each adapter, and one for what they are beside.
+const adapters = (run, metric, beside) => {
+  const drawn = Object.keys(run.series).filter((key) => key.startsWith(`${metric.name}/`)).map((key) => [key.split("/")[1], run.series[key]]).filter(([name]) => name !== "base")
+    .map(([name, y], at) => ({name, y, gaps: true, colour: RQ.colour(at)}));
+  return drawn.length && beside ? [...drawn, {colour: "#999999", dash: "dot", gaps: true, ...beside}] : drawn;
+};
+
 const chartOf = (metric, ...more) => [metric.name.replace("_", "-"), capital(metric.title), ...more];
 const byRole = (run, metric) => lines(ROLES.map((role) => [`${role}s`, series(run, metric, role)]));
 
@@ -94,6 +101,9 @@ RQ.raceCharts = (run) => [
     lines([["proposals", series(run, M.valid, "teacher")], ["attempts", series(run, M.valid, "student")]]), {fromZero: true}),
   chartOf(M.entropy, "of a sampled token", byRole(run, M.entropy), {fromZero: true}),
   chartOf(M.length, "tokens", lines([["of a proposal", series(run, M.length, "teacher")], ["of an attempt", series(run, M.length, "student")]]), {fromZero: true}),
+  chartOf(M.elsewhere, `${M.elsewhere.about}; who is beyond the ceiling is called back`,
+    adapters(run, M.elsewhere, run.drift_ceiling ? {name: "ceiling", y: Array(run.step).fill(run.drift_ceiling)} : null), {fromZero: true, raw: true}),
+  chartOf(M.elsewhere_length, M.elsewhere_length.about, adapters(run, M.elsewhere_length, {name: "base", y: series(run, M.elsewhere_length, "base")}), {fromZero: true, raw: true}),
   ["speed", "tok/s", "sampled tokens over the seconds of the step", lines([["tok/s", perSecond(run)]]), {fromZero: true}],
   ["phases", "Seconds of a step", "by phase", phases(run), {fromZero: true, stack: true, raw: true}],
   ...(run.timeline ? [timeline(run)] : []),
