@@ -2,7 +2,7 @@
 
 import pytest
 import torch
-from loop.making import race_to_the_end, settings
+from loop.making import at_the_start, race_to_the_end, random_base, settings
 
 from redqueen.commands.main import main
 from redqueen.errors import InputError
@@ -70,3 +70,46 @@ def test_a_benchmark_that_is_not_there_is_refused_before_anything_is_opened(tmp_
         read_rules(of)
     assert "--evals.data" in caught.value.mend and " --data" not in caught.value.mend
     assert "every = 1" in dump(of)
+
+
+@pytest.mark.parametrize(
+    ("form", "evals", "looked_at"),
+    [
+        ("long", {}, ["humaneval_plus", "gsm8k"]),
+        ("long", {"suite": ["gsm8k"]}, ["gsm8k"]),
+        ("long", {"every": 0}, []),
+        ("short", {}, []),
+    ],
+)
+def test_what_is_at_hand_is_looked_at_unless_somebody_says_otherwise(form, evals, looked_at, slices, monkeypatch):
+    of = settings(changes={"tasks": {"form": form}, "evals": evals})
+    monkeypatch.setenv("REDQUEEN_BENCH", str(slices))
+    assert [each.name for each in read_rules(of).benchmarks] == looked_at
+
+
+def test_nothing_is_looked_at_that_would_have_to_be_fetched(tmp_path, slices, monkeypatch):
+    of = settings(changes={"tasks": {"form": "long"}})
+    monkeypatch.delenv("REDQUEEN_BENCH", raising=False)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    assert read_rules(of).benchmarks == ()
+    (tmp_path / "some" / "gsm8k").mkdir(parents=True)
+    (tmp_path / "some" / "gsm8k" / "test.jsonl.gz").write_bytes((slices / "gsm8k" / "test.jsonl.gz").read_bytes())
+    some = settings(changes={"tasks": {"form": "long"}, "evals": {"data": str(tmp_path / "some")}})
+    assert [each.name for each in read_rules(some).benchmarks] == ["gsm8k"]
+
+
+def test_a_look_that_nobody_asked_for_is_every_twenty_steps_and_needs_a_base_for_chats(tmp_path, slices):
+    base = random_base(tmp_path / "base")
+    tasks = {"form": "direct", "seeds": None}
+    for evals, every in (
+        ({"data": str(slices)}, None),
+        ({"data": str(slices), "prompts": "raw"}, 20),
+        ({"data": str(slices), "prompts": "raw", "every": 3}, 3),
+    ):
+        with at_the_start(settings(str(base), {"tasks": tasks, "evals": evals})) as (race, _, _engine):
+            assert (None if race.slices is None else race.slices.every) == every
+    with (
+        pytest.raises(InputError, match="has no chat template"),
+        at_the_start(settings(str(base), {"tasks": tasks, "evals": {"data": str(slices), "every": 3}})),
+    ):
+        pass

@@ -524,6 +524,20 @@ def test_an_exam_is_shown_even_if_its_run_cannot_keep_it(redqueen, run, exam, mo
     assert f"{run / 'exams.json'} cannot be written (Permission denied)" in out
 
 
+def test_the_soup_of_a_runs_students_sits_an_exam_and_its_card_has_it(redqueen, run, exam, place):
+    soup = f"{run}/soup"
+    status, out, _ = redqueen("exam", soup, "--tasks", exam, "--attempts", 1, "--json", *HERE)
+    assert status == 0
+    found = by_name(json.loads(out))
+    assert [*found] == [f"{soup}", "chains (bare)"] or [*found] == ["chains (bare)", f"{soup}"]
+    assert redqueen("export", run, "--member", "soup", "--to", place / "soup")[0] == 0
+    assert "## Evaluation" in (place / "soup" / "README.md").read_text()
+    folder = redqueen("exam", place / "soup", "--tasks", exam, "--attempts", 1, "--json", "--tasks.form", "short",
+                      "--rl.temperature", "0.9", "--tasks.attempt-tokens", "48", *HERE)[1]  # fmt: skip
+    of_folder = by_name(json.loads(folder))[str(place / "soup")]
+    assert of_folder["parts"] == found[soup]["parts"], "the same weights as a folder"
+
+
 def test_a_base_alone_is_asked_as_the_options_say(redqueen, exam):
     options = ("--rl.temperature", "0.5", "--tasks.attempt-tokens", "9", "--tasks.form", "direct")
     status, out, err = redqueen("exam", "chains", "--tasks", exam, "--attempts", 1, "--json", *options, *HERE)

@@ -1,10 +1,11 @@
 """The page and the report in a real browser: what is drawn, what can be done, what cannot happen."""
 
 import shutil
+import sqlite3
 import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -18,6 +19,7 @@ from redqueen.commands.main import main
 from redqueen.runs import exams
 from redqueen.runs.exams import TITLES, ExamResult
 from redqueen.runs.metrics import COMPLEXITY, MU, REWARD
+from redqueen.runs.records_file import RECORDS
 from redqueen.runs.store import Store
 from redqueen.ui.live import MEMBER_HEADS
 from redqueen.ui.page import views
@@ -369,6 +371,11 @@ def test_arms_are_laid_over_each_other(browser, tmp_path):
             assert [each["name"] for each in drawn(watched, "arm-solve_rate-race-code_o")] == ["wide", "other-0"]
             assert "95 % intervals" in watched.page.locator("#arms-note").inner_text()
             assert [each["y"] for each in drawn(watched, "arm-exam--sampled")] == [[None, 0.3]] * 2
+            verdicts = watched.page.locator("#arm-claims tbody tr").all_inner_texts()
+            assert [row.split("\t") for row in verdicts] == [
+                [f"exam own (9 tasks), {measure}", "other-0", "0.0", "1", "one seed"]
+                for measure in ("sampled", "greedy", "pass@8")
+            ]
             of_base = {each["name"]: each["y"] for each in drawn(watched, "exam")}
             assert of_base["greedy"] == [None, 0.3, None, None, None] and of_base["greedy, base"] == [0.3] * 5
             watched.page.select_option("#over", "sampled_tokens")
@@ -382,6 +389,29 @@ def test_arms_are_laid_over_each_other(browser, tmp_path):
             watched.page.select_option("#over", "")
             watched.page.select_option("#run", "2")
             expect(watched.page.locator("#run-name")).to_have_text("other-0")
+
+
+def test_how_far_members_are_from_the_base_is_drawn_with_the_ceiling(browser, tmp_path):
+    make(tmp_path / "run", steps=4, members=4, tasks=8, overrides=[("guard.drift_ceiling", "0.02")])
+    found = [
+        (step, who, "", name, value)
+        for step in (2, 4)
+        for who, name, value in (
+            ("s0", "elsewhere", 0.01 * step),
+            ("t0", "elsewhere", 0.001),
+            ("s0", "elsewhere_length", 90.0),
+            ("base", "elsewhere_length", 100.0),
+        )
+    ]
+    with closing(sqlite3.connect(tmp_path / "run" / RECORDS)) as records, records:
+        records.executemany("insert into metrics (step, subject, kind, name, value) values (?, ?, ?, ?, ?)", found)
+    with page_of(browser, tmp_path / "run") as page, report_of(browser, tmp_path / "r.html", tmp_path / "run") as file:
+        for watched in (page, file):
+            watched.draw_all()
+            lines = {each["name"]: each["y"] for each in drawn(watched, "elsewhere")}
+            assert lines == {"s0": [None, 0.02, None, 0.04], "t0": [None, 0.001] * 2, "ceiling": [0.02] * 4}
+            lengths = {each["name"]: each["y"] for each in drawn(watched, "elsewhere-length")}
+            assert lengths == {"s0": [None, 90] * 2, "base": [None, 100] * 2}
 
 
 def test_a_band_ends_where_values_do(browser, tmp_path):

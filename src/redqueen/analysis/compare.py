@@ -16,6 +16,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from redqueen.analysis import quarters
+from redqueen.analysis.claims import Claim, claims
+from redqueen.analysis.claims import table as claims_table
 from redqueen.analysis.intervals import Estimate, estimate
 from redqueen.analysis.quarters import Figure, Series, series
 from redqueen.console import printable
@@ -34,6 +36,10 @@ UNEQUAL = 0.05
 OWN_TASKS = (
     "solve rates are at the tasks of each run's own teachers and say little of how good students are: "
     "`redqueen exam RUN RUN` asks all the same"
+)
+TOLD = (
+    "not told: the 95 % interval over seeds (Student's t) holds 0; as many seeds as named would clear it of 0 with a "
+    "chance of four in five, if arms differ as much as these do"
 )
 SECONDS = "seconds"
 COSTS = {**{metric.name: metric.title for metric in metrics.COMPUTE}, SECONDS: SECONDS}
@@ -84,12 +90,14 @@ class Difference:
     measures: Mapping[str, Estimate]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Comparison:
     """What `redqueen compare` found."""
 
     arms: tuple[Arm, ...]
     differences: tuple[Difference, ...]
+    claims: tuple[Claim, ...]
+    """What each arm's solvers have over those of the first, where they were examined or evaluated."""
     settings: Mapping[str, tuple[Any, ...]]
     """Those that the arms differ in, by dotted key, one value for each arm."""
     notes: tuple[str, ...]
@@ -97,7 +105,9 @@ class Comparison:
     def as_json(self) -> dict[str, Any]:
         arms = [asdict(arm) | {"compute_per_adapter": arm.compute_per_adapter} for arm in self.arms]
         differences = [asdict(difference) for difference in self.differences]
-        return {"arms": arms, "differences": differences, "settings": dict(self.settings), "notes": list(self.notes)}
+        claims = [claim.as_json() for claim in self.claims]
+        about = {"settings": dict(self.settings), "notes": list(self.notes)}
+        return {"arms": arms, "differences": differences, "claims": claims, **about}
 
     def render(self, console: "Console") -> None:
         from rich.text import Text
@@ -123,6 +133,9 @@ class Comparison:
             seeds = [("seeds", [", ".join(map(str, difference.seeds)) for difference in self.differences])]
             columns = [(difference.arm, difference.measures) for difference in self.differences]
             _table(console, title, columns, seeds, [])
+        if self.claims:
+            console.print()
+            _claims(console, self.claims)
         console.print()
         for key, values in self.settings.items():
             shown = " | ".join("left out" if value is None else value_text(value) for value in values)
@@ -156,7 +169,14 @@ def compare(folders: Sequence[Path]) -> Comparison:
         OWN_TASKS,
         *_unequal(arms),
     ]
-    return Comparison(tuple(arms), tuple(differences), differing, tuple(notes))
+    by_seed = {name: {run.seed: Path(run.folder) for run in runs} for name, runs in zip(names, arms_runs, strict=True)}
+    return Comparison(
+        arms=tuple(arms),
+        differences=tuple(differences),
+        claims=tuple(claims(by_seed)),
+        settings=differing,
+        notes=tuple(notes),
+    )
 
 
 def no_race_twice(runs: Iterable[tuple[int, str]]) -> None:
@@ -354,6 +374,20 @@ def _table(
     for name, cells in below:
         table.add_row(name, *(Text(cell) for cell in cells))
     console.print(table)
+
+
+def _claims(console: "Console", found: Sequence[Claim]) -> None:
+    from rich import box
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False, padding=(0, 1))
+    for title in ("Those who solve tasks", "arm", f"less {printable(found[0].against)}, points", "verdict"):
+        table.add_column(Text(title), no_wrap=False)
+    for row in claims_table(found):
+        table.add_row(*(Text(printable(cell)) for cell in row))
+    console.print(table)
+    console.print(Text(TOLD), soft_wrap=True)
 
 
 def steps_text(steps: Sequence[int]) -> str:

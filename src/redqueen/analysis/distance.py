@@ -73,6 +73,21 @@ def difference(first: MemberState, second: MemberState) -> str | None:
     return None
 
 
+def first_alike(states: Mapping[str, MemberState]) -> dict[str, str]:
+    """Everybody, and the first who has the same weights: itself, or another after averaging."""
+    first: dict[str, str] = {}
+    for name, state in states.items():
+        first[name] = next((other for other in dict.fromkeys(first.values()) if _same(states[other], state)), name)
+    return first
+
+
+def _same(one: MemberState, other: MemberState) -> bool:
+    return (one.rank, one.alpha, one.factors.keys()) == (other.rank, other.alpha, other.factors.keys()) and all(
+        a.equal(other.factors[module][0]) and b.equal(other.factors[module][1])
+        for module, (a, b) in one.factors.items()
+    )
+
+
 def weight_distances(cosine_N_N: Tensor) -> Tensor:
     """0 for one direction, 1 for unrelated ones, 2 for opposite ones."""
     return 1 - cosine_N_N

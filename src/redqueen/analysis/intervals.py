@@ -49,14 +49,14 @@ def band(values: Sequence[float]) -> float:
 
 
 @cache
-def student_t(freedom: int) -> float:
-    """How many standard errors to either side hold 95 % of Student's distribution."""
+def student_t(freedom: int, share: float = CONFIDENCE) -> float:
+    """How many standard errors to either side hold this share of Student's distribution."""
     low, high = 0.0, 1.0
-    while _within(high, freedom) < CONFIDENCE:
+    while _within(high, freedom) < share:
         high *= 2
     for _ in range(100):
         middle = (low + high) / 2
-        low, high = (middle, high) if _within(middle, freedom) < CONFIDENCE else (low, middle)
+        low, high = (middle, high) if _within(middle, freedom) < share else (low, middle)
     return (low + high) / 2
 
 

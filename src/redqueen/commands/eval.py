@@ -30,7 +30,8 @@ class EvalCommand(Reporting, Configured):
 
     uses = ("verifier", *ENGINE_OPTIONS)
     what: Annotated[tuple[str, ...], tyro.conf.arg(metavar="RUN|RUN:STEP|RUN/ID|FOLDER|BASE...", help_behavior_hint="")]
-    """Runs (their newest checkpoint, or that of a step), single members, PEFT folders or a base; all of one base."""
+    """Runs (their newest checkpoint, or that of a step), single members or the `soup` of a run's students, PEFT folders
+    or a base; all of one base."""
     suite: Annotated[str | None, tyro.conf.arg(metavar="code|math|all|NAME,NAME")] = None
     """Which benchmarks: humaneval_plus, mbpp_plus, livecodebench (code); mmlu;
     aime24, aime25, amc23, math500, minerva_math, gsm8k, olympiadbench (math);
@@ -85,8 +86,9 @@ class EvalCommand(Reporting, Configured):
             loaded = [benchmark.first(self.items) for benchmark in loaded]
         from redqueen.evals.evaluation import evaluate
         from redqueen.evals.subjects import find_subjects
+        from redqueen.evolution.consensus import weights_of
 
-        subjects = find_subjects(self.what, self.role, named_base(self.settings))
+        subjects = find_subjects(self.what, self.role, named_base(self.settings), weights_of)
         return evaluate(
             subjects,
             loaded,

@@ -34,8 +34,9 @@ class ExamCommand(Reporting, Configured):
         "verifier", *ENGINE_OPTIONS,
         "tasks.families", "tasks.form", "tasks.unfenced", "tasks.attempt_tokens", "rl.temperature",
     )  # fmt: skip
-    what: Annotated[tuple[str, ...], tyro.conf.arg(metavar="RUN|RUN:STEP|FOLDER|BASE...", help_behavior_hint="")]
-    """Runs (their newest checkpoint, or that of a step), PEFT folders or a base; all of one base."""
+    what: Annotated[tuple[str, ...], tyro.conf.arg(metavar="RUN|RUN:STEP|RUN/ID|FOLDER|BASE...", help_behavior_hint="")]
+    """Runs (their newest checkpoint, or that of a step), single members or the `soup` of a run's students, PEFT folders
+    or a base; all of one base."""
     tasks: Annotated[str | None, tyro.conf.arg(metavar="FILE.jsonl|NAME")] = None
     """The exam: a file, or the name of one that a task family has, such as `functions`; that of the base or the first
     when left out."""
@@ -69,12 +70,13 @@ class ExamCommand(Reporting, Configured):
         from redqueen.evals.examination import evaluate_exam
         from redqueen.evals.figures import in_order
         from redqueen.evals.subjects import checkpoints_of, find_subjects
+        from redqueen.evolution.consensus import weights_of
         from redqueen.tasks.families import Families
         from redqueen.tasks.files import exam_file, read_exam, usual_exam
 
         settings = self.settings
         whats = self.what if every is None else [at for what in self.what for at in checkpoints_of(what, every)]
-        subjects = find_subjects(whats, self.role, named_base(settings))
+        subjects = find_subjects(whats, self.role, named_base(settings), weights_of)
         form = agreed("tasks", "form", settings, subjects.runs, "short" if subjects.base in EMBEDDED else "long")
         names = agreed("tasks", "families", settings, subjects.runs, settings.tasks.families)
         unfenced = agreed("tasks", "unfenced", settings, subjects.runs, settings.tasks.unfenced)

@@ -69,6 +69,8 @@ class Slices:
     loaded: tuple[LoadedBenchmark, ...]
     encode: Encode
     prompts: Prompts
+    every: int
+    """Steps from one time to the next."""
 
 
 def questions(
@@ -186,9 +188,14 @@ def _answer(question: Question, reply: Reply, tokens: int, grade: Grade) -> Answ
     )
 
 
+def is_chat(base: Base) -> bool:
+    """Whether it was made for chats."""
+    return bool(getattr(base.tokenizer, "chat_template", None))
+
+
 def encoder(base: Base, prompts: Prompts) -> Encode:
     """How prompts become the base's tokens; refuses a chat with a base that was not made for one."""
-    if prompts is Prompts.CHAT and not getattr(base.tokenizer, "chat_template", None):
+    if prompts is Prompts.CHAT and not is_chat(base):
         raise InputError(f"the base {base.name} has no chat template", "ask with raw prompts")
     return lambda prompt, how: encoded(base, prompt, how)
 

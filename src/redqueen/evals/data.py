@@ -59,11 +59,20 @@ class LoadedBenchmark:
         return replace(self, items=items, notes=(*self.notes, note))
 
 
+def at_hand(benchmark: Published, folder: Path | None = None) -> bool:
+    """Whether `find` would find it without a download."""
+    return _file((folder or _named() or cache() / "bench") / (benchmark.folder or benchmark.name)) is not None
+
+
+def _named() -> Path | None:
+    """The folder that the environment names."""
+    return Path(os.environ[FOLDER]) if os.environ.get(FOLDER) else None
+
+
 def find(benchmark: Published, folder: Path | None = None, option: str = "--data") -> LoadedBenchmark:
     """The tasks of a benchmark, from this folder, the environment's, the cache or the hub. `option` names the folder in
     messages."""
-    if folder is None and os.environ.get(FOLDER):
-        folder = Path(os.environ[FOLDER])
+    folder = folder or _named()
     place = benchmark.folder or benchmark.name
     if folder is None:
         cached = cache() / "bench"

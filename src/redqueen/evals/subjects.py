@@ -4,14 +4,14 @@ A run's adapters are read from its checkpoint one by one, without their optimise
 """
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from redqueen.analysis import export
-from redqueen.analysis.distance import difference
+from redqueen.analysis.distance import difference, first_alike
 from redqueen.engine import peft
 from redqueen.engine.base import config as base_config
 from redqueen.engine.known import EMBEDDED, KNOWN
@@ -81,9 +81,19 @@ class Subjects:
         return {BARE: None, **first_alike(self.members)}
 
 
-def find_subjects(whats: Sequence[str], roles: Roles, base_name: str | None = None) -> Subjects:
+ReadMember = Callable[[Path, str], MemberState]
+"""The weights of a member, or of what is made of several, from a checkpoint."""
+
+
+def read_member(checkpoint: Path, member: str) -> MemberState:
+    return peft.load(export.member_folder(checkpoint, member))
+
+
+def find_subjects(
+    whats: Sequence[str], roles: Roles, base_name: str | None = None, read: ReadMember = read_member
+) -> Subjects:
     """Everybody that these runs (`RUN`, `RUN:STEP`, `RUN/ID`), PEFT folders and bases have; they must share one base.
-    `base_name` is for PEFT folders that call it otherwise."""
+    `base_name` is for PEFT folders that call it otherwise, `read` for an ID that stands for more than a member."""
     bases: dict[str, str] = {}
     groups: list[Group] = []
     runs: dict[str, Config] = {}
@@ -100,7 +110,7 @@ def find_subjects(whats: Sequence[str], roles: Roles, base_name: str | None = No
             if member is None:
                 groups += _of_run(what, prefix, run, checkpoint, runs[what], roles)
             else:
-                state = peft.load(export.member_folder(checkpoint, member))
+                state = read(checkpoint, member)
                 groups.append(
                     Group(what=what, step=export.step_of(checkpoint), role=None, members={what: state}, run=run)
                 )
@@ -139,21 +149,6 @@ def checkpoints_of(what: str, every: int) -> list[str]:
             "name a divisor of these; a race keeps those of every run.keep_every steps",
         )
     return [f"{what}:{step}" for step in wanted]
-
-
-def first_alike(states: Mapping[str, MemberState]) -> dict[str, str]:
-    """Everybody, and the first who has the same weights: itself, or another after averaging."""
-    first: dict[str, str] = {}
-    for name, state in states.items():
-        first[name] = next((other for other in dict.fromkeys(first.values()) if _same(states[other], state)), name)
-    return first
-
-
-def _same(one: MemberState, other: MemberState) -> bool:
-    return (one.rank, one.alpha, one.factors.keys()) == (other.rank, other.alpha, other.factors.keys()) and all(
-        a.equal(other.factors[module][0]) and b.equal(other.factors[module][1])
-        for module, (a, b) in one.factors.items()
-    )
 
 
 def _all_alike(members: Mapping[str, MemberState]) -> bool:

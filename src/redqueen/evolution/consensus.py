@@ -86,8 +86,13 @@ def exported(checkpoint: Path, member: MemberId) -> tuple[MemberState, Path]:
         return peft.load(folder), folder
     folders = [checkpoint / MEMBERS / student.id for student in population(checkpoint).students]
     if len(folders) < 2:
-        raise InputError("a soup is of several students, and this run has one", "export that one: --member student")
+        raise InputError("a soup is of several students, and this run has one", "name that one instead")
     return soup([peft.load(folder) for folder in folders]), folders[0]
+
+
+def weights_of(checkpoint: Path, member: MemberId) -> MemberState:
+    """Those of a member, or of the soup."""
+    return exported(checkpoint, member)[0]
 
 
 def soup(states: Sequence[MemberState]) -> MemberState:

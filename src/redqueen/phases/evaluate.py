@@ -3,6 +3,7 @@
 from collections.abc import Collection, Mapping, Sequence
 from statistics import fmean
 
+from redqueen.analysis.distance import first_alike
 from redqueen.engine.protocol import MemberId
 from redqueen.evals.answers import GREEDY, Answer
 from redqueen.evals.asking import Sampling, ask, questions
@@ -20,12 +21,10 @@ Accuracies = Mapping[tuple[str, str], float]
 
 async def evaluate(race: Race, step: int, population: Population, base_on: Collection[str]) -> Accuracies:
     """Of every adapter and both roles; of the bare base too, except on benchmarks that it was evaluated on."""
-    settings = race.settings.evals
-    if race.slices is None or step % settings.every:
+    if race.slices is None or step % race.slices.every:
         return {}
-    adapters: dict[str, MemberId | None] = {
-        race.adapter(member.id): race.adapter(member.id) for member in population.members
-    }
+    ids = dict.fromkeys(race.adapter(member.id) for member in population.members)
+    adapters: dict[str, MemberId | None] = {**first_alike({id: race.engine.read(id) for id in ids})}
     accuracies: dict[tuple[str, str], float] = {}
     for loaded in race.slices.loaded:
         name = loaded.benchmark.name

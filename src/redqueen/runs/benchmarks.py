@@ -42,7 +42,14 @@ class Result:
     @property
     def name(self) -> str:
         """As tables have it."""
-        who = f", {self.role}s" if self.role else ""
+        return self._named(f", {self.role}s" if self.role else "")
+
+    @property
+    def asked(self) -> str:
+        """The same, whoever was asked."""
+        return self._named("")
+
+    def _named(self, who: str) -> str:
         hot = "" if self.temperature is None else f", temperature {self.temperature:g}"
         cut = "" if self.max_tokens is None else f", at most {self.max_tokens:,} tokens"
         return f"{self.title} ({self.tasks:,} tasks), {self.prompts}, {self.measure}{who}{hot}{cut}"

@@ -222,8 +222,9 @@ class TrackConfig(Section):
 class EvalsConfig(Section):
     """Benchmarks that are looked at during the race; they change nothing of it, and nobody is selected by them."""
 
-    every: int = Field(default=0, ge=0, le=1_000_000)
-    """Steps from one look to the next; 0 looks at none."""
+    every: int | None = Field(default=None, ge=0, le=1_000_000)
+    """Steps from one look to the next; 0 looks at none. When left out, 20, at those that are at hand: nothing is
+    downloaded, and nothing asked of a base that was made for the form "short"."""
     suite: Plugins = tuple(_PRESET["evals"]["suite"])
     """Which, as in `redqueen eval --suite`; `redqueen plugins` lists them."""
     items: int = Field(default=32, ge=1, le=1_000_000)

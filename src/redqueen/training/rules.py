@@ -7,7 +7,7 @@ from pathlib import Path
 
 from redqueen.errors import ConfigError
 from redqueen.evals.benchmarks import chosen
-from redqueen.evals.data import LoadedBenchmark, find
+from redqueen.evals.data import LoadedBenchmark, at_hand, find
 from redqueen.evals.maths import check_gradable
 from redqueen.evals.protocol import Prompts
 from redqueen.evolution.variation import Operator, resolve
@@ -16,6 +16,7 @@ from redqueen.settings import Config
 from redqueen.tasks.families import Families
 from redqueen.tasks.files import FileDraft, exam_file, read_held_out, read_seeds
 from redqueen.tasks.guards import Guards, read_patterns
+from redqueen.tasks.protocol import Form
 from redqueen.training.checks import check, named_plugins
 
 
@@ -92,12 +93,15 @@ def _shipped() -> Families:
 
 
 def _read_benchmarks(settings: Config) -> tuple[LoadedBenchmark, ...]:
-    """The slices that the settings want members evaluated on."""
+    """The slices that the settings want members evaluated on; where they do not say, those that are at hand."""
     evals = settings.evals
-    if not evals.every:
+    if evals.every == 0:
         return ()
     folder = None if evals.data is None else Path(evals.data)
     wanted = chosen(evals.suite, Prompts(evals.prompts))
+    if evals.every is None:
+        general = settings.tasks.form != Form.SHORT
+        wanted = [benchmark for benchmark in wanted if general and at_hand(benchmark, folder)]
     check_gradable(wanted)
     return tuple(find(benchmark, folder, "--evals.data").first(evals.items) for benchmark in wanted)
 
@@ -113,7 +117,7 @@ def versions(settings: Config, families: Families) -> dict[str, str]:
     exams = {*families.exams, *known.exams}
     files += [("guard.held_out", name) for name in settings.guard.held_out if name not in exams]
     for registry, text in named_plugins(settings):
-        if registry is BENCHMARKS and not settings.evals.every:
+        if registry is BENCHMARKS and settings.evals.every == 0:
             continue
         name = registry.name_in(text)
         if (place := file_and_name(name)) is not None:

@@ -26,7 +26,7 @@ from redqueen.engine.local import LocalEngine
 from redqueen.engine.namespaced import NamespacedEngine
 from redqueen.engine.protocol import Engine, MemberId, MemberState
 from redqueen.errors import InputError
-from redqueen.evals.asking import Slices, encoder, positions
+from redqueen.evals.asking import Slices, encoder, is_chat, positions
 from redqueen.evals.protocol import Prompts
 from redqueen.evolution.breeding import scatter
 from redqueen.phases.journal import Forgetful, Journal, Shelf
@@ -188,13 +188,17 @@ async def _open_all(
     return opened
 
 
+USUAL_LOOK = 20
+"""Steps from one look at benchmarks to the next, where settings do not say."""
+
+
 def _race(start: Start, engine: Engine, whole: LocalEngine, verifier: Verifier) -> Race:
     """Everything that does not change from step to step. `engine` is the race's part of `whole`."""
     settings, rules, base = start.settings, start.rules, whole.base
-    slices = None
-    if rules.benchmarks:
-        prompts = Prompts(settings.evals.prompts)
-        slices = Slices(rules.benchmarks, encoder(base, prompts), prompts)
+    slices, prompts = None, Prompts(settings.evals.prompts)
+    asked = settings.evals.every is not None or prompts is Prompts.RAW or is_chat(base)
+    if rules.benchmarks and asked:
+        slices = Slices(rules.benchmarks, encoder(base, prompts), prompts, settings.evals.every or USUAL_LOOK)
     return Race(
         settings=settings,
         families=rules.families,

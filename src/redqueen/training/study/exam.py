@@ -12,11 +12,11 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Literal
 
+from redqueen.analysis.distance import first_alike
 from redqueen.engine.local import LocalEngine
 from redqueen.errors import InputError
 from redqueen.evals.examination import examine
 from redqueen.evals.figures import Tally, figures, scores
-from redqueen.evals.subjects import first_alike
 from redqueen.plugins import file_and_name
 from redqueen.resources import place
 from redqueen.runs.atomic import write_text

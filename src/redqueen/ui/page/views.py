@@ -14,12 +14,13 @@ from typing import Any
 
 from redqueen.analysis import quarters
 from redqueen.analysis.browse import CELL_CHARS, Filters, rows
+from redqueen.analysis.claims import SOLVERS, claims
 from redqueen.analysis.compare import arm_names, no_race_twice, race_of
 from redqueen.analysis.intervals import band
 from redqueen.analysis.summary import origin
 from redqueen.phases.timeline import Timeline
 from redqueen.population.lineage import generations
-from redqueen.population.members import SOLO, Birth, Role
+from redqueen.population.members import Birth, Role
 from redqueen.runs import benchmarks, exams, metrics
 from redqueen.runs.rows import EventRow, RejectionRow, TaskRow
 from redqueen.runs.store import Store
@@ -29,8 +30,6 @@ PAGE_ROWS = 50
 """Tasks that are listed at once."""
 ALARMS = 50
 """The newest."""
-SOLVERS = (Role.STUDENT, SOLO)
-"""Whose exams are drawn: the mean of a run's students, or its only adapter."""
 DIGITS = 5
 """Of a figure, which no chart shows more of."""
 DRAWN = (
@@ -106,7 +105,14 @@ def arms_view(folders: Sequence[Path]) -> list[JSON]:
         no_race_twice((seed, str(folder)) for folder, seed in group.items())
     names = arm_names([[str(folder) for folder in group] for group in groups.values()])
     held = {exam[-1].paper for folder in folders if (exam := exams.newest(folder, SOLVERS))}
-    return [_arm(name, group, examined=len(held) == 1) for name, group in zip(names, groups.values(), strict=True)]
+    found = claims(
+        {name: {seed: run for run, seed in group.items()} for name, group in zip(names, groups.values(), strict=True)}
+    )
+    return [
+        _arm(name, group, examined=len(held) == 1)
+        | {"claims": [claim.as_json() for claim in found if claim.arm == name]}
+        for name, group in zip(names, groups.values(), strict=True)
+    ]
 
 
 def tasks_view(folder: Path, filters: Filters) -> JSON:

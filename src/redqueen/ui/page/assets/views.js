@@ -217,7 +217,20 @@ const ARM_CHARTS = (kinds) => [...kinds.map((kind) => [M.solve_rate, "race", kin
 // What its intervals can hold.
 const RANGE = (metric) => [metric.signed ? -Infinity : 0, metric.unit === "share" ? 1 : Infinity];
 
+// Who solves more, and whether that can be told.
+const claims = (arms) => {
+  const place = document.getElementById("arm-claims"), rows = arms.flatMap((arm) => arm.claims || []);
+  place.hidden = !rows.length;
+  if (!rows.length) return;
+  const points = (share, sign) => `${sign && share > 0 ? "+" : ""}${(100 * share).toFixed(1)}`;
+  RQ.fill(place, RQ.el("h3", {}, "Verdicts"),
+    RQ.table(RQ.el("table"), [["those who solve tasks", "word"], ["arm", "word"], [`less ${RQ.visible(rows[0].against)}, points`, ""], ["seeds", ""], ["verdict", "word"]],
+      rows.map((row) => [RQ.visible(row.measure), RQ.visible(row.arm), `${points(row.difference, true)}${row.half == null ? "" : ` ±${points(row.half)}`}`, row.seeds, row.text])),
+    RQ.el("p", {class: "note"}, "± is half of the 95 % interval over seeds (Student's t). Not told: it holds 0; as many seeds as named would clear it of 0 with a chance of four in five, if arms differ as much as these do."));
+};
+
 RQ.drawArms = (arms) => {
+  claims(arms);
   const kinds = [...new Set(arms.flatMap((arm) => Object.keys(arm.series)).filter((key) => key.startsWith(keyOf(M.solve_rate, "race"))).map((key) => key.split("/")[2]))].filter(Boolean);
   document.getElementById("arms-note").textContent = `${arms.map((arm) => `${RQ.visible(arm.name)}: seeds ${arm.seeds.join(", ")}`).join("; ")}. ` +
     (arms.some((arm) => arm.seeds.length > 1) ? "Lines are means over seeds as far as all have come, bands their 95 % intervals (Student's t), as far as there can be values; of two seeds from one to the other." : "One seed each: no interval can be given.");
