@@ -27,6 +27,7 @@ from redqueen.analysis.quarters import Series
 from redqueen.analysis.resampling import Interval
 from redqueen.commands import command as command_module
 from redqueen.commands.main import main as redqueen
+from redqueen.engine.protocol import MemberState
 from redqueen.errors import InputError
 from redqueen.evals.figures import Tally
 from redqueen.phases.view import Quiet
@@ -536,6 +537,13 @@ def test_a_study_examines_the_students_of_a_run_as_the_product_does(design, resu
     assert any(ours[name] != value for name, value in result.base.items()), "who has learned is not the base"
 
 
+class Strangers:
+    """An engine no two of whose members are alike."""
+
+    def read(self, id: str) -> MemberState:
+        return MemberState(rank=1, alpha=1.0, factors={id: (torch.ones(1, 1), torch.ones(1, 1))})
+
+
 def test_an_exam_that_was_killed_goes_on_after_those_who_were_done(design, result, monkeypatch, tmp_path):
     """Two at a time, killed before the last ones."""
     exam = replace(design.exam("odd"), folder=tmp_path / "exam")
@@ -555,7 +563,7 @@ def test_an_exam_that_was_killed_goes_on_after_those_who_were_done(design, resul
     monkeypatch.setattr(study_exam, "BATCH", 2)
     monkeypatch.setattr(study_exam, "validated_exam", unchecked)
     with pytest.raises(KeyboardInterrupt):
-        exam.examine(None, None, list(whole)[:5])
+        exam.examine(Strangers(), None, list(whole)[:5])
     assert [name for some in asks for name in some] == [each.name for each in list(whole)[:4]]
     assert exam.answers() == {each: whole[each] for each in list(whole)[:4]}
 

@@ -291,13 +291,15 @@ class Scripted(Streaming):
         return samples
 
 
-def examined(verifier: Verifier, say: Callable[[str | None, str, int], str]) -> tuple[dict[str, Tally], Scripted]:
+def examined(
+    verifier: Verifier, say: Callable[[str | None, str, int], str], **others: str
+) -> tuple[dict[str, Tally], Scripted]:
     exam = [
         ExamTask(CodeTask("code_o", program=ADD, inputs=("1",), outputs=("2",)), "easy"),
         ExamTask(CodeTask("code_i", program=DOUBLE, inputs=("3",), outputs=("6",)), "hard"),
     ]
     engine = Scripted(say, 3)
-    who = {"bare": None, "ada": "m1"}
+    who = {"bare": None, "ada": "m1", **others}
     found = examine(
         cast(LocalEngine, engine),
         verifier,
@@ -330,6 +332,15 @@ def test_everybody_gets_what_its_own_attempts_are_worth(verifier):
     assert found["ada"] == Tally(
         attempts=3, correct=(3, 3), greedy=(False, True), well_formed=(3, 3), tokens=(3 * length, 3 * (length - 1))
     )
+
+
+def test_who_is_the_same_member_is_asked_once_and_gets_the_same(verifier):
+    def say(member: str | None, prompt: str, attempt: int) -> str:
+        return "```output\n2\n```" if member == "m1" else "nothing"
+
+    found, engine = examined(verifier, say, bob="m1", eve="m2")
+    assert found["bob"] == found["ada"] != found["eve"] == found["bare"]
+    assert [request.member for request in engine.requests] == 2 * [*4 * [None], *4 * ["m1"], *4 * ["m2"]]
 
 
 @pytest.mark.parametrize("mode", [Mode.LITERALS, Mode.CALLS])

@@ -13,6 +13,7 @@ from torch import Tensor
 from redqueen.analysis.distance import (
     Probe,
     effective_size,
+    first_alike,
     function_distances,
     mean_distance,
     pairs,
@@ -228,3 +229,12 @@ def test_the_mean_distance_leaves_out_a_members_distance_to_itself():
 def test_pairs_have_every_order():
     found = pairs(["a", "b"], torch.tensor([[0.0, 0.5], [0.5, 0.0]]))
     assert found == {("a", "a"): 0, ("a", "b"): 0.5, ("b", "a"): 0.5, ("b", "b"): 0}
+
+
+def test_members_with_the_same_weights_are_known_by_the_first_of_them():
+    def member(value: float, rank: int = 1, module: str = "m") -> MemberState:
+        return MemberState(rank=rank, alpha=2.0, factors={module: (torch.ones(1, 2), torch.full((2, 1), value))})
+
+    states = {"a": member(1.0), "b": member(2.0), "c": member(1.0), "d": member(1.0, module="n"), "e": member(2.0)}
+    assert first_alike(states) == {"a": "a", "b": "b", "c": "a", "d": "d", "e": "b"}
+    assert first_alike({}) == {}

@@ -21,6 +21,7 @@ from redqueen.commands.main import main
 from redqueen.errors import ConfigError, InputError
 from redqueen.evals.benchmarks import chosen
 from redqueen.evals.data import find as find_rows
+from redqueen.evals.protocol import Prompts
 from redqueen.evolution.replacement import plan
 from redqueen.evolution.variation import find
 from redqueen.plugins import BENCHMARKS, ESTIMATORS, FAMILIES, MATCHMAKERS, OPERATORS, REWARDS, Registry
@@ -236,7 +237,7 @@ def test_the_path_of_a_benchmark_in_a_file_of_settings_may_have_a_comma(examples
     shutil.copy(examples / "puzzles.py", folder)
     settings = Config.model_validate({"evals": {"suite": [f"{folder}/puzzles.py:Puzzles"]}})
     (tmp_path / "settings.toml").write_text(dump(settings))
-    [benchmark] = chosen(load(str(tmp_path / "settings.toml")).evals.suite)
+    [benchmark] = chosen(load(str(tmp_path / "settings.toml")).evals.suite, Prompts.CHAT)
     assert benchmark.title == "Puzzles"
 
 
