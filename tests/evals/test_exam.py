@@ -26,9 +26,10 @@ from tasks.proposing import CODE, Failing
 
 from redqueen.analysis.resampling import Interval, pass_at
 from redqueen.commands.exam import ExamCommand
+from redqueen.engine import peft
 from redqueen.engine.known import EMBEDDED, Embedded
 from redqueen.engine.local import LocalEngine
-from redqueen.engine.protocol import Sample, SampleRequest, Stop
+from redqueen.engine.protocol import MemberState, Sample, SampleRequest, Stop
 from redqueen.errors import InputError, MachineError
 from redqueen.evals.benchmarks.exam import Exam
 from redqueen.evals.examination import examine
@@ -542,11 +543,26 @@ def test_the_soup_of_a_runs_students_sits_an_exam_and_its_card_has_it(redqueen, 
     found = by_name(json.loads(out))
     assert [*found] == [f"{soup}", "chains (bare)"] or [*found] == ["chains (bare)", f"{soup}"]
     assert redqueen("export", run, "--member", "soup", "--to", place / "soup")[0] == 0
-    assert "## Evaluation" in (place / "soup" / "README.md").read_text()
     folder = redqueen("exam", place / "soup", "--tasks", exam, "--attempts", 1, "--json", "--tasks.form", "short",
                       "--rl.temperature", "0.9", "--tasks.attempt-tokens", "48", *HERE)[1]  # fmt: skip
     of_folder = by_name(json.loads(folder))[str(place / "soup")]
     assert of_folder["parts"] == found[soup]["parts"], "the same weights as a folder"
+    assert "| exam " in (place / "soup" / "README.md").read_text()
+
+
+def test_an_adapter_of_another_rank_is_examined_beside_a_run_as_it_is_alone(redqueen, run, exam, place):
+    mine = peft.load(next((run / "checkpoints").glob("*2")) / "members" / "s0")
+    factors = {module: (a[:2], b[:, :2]) for module, (a, b) in list(mine.factors.items())[:3]}
+    other = place / "theirs"
+    peft.save(MemberState(rank=2, alpha=3.0, factors=factors), other, base_name="chains", modules=[*mine.factors])
+    how = ("--tasks", exam, "--attempts", 1, "--json", "--tasks.form", "short", "--rl.temperature", "0.9",
+           "--tasks.attempt-tokens", "48", *HERE)  # fmt: skip
+    status, out, err = redqueen("exam", run, other, *how)
+    assert status == 0, err
+    together = by_name(json.loads(out))
+    alone = by_name(json.loads(redqueen("exam", other, *how)[1]))
+    assert together[str(other)]["parts"] == alone[str(other)]["parts"]
+    assert together[f"{run}/s0"]["parts"] == by_name(json.loads(redqueen("exam", run, *how)[1]))["s0"]["parts"]
 
 
 def test_a_base_alone_is_asked_as_the_options_say(redqueen, exam):

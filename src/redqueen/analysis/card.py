@@ -64,7 +64,7 @@ def card(run: Path, checkpoint: Path, step: int, id: str, base: str, loaded: str
 
 def _evaluation(run: Path, step: int, id: str, scale: float) -> list[str]:
     """What exams and benchmarks found of the member as it was after this step."""
-    if id == SOUP or scale != 1:
+    if scale != 1:
         return ["None of what it is as a whole: the commands above measure it."]
     rows: list[tuple[str, float, float | None, Sequence[float | None] | None]] = []
     results = [result for result in exams.read(run) if result.step == step]

@@ -10,8 +10,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
+import torch
+from torch import Tensor
+
 from redqueen.analysis import export
-from redqueen.analysis.distance import difference, first_alike
+from redqueen.analysis.distance import first_alike
 from redqueen.engine import peft
 from redqueen.engine.base import config as base_config
 from redqueen.engine.known import EMBEDDED, KNOWN
@@ -132,7 +135,7 @@ def find_subjects(
             )
     notes += [f"{', '.join(group.members)} have the same weights" for group in groups if _all_alike(group.members)]
     subjects = Subjects(base, tuple(groups), runs, tuple(notes))
-    _fit(subjects.members)
+    of_one_shape(subjects.members)
     return subjects
 
 
@@ -203,26 +206,47 @@ def _one_name(base: str) -> str:
     return next((name for name, model in known.items() if model.folder.resolve() == path), str(path))
 
 
-def _fit(members: Mapping[str, MemberState]) -> None:
-    """Refuse adapters that one engine cannot hold together."""
+def of_one_shape(members: Mapping[str, MemberState]) -> dict[str, MemberState]:
+    """The same updates as adapters that one engine can hold: of the highest rank, for all modules that one of them
+    adapts. Who has that shape stays as it is; adapters of different bases are refused."""
+    if not members:
+        return {}
+    widest = max(members.values(), key=lambda state: state.rank)
+    sizes: dict[str, tuple[int, int]] = {}
     for name, state in members.items():
-        first, other = next(iter(members.items()))
-        if (state.rank, state.alpha) != (other.rank, other.alpha):
-            why = f"rank {other.rank} and alpha {other.alpha:g}, {name} {state.rank} and {state.alpha:g}"
-            raise InputError(f"{first} has {why}", "examine them apart: they get the same random numbers")
-        if why := difference(other, state):
-            raise InputError(f"{first} and {name} cannot be examined together: {why}", "examine them apart")
+        for module, (a_R_I, b_O_R) in state.factors.items():
+            size = a_R_I.shape[1], b_O_R.shape[0]
+            if sizes.setdefault(module, size) != size:
+                why = f"{module} is {sizes[module]} for others and {size} for it"
+                raise InputError(f"{name} is of another base: {why}", "evaluate it with that base, apart")
+    return {name: _reshaped(state, widest.rank, widest.alpha, sizes) for name, state in members.items()}
+
+
+def _reshaped(state: MemberState, rank: int, alpha: float, sizes: Mapping[str, tuple[int, int]]) -> MemberState:
+    if (state.rank, state.alpha, state.factors.keys()) == (rank, alpha, sizes.keys()):
+        return state
+    by = (state.alpha / state.rank) / (alpha / rank)
+    factors: dict[str, tuple[Tensor, Tensor]] = {}
+    for module, (inputs, outputs) in sizes.items():
+        a_R_I, b_O_R = torch.zeros(rank, inputs), torch.zeros(outputs, rank)
+        if module in state.factors:
+            own_a_R_I, own_b_O_R = state.factors[module]
+            a_R_I[: state.rank] = own_a_R_I
+            b_O_R[:, : state.rank] = own_b_O_R * by
+        factors[module] = a_R_I, b_O_R
+    return MemberState(rank=rank, alpha=alpha, factors=factors)
 
 
 @contextmanager
 def open_subjects(subjects: Subjects, settings: "EngineConfig") -> Iterator["LocalEngine"]:
     """An engine with everybody's adapters."""
     fitting: dict[str, Any] = {"base": subjects.base}
-    if subjects.members:
-        state = next(iter(subjects.members.values()))
+    members = of_one_shape(subjects.members)
+    if members:
+        state = next(iter(members.values()))
         fitting |= {"rank": state.rank, "alpha": state.alpha, "target_modules": tuple(state.factors)}
-    with open_engine(settings.model_copy(update=fitting), list(subjects.members)) as engine:
-        for name, state in subjects.members.items():
+    with open_engine(settings.model_copy(update=fitting), list(members)) as engine:
+        for name, state in members.items():
             engine.write(name, state)
         yield engine
 
