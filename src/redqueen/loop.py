@@ -121,7 +121,7 @@ async def _step(race: Race, state: State, step: int, evolved: Evolved, clock: Cl
         with clock("measure"):
             drifted = await drift(race, state, population)
             elsewhere = await look_elsewhere(race, population)
-            recalls = await call_back(race, elsewhere)
+            recalls = await call_back(race, population, elsewhere)
             seen = None if settings.population.single else snapshot(race, state, step, population)
     with clock("evolve"):
         pull(race, step, population, learned.unfit_steps)

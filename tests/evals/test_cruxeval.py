@@ -16,7 +16,7 @@ from redqueen.errors import MachineError
 from redqueen.evals import evaluation
 from redqueen.evals.cruxeval import COPYABLE, UNCOPYABLE, CruxEval, InputPrediction
 from redqueen.evals.data import find
-from redqueen.evals.protocol import Grade, Item, Prompts
+from redqueen.evals.protocol import Grade, Item, Prompts, Reply
 from redqueen.plugins import BENCHMARKS
 from redqueen.runs.metrics import BENCHMARK
 from redqueen.runs.store import Store
@@ -65,6 +65,14 @@ def test_a_chat_has_the_same_text_with_its_last_tag_in_the_reply(name):
     assert f"{chat.text}\n{chat.prefill}" == raw.text
     assert chat.prefill == ("[THOUGHT]\n" if name.endswith("_cot") else "[ANSWER]\n")
     assert chat.stop == raw.stop == ("[/ANSWER]",)
+
+
+def test_what_is_cut_is_no_answer_where_races_ask(verifier):
+    text = "```output\n17\n```\nAnd so on and"
+    asked = benchmark("cruxeval_o_long")
+    replies = [Reply(NEXT, text, False), Reply(NEXT, text, True)]
+    grades = asyncio.run(asked.judge(replies, Prompts.CHAT, verifier))
+    assert [grade.correct for grade in grades] == [True, False]
 
 
 # What is read

@@ -94,18 +94,31 @@ def test_nothing_is_looked_at_that_would_have_to_be_fetched(tmp_path, slices, mo
     assert read_rules(of).benchmarks == ()
     (tmp_path / "some" / "gsm8k").mkdir(parents=True)
     (tmp_path / "some" / "gsm8k" / "test.jsonl.gz").write_bytes((slices / "gsm8k" / "test.jsonl.gz").read_bytes())
-    some = settings(changes={"tasks": {"form": "long"}, "evals": {"data": str(tmp_path / "some")}})
-    assert [each.name for each in read_rules(some).benchmarks] == ["gsm8k"]
+    monkeypatch.setenv("REDQUEEN_BENCH", str(tmp_path / "some"))
+    assert [each.name for each in read_rules(of).benchmarks] == ["gsm8k"]
 
 
-def test_a_look_that_nobody_asked_for_is_every_twenty_steps_and_needs_a_base_for_chats(tmp_path, slices):
+def test_data_that_are_named_must_be_there_and_those_that_are_not_hold_nothing_up(tmp_path, monkeypatch, capsys):
+    of = settings(changes={"tasks": {"form": "long"}, "evals": {"data": str(tmp_path / "nowhere")}})
+    with pytest.raises(InputError, match=r"has no test\.jsonl\.gz"):
+        read_rules(of)
+    (tmp_path / "gsm8k").mkdir()
+    (tmp_path / "gsm8k" / "test.jsonl").write_text("junk")
+    monkeypatch.setenv("REDQUEEN_BENCH", str(tmp_path))
+    assert read_rules(settings(changes={"tasks": {"form": "long"}})).benchmarks == ()
+    assert "members will not be evaluated on gsm8k: " in capsys.readouterr().err
+
+
+def test_a_look_that_nobody_asked_for_is_every_twenty_steps_and_needs_a_base_for_chats(tmp_path, slices, monkeypatch):
     base = random_base(tmp_path / "base")
     tasks = {"form": "direct", "seeds": None}
     for evals, every in (
-        ({"data": str(slices)}, None),
-        ({"data": str(slices), "prompts": "raw"}, 20),
-        ({"data": str(slices), "prompts": "raw", "every": 3}, 3),
+        ({}, None),
+        ({"prompts": "raw"}, 20),
+        ({"prompts": "raw", "data": str(slices)}, 20),
+        ({"prompts": "raw", "every": 3}, 3),
     ):
+        monkeypatch.setenv("REDQUEEN_BENCH", str(slices))
         with at_the_start(settings(str(base), {"tasks": tasks, "evals": evals})) as (race, _, _engine):
             assert (None if race.slices is None else race.slices.every) == every
     with (

@@ -46,7 +46,7 @@ def test_who_has_learnt_nothing_is_where_the_base_is(base):
         assert len(set(seen.length.values())) == len(set(seen.entropy.values())) == 1, "the base's among them"
         assert 0 < seen.length[None] <= TOKENS
         assert len(seen.probes) == len(REQUESTS)
-        assert asyncio.run(call_back(race, seen)) == ()
+        assert asyncio.run(call_back(race, state.population, seen)) == ()
 
 
 def test_who_has_gone_too_far_is_called_back_and_the_others_are_left_alone(base):
@@ -73,6 +73,35 @@ def test_who_has_gone_too_far_is_called_back_and_the_others_are_left_alone(base)
     assert after.health.rates == {"s0": 0.5}
     assert rows.figures(BASE)[ELSEWHERE_LENGTH] == rows.figures("s1")[ELSEWHERE_LENGTH]
     assert rows.figures("s0")[ELSEWHERE_ENTROPY] != rows.figures(BASE)[ELSEWHERE_ENTROPY]
+
+
+@pytest.mark.parametrize("rl", [{"frozen": "students"}, {"update": "none"}])
+def test_who_does_not_learn_is_left_where_it_is(base, rl):
+    async def lead(race, state, engine):
+        engine.write("s0", far(engine.read("s0", optimiser=True), FAR))
+        before = engine.read("s0")
+        after, rows = await one_step(race, state, clock(1))
+        return before, engine.read("s0"), after, rows
+
+    evolving = {"evolution": {"every": 10}} if "update" in rl else {}
+    still = settings(str(base), {**of(base).model_dump(), "rl": rl, **evolving})
+    with at_the_start(still) as (race, state, engine):
+        before, now, after, rows = asyncio.run(lead(race, state, engine))
+    assert same_weights(before, now)
+    assert rows.figures("s0")[ELSEWHERE] > CEILING, "but it is seen"
+    assert not [row for row in rows.alarms if row.measure == ELSEWHERE.name]
+    assert after.health.rates == {}
+
+
+def test_who_cannot_be_brought_within_the_ceiling_is_said_to_be_beyond(base):
+    async def lead(race, state, engine):
+        engine.write("s0", far(engine.read("s0", optimiser=True), FAR))
+        return await one_step(race, state, clock(1))
+
+    with at_the_start(of(base, 1e-6)) as (race, state, engine):
+        _, rows = asyncio.run(lead(race, state, engine))
+    [alarm] = [row for row in rows.alarms if row.measure == ELSEWHERE.name]
+    assert "moved back to 0.0039 of its update" in alarm.says and "which is still beyond it," in alarm.says
 
 
 @pytest.mark.parametrize(("ceiling", "form", "seen"), [(0.0, "direct", True), (CEILING, "short", False)])

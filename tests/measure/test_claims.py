@@ -47,7 +47,7 @@ def test_what_seeds_do_not_tell_is_said_with_how_many_would(tmp_path):
     assert claim.smallest == pytest.approx((4.3027 + 1.0607) * 0.020817 / 3**0.5, rel=1e-3)
     assert claim.as_json()["seeds_to_tell"] == 22
     same = claims(runs(tmp_path, a=("student", [0.5, 0.5]), b=("student", [0.51, 0.49])))[0]
-    assert (same.seeds_to_tell, same.text) == (None, "not told: a thousand seeds or more would")
+    assert same.difference.mean == pytest.approx(0) and same.seeds_to_tell is None
 
 
 def test_one_seed_tells_nothing_and_a_seed_that_one_arm_lacks_is_left_out(tmp_path):
@@ -67,8 +67,30 @@ def test_teachers_and_single_members_do_not_count_and_exams_do(tmp_path):
         figures = {"sampled": right, "greedy": right, "pass_at_k": right}
         exam: dict[str, Any] = {"exam": "functions", "sha256": "", "how": how, "step": step, "tasks": 10}
         exams.keep(run, [exams.ExamResult(**exam, subject=subject, figures=figures)])
-    asked = [f"exam functions (10 tasks), {measure}" for measure in ("sampled", "greedy", "pass@8")]
-    assert accuracies(run) == {ASKED: 0.5, **dict.fromkeys(asked, 0.3)}
+    found = {each.label: (each.step, each.value) for each in accuracies(run).values()}
+    how_asked = "exam functions (10 tasks), long prompts, 8 attempts at temperature 0.8"
+    asked = [f"{how_asked}, {measure}" for measure in ("sampled", "greedy", "pass@8")]
+    assert found == {ASKED: (4, 0.5), **dict.fromkeys(asked, (4, 0.3))}
+
+
+def test_what_was_not_asked_the_same_is_not_compared_and_other_steps_are_named(tmp_path):
+    one, other = evaluated(tmp_path / "a", 0.5, sha256="x"), evaluated(tmp_path / "b", 0.6, sha256="y")
+    assert claims({"a": {0: one}, "b": {0: other}}) == []
+    evaluated(other, 0.7, sha256="x", step=9)
+    evaluated(other, 0.1, sha256="x", step=3)
+    [claim] = claims({"a": {0: one}, "b": {0: other}})
+    assert claim.difference.values == pytest.approx((0.2,)), "the newest step, whatever was evaluated last"
+    assert (claim.steps, claim.text) == (((9, 4),), "one seed; at different steps")
+
+
+def test_seeds_that_do_not_differ_at_all_show_no_difference(tmp_path):
+    [claim] = claims(runs(tmp_path, a=("student", [0.5, 0.6, 0.7]), b=("student", [0.5, 0.6, 0.7])))
+    assert (claim.verdict, claim.text, claim.seeds_to_tell) == ("not told", "not told: no difference", None)
+
+
+def test_what_a_thousand_seeds_would_not_show_is_said_so(tmp_path):
+    [claim] = claims(runs(tmp_path, a=("student", [0.5, 0.5]), b=("student", [0.6, 0.4001])))
+    assert claim.text == "not told: a thousand seeds or more would"
 
 
 @pytest.mark.parametrize(("size", "seeds"), [(1.0, 10), (0.8, 15), (0.5, 34), (0.2, 199), (0.01, None)])

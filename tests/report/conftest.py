@@ -10,6 +10,8 @@ from playwright.sync_api import Browser, expect
 from synthetic import PROGRAMS, make
 
 STEPS, MEMBERS, TASKS = 12, 8, 300
+HOW = {"bands": [], "form": "long", "attempts": 8, "k": 8, "temperature": 0.8, "max_tokens": 9}
+"""An exam was held."""
 HOSTILE = (
     *PROGRAMS,
     "def f(x):\n    return '</script><script>window.hacked = 1</script><img src=x onerror=\"window.hacked = 2\">'",

@@ -23,7 +23,7 @@ from redqueen.runs.records_file import RECORDS
 from redqueen.runs.store import Store
 from redqueen.ui.live import MEMBER_HEADS
 from redqueen.ui.page import views
-from report.conftest import MEMBERS, STEPS, TASKS
+from report.conftest import HOW, MEMBERS, STEPS, TASKS
 
 pytestmark = pytest.mark.usefixtures("browser")
 CHARTS = {
@@ -363,7 +363,7 @@ def test_arms_are_laid_over_each_other(browser, tmp_path):
     runs = [tmp_path / name for name in ("wide-0", "wide-1", "other-0")]
     figures = dict.fromkeys(TITLES, 0.3)
     for run in runs:
-        about = {"exam": "own", "sha256": "1", "how": {"k": 8}, "step": 2, "tasks": 9, "figures": figures}
+        about = {"exam": "own", "sha256": "1", "how": HOW, "step": 2, "tasks": 9, "figures": figures}
         exams.keep(run, [ExamResult(subject="student", **about), ExamResult(subject="base", **about)])
     with page_of(browser, *runs) as page, report_of(browser, tmp_path / "arms.html", *runs) as file:
         for watched in (page, file):
@@ -373,7 +373,13 @@ def test_arms_are_laid_over_each_other(browser, tmp_path):
             assert [each["y"] for each in drawn(watched, "arm-exam--sampled")] == [[None, 0.3]] * 2
             verdicts = watched.page.locator("#arm-claims tbody tr").all_inner_texts()
             assert [row.split("\t") for row in verdicts] == [
-                [f"exam own (9 tasks), {measure}", "other-0", "0.0", "1", "one seed"]
+                [
+                    f"exam own (9 tasks), long prompts, 8 attempts at temperature 0.8, {measure}",
+                    "other-0",
+                    "0.0",
+                    "1",
+                    "one seed",
+                ]
                 for measure in ("sampled", "greedy", "pass@8")
             ]
             of_base = {each["name"]: each["y"] for each in drawn(watched, "exam")}

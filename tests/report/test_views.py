@@ -18,7 +18,7 @@ from redqueen.runs.metrics import COVERAGE, ENTROPY, METRICS, MU, REWARD, SAMPLE
 from redqueen.runs.store import Store
 from redqueen.ui.page import views
 from redqueen.ui.page.assets import METRICS_SCRIPT, SCRIPTS, asset
-from report.conftest import STEPS, TASKS
+from report.conftest import HOW, STEPS, TASKS
 
 
 def test_series_are_the_metrics_of_the_records(recorded):
@@ -161,7 +161,7 @@ def test_arms_have_the_intervals_of_their_seeds(tmp_path):
 
 def exam_of(subject: str, step: int, value: float, exam: str = "own") -> ExamResult:
     figures = {"sampled": value, "greedy": value + 0.1, "pass_at_k": value + 0.2}
-    return ExamResult(exam=exam, sha256="1", how={"k": 8}, step=step, subject=subject, tasks=99, figures=figures)
+    return ExamResult(exam=exam, sha256="1", how=HOW, step=step, subject=subject, tasks=99, figures=figures)
 
 
 def test_the_exam_that_was_held_last_is_there_step_by_step(tmp_path):

@@ -192,13 +192,16 @@ def test_a_shown_thought_goes_step_by_step_to_what_is_asked_for(example):
         assert [step.split(" ")[0] for step in steps] == [f"{number}." for number in range(1, len(steps) + 1)]
         assert example.task.outputs[0] in steps[-1]
     total = 0
-    for number, parity, said in re.findall(
-        r"number = (\d+): .* it is (odd|even), and total = .* = (-?\d+)", example.thought
-    ):
+    loop = re.findall(r"number = (\d+): .* it is (odd|even), and total = .* = (-?\d+)", example.thought)
+    assert len(loop) == (4 if "total" in example.task.program else 0)
+    for number, parity, said in loop:
         total = 0 if number == "3" else total
         total += int(number) if int(number) % 2 else -1
         assert (parity, int(said)) == ("odd" if int(number) % 2 else "even", total)
-    assert "Check: for " in example.search.splitlines()[-1]
+    last = example.search.splitlines()[-1]
+    assert last.startswith(f"{len(steps)}. Check: for ")
+    given, _, limit = example.task.inputs[0].partition("], ")
+    assert given in last and limit in last
 
 
 def test_nothing_that_a_prompt_shows_gives_the_solution_away(case, verifier):

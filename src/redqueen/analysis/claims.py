@@ -19,7 +19,7 @@ SOLVERS = (Role.STUDENT, SOLO)
 """Who is compared: the mean of a run's students, or its only adapter."""
 POWER = 0.8
 """The chance with which enough seeds show a difference that is there."""
-MOST_SEEDS = 1000
+MOST_SEEDS = 999
 Verdict = Literal["ahead", "behind", "not told", "one seed"]
 
 
@@ -32,6 +32,8 @@ class Claim:
     against: str
     difference: Estimate
     """In shares of tasks, seed by seed."""
+    steps: tuple[tuple[int, int], ...]
+    """At which the two were measured, seed by seed."""
 
     @property
     def verdict(self) -> Verdict:
@@ -45,7 +47,7 @@ class Claim:
     @property
     def seeds_to_tell(self) -> int | None:
         """How many seeds would show a difference of this size, if it is there; None where that is a thousand or more,
-        or where one seed is all that there is."""
+        where there is none, or where one seed is all that there is."""
         values = self.difference.values
         return seeds_to_tell(self.difference.mean, statistics.stdev(values)) if len(values) > 1 else None
 
@@ -58,10 +60,12 @@ class Claim:
     @property
     def text(self) -> str:
         """For people."""
-        if self.verdict != "not told":
-            return self.verdict
-        seeds = self.seeds_to_tell
-        return f"not told: {'a thousand seeds or more' if seeds is None else f'{seeds} seeds'} would"
+        told: str = self.verdict
+        if told == "not told":
+            seeds = self.seeds_to_tell
+            would = "a thousand seeds or more would" if seeds is None else f"{seeds} seeds would"
+            told = f"not told: {would if self.difference.mean else 'no difference'}"
+        return told if all(mine == other for mine, other in self.steps) else f"{told}; at different steps"
 
     def as_json(self) -> dict[str, Any]:
         return {
@@ -71,11 +75,26 @@ class Claim:
             "difference": self.difference.mean,
             "half": self.difference.half,
             "seeds": len(self.difference.values),
+            "steps": self.steps,
             "verdict": self.verdict,
             "text": self.text,
             "seeds_to_tell": self.seeds_to_tell,
             "smallest_told": self.smallest,
         }
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """One measure of a run."""
+
+    label: str
+    """For people."""
+    step: int
+    value: float
+
+
+Accuracies = Mapping[tuple[str, ...], Measured]
+"""By all that two must have in common to be compared."""
 
 
 def claims(arms: Mapping[str, Mapping[int, Path]]) -> list[Claim]:
@@ -85,33 +104,46 @@ def claims(arms: Mapping[str, Mapping[int, Path]]) -> list[Claim]:
     return [claim for arm, own in others for claim in _of_arm(arm, own, against, first)]
 
 
-def _of_arm(
-    arm: str, own: Mapping[int, Mapping[str, float]], against: str, first: Mapping[int, Mapping[str, float]]
-) -> Iterator[Claim]:
+def _of_arm(arm: str, own: Mapping[int, Accuracies], against: str, first: Mapping[int, Accuracies]) -> Iterator[Claim]:
     pairs = [(own[seed], first[seed]) for seed in sorted(own.keys() & first.keys())]
     for measure in dict.fromkeys(measure for mine, _ in pairs for measure in mine):
-        values = [mine[measure] - other[measure] for mine, other in pairs if measure in mine and measure in other]
-        if (difference := estimate(values)) is not None:
-            yield Claim(measure=measure, arm=arm, against=against, difference=difference)
+        both = [(mine[measure], other[measure]) for mine, other in pairs if measure in mine and measure in other]
+        difference = estimate([mine.value - other.value for mine, other in both])
+        if difference is not None:
+            yield Claim(
+                measure=both[0][0].label,
+                arm=arm,
+                against=against,
+                difference=difference,
+                steps=tuple((mine.step, other.step) for mine, other in both),
+            )
 
 
-def accuracies(run: Path) -> dict[str, float]:
-    """Of those who solve tasks, by measure, newest step."""
-    found = {
-        result.asked: result.value for result in benchmarks.of_roles(run) if result.role in (None, str(Role.STUDENT))
+def accuracies(run: Path) -> dict[tuple[str, ...], Measured]:
+    """Of those who solve tasks, at the newest step that each was measured at."""
+    found: dict[tuple[str, ...], Measured] = {
+        (result.asked, result.sha256): Measured(result.asked, result.step, result.value)
+        for result in benchmarks.of_roles(run)
+        if result.role in (None, str(Role.STUDENT))
     }
-    for result in exams.newest(run, SOLVERS):
+    for result in sorted(exams.read(run), key=lambda result: result.step):
         if result.subject in SOLVERS:
             for figure, value in result.figures.items():
-                found[f"exam {result.title}, {result.measure(figure)}"] = value
+                label = f"exam {result.title}, {result.asked}, {result.measure(figure)}"
+                found[*result.paper, figure] = Measured(label, result.step, value)
     return found
 
 
 def seeds_to_tell(difference: float, deviation: float) -> int | None:
     """Pairs of races whose 95 % interval is clear of 0 with a chance of four in five, if races differ by this on
-    average and pairs scatter so; None from a thousand on."""
-    enough = (seeds for seeds in range(2, MOST_SEEDS) if smallest_told(deviation, seeds) <= abs(difference))
-    return next(enough, None)
+    average and pairs scatter so; None from a thousand on, and where nothing differs."""
+    few, enough = 1, MOST_SEEDS
+    if not difference or smallest_told(deviation, enough) > abs(difference):
+        return None
+    while enough - few > 1:
+        middle = (few + enough) // 2
+        few, enough = (few, middle) if smallest_told(deviation, middle) <= abs(difference) else (middle, enough)
+    return enough
 
 
 def smallest_told(deviation: float, seeds: int) -> float:

@@ -165,7 +165,7 @@ class EvaluationReport:
         how = self.how
         lines = [f"{report.loaded.benchmark.title}: {report.loaded.graded}" for report in self.benchmarks]
         sampled = f", {how['attempts']} attempts at temperature {how['temperature']:g}" if how["attempts"] else ""
-        lines.append(f"one greedy attempt{sampled}; {how['dtype']} on {how['device']}; tokens are all that was sampled")
+        lines.append(f"one greedy attempt{sampled}; {how['dtype']} on {how['device']}; tokens are of all answers")
         if interval:
             lines.append("95 %: by resampling tasks, the same ones for both sides; it says nothing of other runs")
         if voted:

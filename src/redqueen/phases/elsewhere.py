@@ -95,12 +95,14 @@ async def look_elsewhere(race: Race, population: Population) -> Elsewhere | None
     )
 
 
-async def call_back(race: Race, seen: Elsewhere | None) -> tuple[Recall, ...]:
-    """Halve the updates of those beyond the ceiling until they are within it."""
+async def call_back(race: Race, population: Population, seen: Elsewhere | None) -> tuple[Recall, ...]:
+    """Halve the updates of those who learn and are beyond the ceiling until they are within it or hardly any is left.
+    Who does not learn is what it is meant to be."""
     ceiling = race.settings.guard.drift_ceiling
     if seen is None or not ceiling:
         return ()
-    far = {id: distance for id, distance in seen.distance.items() if distance > ceiling}
+    learning = {race.adapter(member.id) for member in population.members if not race.frozen(member.role)}
+    far = {id: distance for id, distance in seen.distance.items() if id in learning and distance > ceiling}
     now, kept = dict(far), dict.fromkeys(far, 1.0)
     while left := [id for id in far if now[id] > ceiling and kept[id] > FEWEST]:
         for id in left:
@@ -115,8 +117,8 @@ async def call_back(race: Race, seen: Elsewhere | None) -> tuple[Recall, ...]:
             kept=kept[id],
             now=now[id],
             says=f"{id} was {distance:.3g} nats a token from the base at requests of other kinds, beyond {ceiling:g}: "
-            f"it was moved back to {kept[id]:.2g} of its update, {now[id]:.2g} from the base, and learns at half its "
-            "rate from now on",
+            f"it was moved back to {kept[id]:.2g} of its update, {now[id]:.2g} from the base"
+            f"{', which is still beyond it,' if now[id] > ceiling else ''} and learns at half its rate from now on",
         )
         for id, distance in far.items()
     )

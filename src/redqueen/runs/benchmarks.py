@@ -27,7 +27,7 @@ class Result:
     value: float
     error: float | None
     tokens: int
-    """That its members sampled for it."""
+    """Of its members' answers."""
     temperature: float | None = None
     """Of sampled attempts, where it is another than usual."""
     max_tokens: int | None = None
@@ -56,16 +56,18 @@ class Result:
 
 
 def keep(run: Path, results: Sequence[Result]) -> None:
-    """Note results, in the place of earlier ones of the same measure."""
+    """Note results, in the place of earlier ones of the same measure and step."""
 
-    def key(result: Result) -> tuple[object, ...]:
-        return (
-            result.benchmark, result.measure, result.prompts, result.member or result.role, result.tasks,
-            result.temperature, result.max_tokens,
-        )  # fmt: skip
-
-    both = {key(result): result for result in (*read(run), *results)}
+    both = {(_asked(result), result.step): result for result in (*read(run), *results)}
     result_files.write(run / FILE, list(both.values()))
+
+
+def _asked(result: Result) -> tuple[object, ...]:
+    """Who was asked what, and how."""
+    return (
+        result.benchmark, result.measure, result.prompts, result.member or result.role, result.tasks,
+        result.temperature, result.max_tokens,
+    )  # fmt: skip
 
 
 def read(run: Path) -> list[Result]:
@@ -73,5 +75,6 @@ def read(run: Path) -> list[Result]:
 
 
 def of_roles(run: Path) -> list[Result]:
-    """Those of whole roles and of single adapters, for whoever compares runs."""
-    return [result for result in read(run) if result.member is None]
+    """Those of whole roles and of single adapters at the newest step, for whoever compares runs."""
+    by_step = sorted((result for result in read(run) if result.member is None), key=lambda result: result.step)
+    return list({_asked(result): result for result in by_step}.values())

@@ -5,7 +5,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from redqueen.errors import ConfigError
+from redqueen.console import say
+from redqueen.errors import ConfigError, InputError
 from redqueen.evals.benchmarks import chosen
 from redqueen.evals.data import LoadedBenchmark, at_hand, find
 from redqueen.evals.maths import check_gradable
@@ -99,11 +100,18 @@ def _read_benchmarks(settings: Config) -> tuple[LoadedBenchmark, ...]:
         return ()
     folder = None if evals.data is None else Path(evals.data)
     wanted = chosen(evals.suite, Prompts(evals.prompts))
-    if evals.every is None:
-        general = settings.tasks.form != Form.SHORT
-        wanted = [benchmark for benchmark in wanted if general and at_hand(benchmark, folder)]
-    check_gradable(wanted)
-    return tuple(find(benchmark, folder, "--evals.data").first(evals.items) for benchmark in wanted)
+    if evals.every is not None or folder is not None:
+        check_gradable(wanted)
+        return tuple(find(benchmark, folder, "--evals.data").first(evals.items) for benchmark in wanted)
+    found = []
+    for benchmark in wanted if settings.tasks.form != Form.SHORT else ():
+        if at_hand(benchmark):
+            try:
+                check_gradable([benchmark])
+                found.append(find(benchmark).first(evals.items))
+            except InputError as error:
+                say(f"members will not be evaluated on {benchmark.name}: {error.what}")
+    return tuple(found)
 
 
 def versions(settings: Config, families: Families) -> dict[str, str]:

@@ -196,9 +196,10 @@ def _race(start: Start, engine: Engine, whole: LocalEngine, verifier: Verifier) 
     """Everything that does not change from step to step. `engine` is the race's part of `whole`."""
     settings, rules, base = start.settings, start.rules, whole.base
     slices, prompts = None, Prompts(settings.evals.prompts)
-    asked = settings.evals.every is not None or prompts is Prompts.RAW or is_chat(base)
+    evals = settings.evals
+    asked = evals.every is not None or evals.data is not None or prompts is Prompts.RAW or is_chat(base)
     if rules.benchmarks and asked:
-        slices = Slices(rules.benchmarks, encoder(base, prompts), prompts, settings.evals.every or USUAL_LOOK)
+        slices = Slices(rules.benchmarks, encoder(base, prompts), prompts, evals.every or USUAL_LOOK)
     return Race(
         settings=settings,
         families=rules.families,
