@@ -250,14 +250,19 @@ def result(value: float, **more) -> Result:
     return Result(**{**about, "step": 2, "tasks": 5, "sha256": "1", "value": value, "error": 0.1, "tokens": 9, **more})
 
 
-def test_a_run_keeps_the_last_result_of_each_measure(tmp_path):
+def test_a_run_keeps_the_last_result_of_each_measure_and_step(tmp_path):
     assert benchmarks.read(tmp_path) == []
-    benchmarks.keep(tmp_path, [result(0.1), result(0.2, role="teacher")])
+    benchmarks.keep(tmp_path, [result(0.1), result(0.2, role="teacher"), result(0.6, member="s0")])
     benchmarks.keep(tmp_path, [result(0.3, step=4), result(0.4, prompts="chat"), result(0.5, tasks=1319)])
-    assert [(each.role, each.prompts, each.tasks, each.value) for each in benchmarks.read(tmp_path)] == [
-        ("student", "raw", 5, 0.3), ("teacher", "raw", 5, 0.2), ("student", "chat", 5, 0.4),
-        ("student", "raw", 1319, 0.5),
-    ]  # fmt: skip
+    benchmarks.keep(tmp_path, [result(0.7, role="teacher"), result(0.1, step=1)])
+    assert [each.value for each in benchmarks.read(tmp_path)] == [0.1, 0.7, 0.6, 0.3, 0.4, 0.5, 0.1]
+    newest = {(each.role, each.prompts, each.tasks): each.value for each in benchmarks.of_roles(tmp_path)}
+    assert newest == {
+        ("student", "raw", 5): 0.3,
+        ("teacher", "raw", 5): 0.7,
+        ("student", "chat", 5): 0.4,
+        ("student", "raw", 1319): 0.5,
+    }
 
 
 def test_a_result_is_named_by_all_that_it_depends_on():
