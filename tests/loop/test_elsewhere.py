@@ -11,6 +11,7 @@ from loop.making import at_the_start, clock, random_base, same_weights, settings
 from redqueen.engine.protocol import MemberState
 from redqueen.loop import one_step
 from redqueen.phases.elsewhere import REQUESTS, TOKENS, call_back, look_elsewhere
+from redqueen.phases.record import summary
 from redqueen.phases.state import Health, restored
 from redqueen.population.members import Birth, Member, Role
 from redqueen.runs.metrics import BASE, ELSEWHERE, ELSEWHERE_ENTROPY, ELSEWHERE_LENGTH
@@ -59,11 +60,16 @@ def test_who_has_gone_too_far_is_called_back_and_the_others_are_left_alone(base)
 
     with at_the_start(of(base)) as (race, state, engine):
         before, now, after, rows, seen = asyncio.run(lead(race, state, engine))
+        told = summary(race, after, rows, {})
     [alarm] = [row for row in rows.alarms if row.measure == ELSEWHERE.name]
     assert (alarm.subject, alarm.floor) == ("s0", CEILING)
     assert alarm.value is not None and alarm.value > CEILING
     assert alarm.value == rows.figures("s0")[ELSEWHERE]
     assert alarm.says.startswith("s0 was ") and "learns at half its rate from now on" in alarm.says
+    assert alarm.says in told.alarms
+    assert (
+        f"furthest from the base elsewhere is s0, {alarm.value:.2g} nats a token; 0.003 is the ceiling" in told.events
+    )
     assert 0 < seen.distance["s0"] <= CEILING
     for module, (a, b) in now["s0"].factors.items():
         assert torch.equal(a, before["s0"].factors[module][0])

@@ -10,6 +10,7 @@ from synthetic import make, records
 
 from redqueen.analysis.browse import Filters
 from redqueen.analysis.intervals import estimate
+from redqueen.commands.main import main
 from redqueen.errors import InputError
 from redqueen.population.board import Board
 from redqueen.runs import exams
@@ -195,6 +196,24 @@ def test_arms_have_their_exams_and_what_they_had_spent(tmp_path):
     assert len(first["spent"]["hours"]) == 4 and first["spent"]["hours"] == sorted(first["spent"]["hours"])
     exams.keep(folders[2], [exam_of("solo", 4, 0.5, exam="other")])
     assert all("exam//sampled" not in arm["series"] for arm in views.arms_view(folders)), "of one exam alone"
+
+
+def test_compare_gives_verdicts_where_runs_were_examined(tmp_path, capsys):
+    folders = [tmp_path / name for name in ("a-0", "a-1", "b-0", "b-1")]
+    for folder, lr in zip(folders, ("1e-3", "1e-3", "2e-3", "2e-3"), strict=True):
+        make(folder, steps=4, members=4, tasks=40, seed=int(folder.name[-1]), overrides=[("rl.lr", lr)])
+    words = ["compare", *map(str, folders)]
+    assert main(words) == 0 and "verdict" not in capsys.readouterr().out
+    for folder, value in zip(folders, (0.2, 0.3, 0.4, 0.5001), strict=True):
+        exams.keep(folder, [exam_of("student", 4, value)])
+    assert main(words) == 0
+    out = " ".join(capsys.readouterr().out.split())
+    assert "Those who solve tasks" in out and "+20.0 ±0.1 ahead" in out
+    assert main([*words, "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)["claims"]
+    assert [(each["arm"], each["against"], each["verdict"], each["seeds"]) for each in found] == 3 * [
+        ("b", "a", "ahead", 2)
+    ]
 
 
 def test_seeds_are_compared_as_far_as_all_have_come_and_each_once(tmp_path):

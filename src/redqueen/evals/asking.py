@@ -141,16 +141,7 @@ async def _ask(
         group = {"answer": question.id, "item": item.id, "batch": None}[together]
         groups.setdefault(group, []).append(len(put))
         put[asked] = [question]
-        requests.append(
-            SampleRequest(
-                prompt=tokens,
-                member=question.member,
-                key=question.key,
-                max_tokens=room,
-                temperature=0.0 if question.attempt == GREEDY else sampling.temperature,
-                stop=prompt.stop,
-            )
-        )
+        requests.append(_request(question, tokens, prompt.stop, room, sampling))
     if not requests:
         return
     places, put_by_place = list(groups.values()), list(put.values())
@@ -170,6 +161,19 @@ async def _ask(
 
     checked = await sample_and_check(engine, [[requests[place] for place in own] for own in places], check)
     await checked.results()
+
+
+def _request(
+    question: Question, tokens: tuple[int, ...], stop: tuple[str, ...], room: int, sampling: Sampling
+) -> SampleRequest:
+    return SampleRequest(
+        prompt=tokens,
+        member=question.member,
+        key=question.key,
+        max_tokens=room,
+        temperature=0.0 if question.attempt == GREEDY else sampling.temperature,
+        stop=stop,
+    )
 
 
 def _answer(question: Question, reply: Reply, tokens: int, grade: Grade) -> Answer:

@@ -5,10 +5,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from redqueen.runs import result_files
+from redqueen.runs import metrics, result_files
 
 FILE = "exams.json"
-BASE = "base"
+BASE = metrics.BASE
 """The subject of the bare base's results."""
 TITLES = {"sampled": "sampled", "greedy": "greedy", "pass_at_k": "pass@k"}
 """Of the figures of an exam."""

@@ -110,7 +110,7 @@ def _read_benchmarks(settings: Config) -> tuple[LoadedBenchmark, ...]:
                 check_gradable([benchmark])
                 found.append(find(benchmark).first(evals.items))
             except InputError as error:
-                say(f"members will not be evaluated on {benchmark.name}: {error.what}")
+                say(f"members will not be evaluated on {benchmark.name}: {error}")
     return tuple(found)
 
 
