@@ -19,6 +19,9 @@ HEAD_BYTES = 1 << 30
 """Logits that exist at the same time."""
 SPARE = 0.08
 """Share of the memory for the allocator's fragments and the libraries' workspaces."""
+BESIDE = 0.125
+"""Share of a device's memory that several engines leave to what none of them plans: each has a context and captured
+graphs of its own, and one that takes more than its share makes the others give theirs back at every turn."""
 ENOUGH_TOKENS = {"cuda": 65_536, "cpu": 4_096}
 """Tokens at once where memory allows them; more was not tried."""
 MIN_TOKENS = 256
@@ -147,7 +150,7 @@ def share(device: torch.device, engines: int) -> int:
     if device.type != "cuda":
         return available(device) // engines
     # Of all memory, so that it does not matter what the others have allocated already; but no more than is free.
-    own = torch.cuda.mem_get_info(device)[1] // engines - torch.cuda.memory_allocated(device)
+    own = int(torch.cuda.mem_get_info(device)[1] * (1 - BESIDE)) // engines - torch.cuda.memory_allocated(device)
     return min(own, available(device))
 
 
