@@ -40,8 +40,11 @@ REQUESTS = (
 )
 TOKENS = 128
 """Of each answer at most."""
+BACK = 0.8
+"""The part of a member's update that is left each time it is moved back. The distance goes about with the square of the
+update: this takes a third of it away, and as little as need be of what was learned."""
 FEWEST = 2.0**-8
-"""The part of a member's update that is left at least."""
+"""The part that is left at least, all times together."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -96,7 +99,7 @@ async def look_elsewhere(race: Race, population: Population) -> Elsewhere | None
 
 
 async def call_back(race: Race, population: Population, seen: Elsewhere | None) -> tuple[Recall, ...]:
-    """Halve the updates of those who learn and are beyond the ceiling until they are within it or hardly any is left.
+    """Shorten the updates of those who learn and are beyond the ceiling until they are within it or hardly any is left.
     Who does not learn is what it is meant to be."""
     ceiling = race.settings.guard.drift_ceiling
     if seen is None or not ceiling:
@@ -106,8 +109,8 @@ async def call_back(race: Race, population: Population, seen: Elsewhere | None) 
     now, kept = dict(far), dict.fromkeys(far, 1.0)
     while left := [id for id in far if now[id] > ceiling and kept[id] > FEWEST]:
         for id in left:
-            race.engine.write(id, race.engine.read(id, optimiser=True).scaled(0.5))
-            kept[id] /= 2
+            race.engine.write(id, race.engine.read(id, optimiser=True).scaled(BACK))
+            kept[id] *= BACK
         now |= await _distances(race, left, seen.probes)
     return tuple(
         Recall(
