@@ -24,7 +24,7 @@ from redqueen.runs import CHECKPOINTS, checkpoints
 from redqueen.tasks.archive import Archive, Entry
 from redqueen.tasks.code import FAMILY
 from redqueen.tasks.guards import Guards
-from redqueen.tasks.protocol import Task
+from redqueen.tasks.protocol import Form, Task
 from redqueen.tasks.verdicts import Reason, Rejection
 from redqueen.verifier import Job, LocalVerifier, Outcome
 
@@ -56,7 +56,7 @@ def raced(texts: Sequence[str], verifier: Any, changes: Mapping[str, Any] | None
     engine = Writing(texts)
     tasks = {"prompts": 1, "proposals": len(texts), "kinds": ["code_o"], "attempts": ATTEMPTS}
     of = race({"tasks": tasks, **(changes or {})}, engine, verifier)
-    return replace(of, kinds={"code_o": FAMILY.kinds()["code_o"]}), engine
+    return replace(of, kinds={"code_o": FAMILY.kinds(Form.SHORT)["code_o"]}), engine
 
 
 def exchanged(of: Race, archive: Archive | None = None) -> Texts:

@@ -19,7 +19,7 @@ from redqueen.population.play import play
 from redqueen.population.ratings import MatchResult
 from redqueen.tasks.archive import Trivial
 from redqueen.tasks.code import FAMILY, CodeTask
-from redqueen.tasks.protocol import Task
+from redqueen.tasks.protocol import Form, Task
 from redqueen.tasks.verdicts import VOID_ATTEMPT, Grade, Reason, Rejection
 
 INVALID = Rejection(Reason.SYNTAX)
@@ -270,7 +270,7 @@ def test_a_teacher_is_paid_for_none_of_the_tasks_that_cannot_be_answered(verifie
     engine = Script([*map(sample, texts)])
     tasks = {"prompts": 1, "proposals": len(texts), "kinds": ["code_o"]}
     of = race({"tasks": tasks, "rl": {"frozen": "teachers"}}, engine, verifier)
-    of = replace(of, kinds={"code_o": FAMILY.kinds()["code_o"]})
+    of = replace(of, kinds={"code_o": FAMILY.kinds(Form.SHORT)["code_o"]})
 
     async def lead():
         proposals, runs = await settle(of, 1, await ask(of, 1, askings(of, state(), 1, ALONE)))
@@ -289,7 +289,7 @@ def test_a_proposal_whose_shortcuts_the_machine_keeps_from_being_tried_costs_nob
     engine = Script([sample(pair(program, "41")) for program in programs])
     lost = Failing(verifier, lambda job: job.source == programs[1] and job.seeds == 1)
     of = race({"tasks": {"prompts": 1, "proposals": len(programs)}}, engine, lost)
-    of = replace(of, kinds={"code_i": FAMILY.kinds()["code_i"]})
+    of = replace(of, kinds={"code_i": FAMILY.kinds(Form.SHORT)["code_i"]})
 
     async def lead():
         proposals, runs = await settle(of, 1, await ask(of, 1, askings(of, state(), 1, ALONE)))
@@ -308,7 +308,7 @@ def test_a_proposal_that_was_cut_is_refused_whatever_it_says(verifier):
     engine = Script([sample(text), sample(text, stop=Stop.LENGTH)])
     tasks = {"prompts": 1, "proposals": 2}
     of = race({"tasks": tasks, "guard": {"duplicates": "allow"}, "rl": {"frozen": "teachers"}}, engine, verifier)
-    of = replace(of, kinds={"code_o": FAMILY.kinds()["code_o"]})
+    of = replace(of, kinds={"code_o": FAMILY.kinds(Form.SHORT)["code_o"]})
 
     async def lead():
         proposals, runs = await settle(of, 1, await ask(of, 1, askings(of, state(), 1, ALONE)))

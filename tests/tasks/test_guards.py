@@ -79,7 +79,7 @@ def held_out(tmp_path) -> Guards:
 
 COPIES = {
     "under the name of the entry point": AS_F,
-    "beside a helper that nothing calls": AS_F + "\ndef other(n):\n    return n\n",
+    "beside a helper that nothing calls": AS_F + "\ndef other(n):\n    return n\n\nNAMED = other\n",
     "called by the entry point": CLOSE + "\ndef f(numbers, threshold):\n    return not has_close(numbers, threshold)\n",
     "inside the entry point": "def f(xs, t):\n"
     + indent(AS_F.replace("def f", "def g"), "    ")

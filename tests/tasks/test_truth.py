@@ -40,7 +40,7 @@ def _larger(inner):
 
 EXPRESSIONS = st.recursive(ATOMS, _larger, max_leaves=6)
 PROGRAMS = st.tuples(EXPRESSIONS, EXPRESSIONS, EXPRESSIONS).map(
-    "def g(x, y=1):\n    return {0[0]}\n\ndef f(x, y=2):\n    z = {0[1]}\n    return {0[2]} if x else z".format
+    "def g(x, y=1):\n    return {0[0]}\n\ndef f(x, y=2):\n    z = {0[1]}\n    return {0[2]} if x else (z, g)[0]".format
 ).filter(lambda program: "g(x)" not in program.partition("def f")[0])  # fmt: skip
 INPUTS = st.one_of(
     st.integers(-99, 99).map(str),

@@ -41,6 +41,8 @@ class Reason(StrEnum):
     NO_PARAMETERS = "no_parameters"
     FORBIDDEN_IMPORT = "forbidden_import"
     FORBIDDEN_NAME = "forbidden_name"
+    UNUSED = "unused"
+    """It has a function or a class that nothing uses."""
 
     # The program ran and came to nothing that can be asked.
     RAISES = "raises"
@@ -55,6 +57,8 @@ class Reason(StrEnum):
     NOT_FINITE = "not_finite"
     """A number is infinite or not a number."""
     NONE_RESULT = "none_result"
+    OFF_BRIEF = "off_brief"
+    """It is about something else than what was asked for."""
     OUTPUT_TOO_LONG = "output_too_long"
     CONSTANT = "constant"
     """Every input gives the same output."""

@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from random import Random
 
 from redqueen.tasks.code.blocks import call_arguments, read_answer
+from redqueen.tasks.code.brief import Brief
 from redqueen.tasks.code.evidence import BESIDE_ATTEMPTS, shown
 from redqueen.tasks.code.pairs import parse_pair, validate_pairs
 from redqueen.tasks.code.prompts import (
@@ -58,10 +59,11 @@ class CodeI:
             "Somebody else will see the program and what `f` returns for your input, not the input itself, and has to "
             "find an input that gives that value, without running anything. Any input that does counts.",
             draw(references or SEEDS, self.form, rng),
+            Brief.drawn(rng),
         )
 
     def parse_proposal(self, text: str, context: Mapping[str, str]) -> CodeDraft | Rejection:
-        return parse_pair(self.name, text)
+        return parse_pair(self.name, text, Brief.asked(context))
 
     async def validate(self, drafts: Sequence[CodeDraft], verifier: Verifier) -> list[CodeTask | Rejection]:
         tasks = await validate_pairs(drafts, self.limits, verifier)

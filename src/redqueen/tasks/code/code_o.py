@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from random import Random
 
 from redqueen.tasks.code.blocks import read_answer
+from redqueen.tasks.code.brief import Brief
 from redqueen.tasks.code.pairs import parse_pair, validate_pairs
 from redqueen.tasks.code.prompts import (
     EXAMPLES,
@@ -46,10 +47,11 @@ class CodeO:
             "Write another program and an input. The output will be asked for.",
             "Somebody else will see both and has to say what `f` returns for the input, without running anything.",
             draw(references or SEEDS, self.form, rng),
+            Brief.drawn(rng),
         )
 
     def parse_proposal(self, text: str, context: Mapping[str, str]) -> CodeDraft | Rejection:
-        return parse_pair(self.name, text)
+        return parse_pair(self.name, text, Brief.asked(context))
 
     async def validate(self, drafts: Sequence[CodeDraft], verifier: Verifier) -> list[CodeTask | Rejection]:
         tasks = await validate_pairs(drafts, self.limits, verifier)

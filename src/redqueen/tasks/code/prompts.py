@@ -10,9 +10,10 @@ text ever was.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from random import Random
 
+from redqueen.tasks.code.brief import NO_BRIEF, Brief
 from redqueen.tasks.code.names import ALLOWED_IMPORTS
 from redqueen.tasks.code.program import MAX_PROGRAM_CHARS
 from redqueen.tasks.code.task import MAX_INPUT_CHARS, MAX_MESSAGE_CHARS, MAX_OUTPUT_CHARS, CodeTask
@@ -24,7 +25,7 @@ REFERENCES = {Form.SHORT: 2, Form.LONG: 4, Form.DIRECT: 4}
 PROGRAM_CONTRACT = f"""\
 The program
 - defines a function `f` at its top level, which takes at least one argument and returns a value; helper functions, \
-classes and nested functions are welcome;
+classes and nested functions are welcome, each defined once and used;
 - imports nothing but {", ".join(sorted(ALLOWED_IMPORTS - {"__future__", "collections.abc"}))};
 - returns the same value for the same input, every time: nothing random, no clock, no files, nothing kept between calls;
 - returns a plain value (boolean, number, string, bytes, list, tuple, dict, set or None) with no infinite number in it;
@@ -174,11 +175,12 @@ def draw(references: Sequence[CodeTask], form: Form, rng: Random) -> list[CodeTa
     return rng.sample(distinct, min(REFERENCES[form], len(distinct)))
 
 
-def propose_pair(form: Form, short: str, purpose: str, references: Sequence[CodeTask]) -> Prompt:
-    """Ask for a program and one input."""
-    earlier = "\n\n".join(program_and_input(task) for task in references)
+def propose_pair(
+    form: Form, short: str, purpose: str, references: Sequence[CodeTask], brief: Brief = NO_BRIEF
+) -> Prompt:
+    """Ask for a program and one input, about this. The short form leaves it to the teacher."""
     if form is Form.SHORT:
-        return ask(earlier, short)
+        return ask("\n\n".join(program_and_input(task) for task in references), short)
     first = paragraphs(
         f"Write one Python program and one input for it. {purpose}",
         PROGRAM_CONTRACT,
@@ -191,6 +193,9 @@ def propose_pair(form: Form, short: str, purpose: str, references: Sequence[Code
         "Write another one, unlike these in what it computes, not only in its names. End your answer with the two "
         "fenced blocks, ```python and ```input."
     )
-    requests = [first, *[another] * (len(references) - 1)]
+    briefs = [*(task.brief for task in references), brief]
+    requests = [
+        paragraphs(another if place else first, each.words if brief.words else "") for place, each in enumerate(briefs)
+    ]
     shown = [program_and_input(task) for task in references]
-    return ask(another if shown else first, after=list(zip(requests, shown, strict=False)))
+    return ask(requests[-1], context=asdict(brief), after=list(zip(requests, shown, strict=False)))

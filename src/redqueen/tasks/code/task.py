@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from redqueen.errors import Fault
+from redqueen.tasks.code.brief import NO_BRIEF, Brief
 from redqueen.tasks.code.complexity import complexity
 from redqueen.tasks.code.descriptor import descriptor
 from redqueen.tasks.code.evidence import agreed
@@ -31,6 +32,8 @@ class CodeDraft(Draft):
     program: str
     inputs: tuple[str, ...]
     message: str = ""
+    brief: Brief = NO_BRIEF
+    """What it was to be about."""
 
     def rejected(self, reason: Reason, detail: str = "", runs: tuple[str, ...] = ()) -> Rejection:
         return Rejection(reason, detail, self.program, runs)
@@ -69,6 +72,11 @@ class CodeTask(Task):
     def shape_key(self) -> str:
         """Blind to the constants of a program that the teacher wrote; a code_f task's was given to it."""
         return self.near_key if self.shown else shape_key(self._tree())
+
+    @cached_property
+    def brief(self) -> Brief:
+        """One that it would have kept to."""
+        return Brief.of(self._tree(), self.inputs[0], self.outputs[0])
 
     @property
     def part_keys(self) -> frozenset[str]:

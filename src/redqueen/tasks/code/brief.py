@@ -1,0 +1,144 @@
+"""What a teacher is asked to write a program about: the data of its input, and something of Python's that it uses or
+what it returns.
+
+Left to themselves teachers write about lists of numbers and return a sum, and what students learn stays there. So each
+prompt draws a brief by lot, and a proposal that does not keep to it is refused.
+"""
+
+import ast
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from random import Random
+from typing import Any, Self
+
+from redqueen.tasks.code.trees import nodes_of
+from redqueen.verifier.guest import literals
+
+_TEXT = (
+    ".capitalize", ".center", "chr", ".count", ".endswith", ".find", ".index", ".isalnum", ".isalpha", ".isdigit",
+    ".islower", ".isspace", ".istitle", ".isupper", ".join", ".ljust", ".lower", ".lstrip", "ord", ".partition",
+    ".removeprefix", ".removesuffix", ".replace", ".rfind", ".rindex", ".rjust", ".rpartition", ".rsplit", ".rstrip",
+    ".split", ".splitlines", ".startswith", ".strip", ".swapcase", ".title", ".upper", ".zfill",
+)  # fmt: skip
+_LIST = (".append", ".copy", ".count", ".extend", ".index", ".insert", ".pop", ".remove", ".reverse", ".sort")
+_DICT = (".copy", ".fromkeys", ".get", ".items", ".keys", ".pop", ".popitem", ".setdefault", ".update", ".values")
+_SET = (".add", ".difference", ".discard", ".intersection", ".issubset", "set", ".symmetric_difference", ".union")
+_SEVERAL = ("all", "any", "enumerate", "filter", "map", "max", "min", "range", "reversed", "sorted", "sum", "zip")
+_NUMBER = ("abs", "bin", "divmod", "hex", "int", "max", "min", "pow", "range", "round", "str", "sum")
+DATA: Mapping[str, str] = {
+    "text": "a string",
+    "dict": "a dictionary",
+    "texts": "a list of strings",
+    "numbers": "a list of numbers",
+    "nested": "a list of lists or tuples",
+    "number": "nothing but numbers",
+    "several": "arguments of different types",
+}
+"""What an input may have to be or to hold, in words."""
+USES: Mapping[str, Sequence[str]] = {
+    "text": _TEXT,
+    "dict": _DICT,
+    "texts": _TEXT + _LIST + _SEVERAL,
+    "numbers": _LIST + _SET + _SEVERAL,
+    "nested": _LIST + _DICT + _SEVERAL,
+    "number": _NUMBER,
+    "several": _TEXT + _LIST + _DICT + _SEVERAL,
+}
+"""Functions, and methods with a dot before them, that suit the data."""
+RETURNS: Mapping[str, str] = {"text": "a string", "number": "a number", "list": "a list", "dict": "a dictionary"}
+_TYPES = {"text": (str,), "number": (int, float), "list": (list,), "dict": (dict,)}
+
+
+@dataclass(frozen=True, slots=True)
+class Brief:
+    """One of `DATA`, one of its `USES`, one of `RETURNS`; "" leaves a part open."""
+
+    data: str = ""
+    uses: str = ""
+    returns: str = ""
+
+    @classmethod
+    def drawn(cls, rng: Random) -> Self:
+        """Of the last two parts one: few bases keep to all three."""
+        data = rng.choice(list(DATA))
+        if rng.random() < 0.5:
+            return cls(data, uses=rng.choice(USES[data]))
+        return cls(data, returns=rng.choice(list(RETURNS)))
+
+    @classmethod
+    def asked(cls, context: Mapping[str, str]) -> Self:
+        """What the prompt with this context asked for."""
+        return cls(context.get("data", ""), context.get("uses", ""), context.get("returns", ""))
+
+    @classmethod
+    def of(cls, tree: ast.Module, given: str, output: str) -> Self:
+        """One that a program keeps to with this input and output."""
+        data = next(iter(data_of(given)), "")
+        called = _called(tree)
+        uses = (use for use in USES[data or "several"] if use in called)
+        returned = (name for name in RETURNS if _returns(output, name))
+        return cls(data, next(uses, ""), next(returned, ""))
+
+    @property
+    def words(self) -> str:
+        """For a prompt."""
+        parts = [
+            self.uses and f"call `{self.uses}(...)`",
+            self.returns and f"return {RETURNS[self.returns]}",
+        ]
+        asked = " and ".join(part for part in parts if part)
+        sentences = [
+            self.data and f"The input must be or hold {DATA[self.data]}.",
+            asked and f"The program must {asked}.",
+        ]
+        return " ".join(sentence for sentence in sentences if sentence)
+
+    def unused(self, tree: ast.Module) -> str | None:
+        """What was asked for and is not in the program, in words."""
+        return f"asked for `{self.uses}(...)`" if self.uses and self.uses not in _called(tree) else None
+
+    def missed(self, given: str, output: str) -> str | None:
+        """What was asked for and is not in the input and the output, in words."""
+        if self.data and self.data not in data_of(given):
+            return f"asked for {DATA[self.data]} in the input"
+        if self.returns and not _returns(output, self.returns):
+            return f"asked for {RETURNS[self.returns]} as the result"
+        return None
+
+
+NO_BRIEF = Brief()
+
+
+def data_of(given: str) -> list[str]:
+    """All of `DATA` that an input, in canonical text, has."""
+    positional, keywords = literals.parse_arguments(given)
+    values = [*positional, *keywords.values()]
+    return [name for name in DATA if _HAS[name](values)]
+
+
+def _returns(output: str, name: str) -> bool:
+    value = literals.parse(output)
+    return isinstance(value, _TYPES[name]) and not isinstance(value, bool)
+
+
+def _called(tree: ast.Module) -> set[str]:
+    """The functions that a program calls, and the methods that it calls or passes on."""
+    nodes = nodes_of(tree)
+    functions = {node.func.id for node in nodes if isinstance(node, ast.Call) and isinstance(node.func, ast.Name)}
+    return functions | {f".{node.attr}" for node in nodes if isinstance(node, ast.Attribute)}
+
+
+def _lists(values: Sequence[Any], *types: type) -> bool:
+    """Whether one of them is a list of these."""
+    return any(isinstance(value, list) and value and all(isinstance(item, types) for item in value) for value in values)
+
+
+_HAS: Mapping[str, Callable[[Sequence[Any]], bool]] = {
+    "text": lambda values: any(isinstance(value, str) for value in values),
+    "dict": lambda values: any(isinstance(value, dict) for value in values),
+    "texts": lambda values: _lists(values, str),
+    "numbers": lambda values: _lists(values, int, float),
+    "nested": lambda values: _lists(values, list, tuple),
+    "number": lambda values: all(isinstance(value, int | float) for value in values),
+    "several": lambda values: len({type(value) for value in values}) > 1,
+}

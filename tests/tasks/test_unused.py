@@ -1,0 +1,58 @@
+"""A program has nothing in it that a reader would read for nothing."""
+
+import ast
+import json
+
+import pytest
+
+from redqueen.tasks.code import FAMILY
+from redqueen.tasks.code.seeds import SEEDS
+from redqueen.tasks.code.unused import unused
+from redqueen.tasks.verdicts import Reason, Rejection
+from tests.tasks.proposing import pair
+
+IDLE = {
+    "f twice": ("def f(n):\n    return 1\n\ndef f(n):\n    return n", "f is defined twice"),
+    "f and a class of that name": ("class f:\n    pass\n\ndef f(n):\n    return n", "f is defined twice"),
+    "a helper": ("def g(n):\n    return n\n\ndef f(n):\n    return n", "g is never used"),
+    "a helper that calls itself": ("def g(n):\n    return g(n)\n\ndef f(n):\n    return n", "g is never used"),
+    "helpers that call each other": (
+        "def g(n):\n    return h(n)\n\ndef h(n):\n    return g(n)\n\ndef f(n):\n    return n",
+        "g is never used",
+    ),
+    "a class": ("class Box:\n    pass\n\ndef f(n):\n    return n", "Box is never used"),
+    "a name that is only written": ("def g(n):\n    return n\n\ndef f(n):\n    g = n\n    return 1", "g is never used"),
+    "inside f": ("def f(n):\n    def g():\n        return n\n    return n", "g is never used"),
+    "twice inside f": (
+        "def f(n):\n    def g():\n        return 1\n    def g():\n        return n\n    return g()",
+        "g is defined twice",
+    ),
+}
+BUSY = {
+    "a helper": "def g(n):\n    return n\n\ndef f(n):\n    return g(n)",
+    "a helper's helper": "def f(n):\n    return g(n)\n\ndef g(n):\n    return h(n)\n\ndef h(n):\n    return n",
+    "a class and its methods": "class Box:\n    def __len__(self):\n        return 3\n\ndef f(n):\n    return Box()",
+    "a base class": "class A:\n    x = 1\n\nclass B(A):\n    pass\n\ndef f(n):\n    return B.x",
+    "a default": "def g():\n    return 1\n\ndef f(n, how=g):\n    return how()",
+    "a decorator": "def twice(g):\n    return lambda n: g(g(n))\n\n@twice\ndef f(n):\n    return n + 1",
+    "a table": "def g(n):\n    return n\n\nTABLE = {'g': g}\n\ndef f(n):\n    return TABLE['g'](n)",
+    "recursion inside f": "def f(n):\n    def g(k):\n        return k and g(k - 1)\n    return g(n)",
+}
+
+
+@pytest.mark.parametrize(("program", "says"), IDLE.values(), ids=IDLE)
+@pytest.mark.parametrize("kind", ["code_o", "code_i"])
+def test_a_proposal_with_something_idle_is_refused(program, says, kind):
+    assert FAMILY.kinds()[kind].parse_proposal(pair(program, "3"), {}) == Rejection(Reason.UNUSED, says, program)
+
+
+@pytest.mark.parametrize("program", BUSY.values(), ids=BUSY)
+def test_what_is_used_is_welcome(program):
+    assert unused(ast.parse(program)) is None
+
+
+def test_no_seed_and_no_function_of_the_exam_has_anything_idle():
+    lines = FAMILY.exams()["functions"].read_text("utf-8").splitlines()
+    programs = [*(seed.program for seed in SEEDS), *(json.loads(line)["program"] for line in lines)]
+    assert len(programs) > 100
+    assert [program for program in programs if unused(ast.parse(program))] == []
