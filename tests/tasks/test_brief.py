@@ -7,6 +7,7 @@ from random import Random
 
 import pytest
 
+from redqueen.settings import load
 from redqueen.tasks.code import FAMILY
 from redqueen.tasks.code.brief import DATA, NO_BRIEF, RETURNS, USES, Brief, data_of
 from redqueen.tasks.code.program import read_program
@@ -14,6 +15,7 @@ from redqueen.tasks.code.seeds import SEEDS
 from redqueen.tasks.code.task import CodeTask
 from redqueen.tasks.protocol import Form
 from redqueen.tasks.verdicts import Reason, Rejection
+from redqueen.training.rules import read_rules
 from tests.tasks.proposing import pair, propose
 
 HAVE = {
@@ -30,6 +32,8 @@ HAVE = {
     "[1, 'a']": set(),
     "None": set(),
     "(1, 2)": set(),
+    "True": set(),
+    "[True, False]": set(),
 }
 
 
@@ -51,13 +55,17 @@ def test_everything_is_drawn_and_each_part_as_often():
 @pytest.mark.parametrize("use", sorted({use for uses in USES.values() for use in uses}))
 def test_what_is_asked_for_can_be_used(use):
     """The contract forbids none of it, and it is found where it is called."""
-    tree = read_program(
-        f"def f(x):\n    return x{use}(x)" if use.startswith(".") else f"def f(x):\n    return {use}(x)"
-    )
-    assert isinstance(tree, ast.Module)
-    assert Brief(uses=use).unused(tree) is None
+    called = f"x{use}(x)" if use.startswith(".") else f"{use}(x)"
+    program = f"def f(x):\n    return {called}"
+    assert isinstance(read_program(program), ast.Module)
+    assert Brief(uses=use).not_called(program) is None
     name = use.removeprefix(".")
-    assert Brief(uses=use).unused(ast.parse(f"def f({name}):\n    return {name}")) == f"asked for `{use}(...)`"
+    for another in (
+        f"def f({name}):\n    return {name}(1)",
+        f"def {name}(x):\n    return x\n\ndef f(x):\n    return {name}(x)",
+        f"def f(x):\n    x.{name} = 1\n    return x",
+    ):
+        assert Brief(uses=use).not_called(another) == f"asked for `{use}(...)`"
     assert hasattr(builtins, use) or any(hasattr(kind, name) for kind in (str, list, dict, set))
 
 
@@ -96,17 +104,39 @@ def test_the_prompt_says_the_brief_and_those_that_the_earlier_ones_kept_to(form,
         brief = Brief.asked(prompt.context)
         assert asked[-1].endswith(brief.words)
         assert DATA[brief.data] in brief.words
-        asks = f"call `{brief.uses}(...)`." if brief.uses else f"return {RETURNS[brief.returns]}."
+        asks = f"call `{brief.uses}(...)` somewhere." if brief.uses else f"return {RETURNS[brief.returns]}."
         assert brief.words.endswith(f"The program must {asks}")
         shown = [message["content"] for message in prompt.messages if message["role"] == "assistant"]
         for request, answer in zip(asked, shown, strict=False):
             [seed] = [seed for seed in SEEDS if seed.program in answer]
             assert request.endswith(seed.brief.words)
-            assert seed.brief.unused(ast.parse(seed.program)) is None
+            assert seed.brief.not_called(seed.program) is None
             assert seed.brief.missed(seed.inputs[0], seed.outputs[0]) is None
 
 
-def test_the_short_form_leaves_it_open():
-    prompt = FAMILY.kinds(Form.SHORT)["code_o"].propose_prompt(SEEDS, Random(0))
-    assert Brief.asked(prompt.context) == NO_BRIEF
-    assert not NO_BRIEF.words
+def test_a_function_that_is_passed_on_is_used():
+    assert Brief(uses="ord").not_called("def f(x):\n    return list(map(ord, x))") is None
+    assert Brief(uses=".upper").not_called("def f(x):\n    return list(map(str.upper, x))") is None
+
+
+def test_tasks_whose_answer_is_no_value_can_be_shown_beside_a_brief():
+    named = CodeTask("code_e", program="def f(n):\n    return 1 // n", inputs=("0",), outputs=("ZeroDivisionError",))
+    assert named.brief == Brief(data="number")
+    for kind in ("code_o", "code_i"):
+        prompt = FAMILY.kinds()[kind].propose_prompt([named], Random(0))
+        assert Brief.asked(prompt.context) != NO_BRIEF
+
+
+@pytest.mark.parametrize("kinds", [FAMILY.kinds(Form.SHORT), FAMILY.without_briefs().kinds()], ids=["short", "off"])
+def test_teachers_may_be_left_to_choose(kinds):
+    for kind in ("code_o", "code_i"):
+        prompt = kinds[kind].propose_prompt(SEEDS, Random(0))
+        assert Brief.asked(prompt.context) == NO_BRIEF
+        assert not any("must be or hold" in message["content"] for message in prompt.messages)
+
+
+def test_the_setting_reaches_the_race():
+    for briefs in (True, False):
+        rules = read_rules(load("medium", [("tasks.briefs", str(briefs).lower())]))
+        assert rules.families.kinds["code_o"].briefs is briefs
+    assert load("paper").tasks.briefs is False, "as far as is known of it"

@@ -148,7 +148,9 @@ def test_a_prompt_ends_on_a_whole_word_and_is_the_same_for_the_same_numbers(case
     kind = replace(case.kind, form=form)
     asked = [kind.propose_prompt(SEEDS, Random(seed)) for seed in (1, 1, 2)]
     assert asked[0] == asked[1] != asked[2]
-    for prompt in (*asked, kind.propose_prompt([], Random(1)), kind.solve_prompt(case.task(verifier))):
+    task = case.task(verifier)
+    asked += [kind.propose_prompt([], Random(1)), kind.propose_prompt([task], Random(1)), kind.solve_prompt(task)]
+    for prompt in asked:
         roles = [message["role"] for message in prompt.messages]
         assert roles == (["user", "assistant"] * len(roles))[: len(roles)]
         assert roles[-1] == "user"

@@ -144,6 +144,9 @@ class TasksConfig(Section):
     billion parameters; "short" is for small ones that were trained on it."""
     unfenced: bool = False
     """Read answers that lack their fenced block where there is exactly one way to read them."""
+    briefs: bool = True
+    """Draw by lot what each task is to be about, and refuse what is about something else; otherwise teachers choose.
+    The form "short" has none."""
     prompts: int = Field(default=6, ge=1, le=65536)
     """What a teacher is asked in a match, over all kinds."""
     proposals: int = Field(default=4, ge=1, le=1024)

@@ -23,7 +23,7 @@ from redqueen.settings.toml import shown, to_toml, value_text
 
 Overrides = Mapping[str, str] | Sequence[tuple[str, str]]
 
-BEFORE: Mapping[str, str] = {"guard.shortcuts": "allow", "guard.drift_ceiling": "0"}
+BEFORE: Mapping[str, str] = {"guard.shortcuts": "allow", "guard.drift_ceiling": "0", "tasks.briefs": "false"}
 """How runs behaved before a setting existed, by its dotted name, where that is not today's default."""
 
 

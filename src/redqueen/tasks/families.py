@@ -24,13 +24,14 @@ class Families:
     """Whether students' answers are also read without their fenced block."""
 
     @classmethod
-    def of(cls, names: Sequence[str], form: str = Form.LONG, *, unfenced: bool = False) -> Self:
+    def of(cls, names: Sequence[str], form: str = Form.LONG, *, unfenced: bool = False, briefs: bool = True) -> Self:
         """Those of these names, loaded (`plugins.FAMILIES`) and found to be whole."""
         taken: dict[str, str] = {}
         families: list[Family] = []
         for name in names:
             family: Family = FAMILIES.get(name)
             family = family.reading_unfenced() if unfenced else family
+            family = family if briefs else family.without_briefs()
             try:
                 types = {kind: (made.name, made.task_type) for kind, made in family.kinds(Form(form)).items()}
                 shown = {type(seed) for seed in getattr(family, "seeds", ())}

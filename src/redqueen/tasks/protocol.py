@@ -254,6 +254,10 @@ class Family(ABC):
         where it knows of no such answers."""
         return self
 
+    def without_briefs(self) -> "Family":
+        """The family that leaves to teachers what their tasks are about; itself where it never says."""
+        return self
+
     def drafts(self, row: Mapping[str, Any], kind: Kind[Any, Any]) -> Sequence[Draft]:
         """What a row of a user's file (seeds, an exam) has, to be validated as a teacher's proposals are. Unless the
         family has a form of its own, that is the text that a teacher would write, under "proposal"."""

@@ -31,6 +31,8 @@ class Reason(StrEnum):
     """It has three backticks in a row, which would end the block that shows it."""
     NOT_LITERAL = "not_literal"
     """An input or an answer is something else than plain values."""
+    OFF_BRIEF = "off_brief"
+    """It is about something else than what was asked for."""
 
     # The program is off its contract.
     SYNTAX = "syntax"
@@ -57,8 +59,6 @@ class Reason(StrEnum):
     NOT_FINITE = "not_finite"
     """A number is infinite or not a number."""
     NONE_RESULT = "none_result"
-    OFF_BRIEF = "off_brief"
-    """It is about something else than what was asked for."""
     OUTPUT_TOO_LONG = "output_too_long"
     CONSTANT = "constant"
     """Every input gives the same output."""

@@ -40,7 +40,8 @@ class Rules:
 
 def read_rules(settings: Config) -> Rules:
     check(settings)
-    families = Families.of(settings.tasks.families, settings.tasks.form, unfenced=settings.tasks.unfenced)
+    tasks = settings.tasks
+    families = Families.of(tasks.families, tasks.form, unfenced=tasks.unfenced, briefs=tasks.briefs)
     operators = resolve(settings.evolution.operators)
     _can_breed(settings, operators)
     guards, notes = read_guards(settings, families)

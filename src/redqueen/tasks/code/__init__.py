@@ -3,14 +3,15 @@
     code_o   predict what a program returns        code_i   find an input that gives the output
     code_f   write the function from examples
 
-A kind is one file with one class and one line in `_KINDS`. What they share: `blocks` (from a text to its fenced parts),
-`unfenced` (answers without them), `program` and `names` (what a program may be and reach for), `plain` (without
-remarks), `order` (what a set's order may reach), `running` (the way to the verifier), `key` (near-duplicates),
-`prompts`, `seeds`. About programs: `complexity`, `descriptor` (types of problem), `cells` (the grid of coverage),
-`behaviour`, `shortcut` (answers that need no reasoning), `files` (the user's own).
+A kind is one file with one class and one line in `CodeFamily.kinds`. What they share: `blocks` (from a text to its
+fenced parts), `unfenced` (answers without them), `program` and `names` (what a program may be and reach for), `plain`
+(without remarks), `order` (what a set's order may reach), `running` (the way to the verifier), `key` (near-duplicates),
+`prompts`, `brief` (what these ask teachers for), `seeds`. About programs: `unused` (what is there for nothing),
+`complexity`, `descriptor` (types of problem), `cells` (the grid of coverage), `behaviour`, `shortcut` (answers that
+need no reasoning), `files` (the user's own).
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Self
@@ -28,12 +29,6 @@ from redqueen.tasks.code.task import DEFAULT_LIMITS, CodeDraft, CodeTask
 from redqueen.tasks.protocol import Complexity, Family, Form, HeldOut, Kind, Task
 from redqueen.verifier import Limits, Verifier
 
-_KINDS: dict[str, Callable[[Form, Limits, bool], Kind[Any, Any]]] = {
-    "code_o": CodeO,
-    "code_i": CodeI,
-    "code_f": CodeF,
-}
-
 
 @dataclass(frozen=True)
 class CodeFamily(Family):
@@ -42,14 +37,24 @@ class CodeFamily(Family):
     limits: Limits = DEFAULT_LIMITS
     unfenced: bool = False
     """Students' answers are also read without their fenced block (`unfenced`)."""
+    briefs: bool = True
+    """Prompts say what a task is to be about (`brief`), unless they are short."""
     seeds = SEEDS
     seed_kind = "code_o"
 
     def kinds(self, form: Form = Form.LONG) -> Mapping[str, Kind[Any, Any]]:
-        return {name: kind(form, self.limits, self.unfenced) for name, kind in _KINDS.items()}
+        briefs = self.briefs and form is not Form.SHORT
+        return {
+            "code_o": CodeO(form, self.limits, self.unfenced, briefs),
+            "code_i": CodeI(form, self.limits, self.unfenced, briefs),
+            "code_f": CodeF(form, self.limits, self.unfenced),
+        }
 
     def reading_unfenced(self) -> Self:
         return replace(self, unfenced=True)
+
+    def without_briefs(self) -> Self:
+        return replace(self, briefs=False)
 
     def drafts(self, row: Mapping[str, Any], kind: Kind[Any, Any]) -> Sequence[CodeDraft]:
         return read_drafts(row, kind.name)

@@ -6,12 +6,14 @@ prompt draws a brief by lot, and a proposal that does not keep to it is refused.
 """
 
 import ast
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from random import Random
 from typing import Any, Self
 
+from redqueen.tasks.code.program import parse_source
 from redqueen.tasks.code.trees import nodes_of
+from redqueen.tasks.verdicts import Rejection
 from redqueen.verifier.guest import literals
 
 _TEXT = (
@@ -71,31 +73,27 @@ class Brief:
         return cls(context.get("data", ""), context.get("uses", ""), context.get("returns", ""))
 
     @classmethod
-    def of(cls, tree: ast.Module, given: str, output: str) -> Self:
+    def of(cls, program: str, given: str, output: str) -> Self:
         """One that a program keeps to with this input and output."""
         data = next(iter(data_of(given)), "")
-        called = _called(tree)
-        uses = (use for use in USES[data or "several"] if use in called)
-        returned = (name for name in RETURNS if _returns(output, name))
-        return cls(data, next(uses, ""), next(returned, ""))
+        called = _called(program)
+        uses = next((use for use in USES[data or "several"] if use in called), "")
+        returns = next((name for name in RETURNS if _returns(output, name)), "")
+        return cls(data, uses, "" if uses else returns)
 
     @property
     def words(self) -> str:
         """For a prompt."""
-        parts = [
-            self.uses and f"call `{self.uses}(...)`",
-            self.returns and f"return {RETURNS[self.returns]}",
-        ]
-        asked = " and ".join(part for part in parts if part)
         sentences = [
             self.data and f"The input must be or hold {DATA[self.data]}.",
-            asked and f"The program must {asked}.",
+            self.uses and f"The program must call `{self.uses}(...)` somewhere.",
+            self.returns and f"The program must return {RETURNS[self.returns]}.",
         ]
         return " ".join(sentence for sentence in sentences if sentence)
 
-    def unused(self, tree: ast.Module) -> str | None:
+    def not_called(self, program: str) -> str | None:
         """What was asked for and is not in the program, in words."""
-        return f"asked for `{self.uses}(...)`" if self.uses and self.uses not in _called(tree) else None
+        return f"asked for `{self.uses}(...)`" if self.uses and self.uses not in _called(program) else None
 
     def missed(self, given: str, output: str) -> str | None:
         """What was asked for and is not in the input and the output, in words."""
@@ -117,28 +115,47 @@ def data_of(given: str) -> list[str]:
 
 
 def _returns(output: str, name: str) -> bool:
-    value = literals.parse(output)
+    """Whether an output is of this type; it need not be a value, in a kind that asks for something else."""
+    try:
+        value = literals.parse(output)
+    except literals.NotCanonical:
+        return False
     return isinstance(value, _TYPES[name]) and not isinstance(value, bool)
 
 
-def _called(tree: ast.Module) -> set[str]:
-    """The functions that a program calls, and the methods that it calls or passes on."""
+def _called(program: str) -> set[str]:
+    """The functions of Python's and, with a dot before them, the methods that a program calls or passes on."""
+    tree = parse_source(program)
+    if isinstance(tree, Rejection):
+        return set()
     nodes = nodes_of(tree)
-    functions = {node.func.id for node in nodes if isinstance(node, ast.Call) and isinstance(node.func, ast.Name)}
-    return functions | {f".{node.attr}" for node in nodes if isinstance(node, ast.Attribute)}
+    names = [node for node in nodes if isinstance(node, ast.Name)]
+    own = {node.id for node in names if not isinstance(node.ctx, ast.Load)}
+    own |= {node.arg for node in nodes if isinstance(node, ast.arg)}
+    own |= {node.name for node in nodes if isinstance(node, ast.FunctionDef | ast.ClassDef)}
+    attributes = [node for node in nodes if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Load)]
+    return {node.id for node in names} - own | {f".{node.attr}" for node in attributes}
+
+
+def _are_numbers(values: Iterable[Any]) -> bool:
+    return all(isinstance(value, int | float) and not isinstance(value, bool) for value in values)
+
+
+def _filled_lists(values: Sequence[Any]) -> list[list[Any]]:
+    return [value for value in values if isinstance(value, list) and value]
 
 
 def _lists(values: Sequence[Any], *types: type) -> bool:
     """Whether one of them is a list of these."""
-    return any(isinstance(value, list) and value and all(isinstance(item, types) for item in value) for value in values)
+    return any(all(isinstance(item, types) for item in value) for value in _filled_lists(values))
 
 
 _HAS: Mapping[str, Callable[[Sequence[Any]], bool]] = {
     "text": lambda values: any(isinstance(value, str) for value in values),
     "dict": lambda values: any(isinstance(value, dict) for value in values),
     "texts": lambda values: _lists(values, str),
-    "numbers": lambda values: _lists(values, int, float),
+    "numbers": lambda values: any(map(_are_numbers, _filled_lists(values))),
     "nested": lambda values: _lists(values, list, tuple),
-    "number": lambda values: all(isinstance(value, int | float) for value in values),
+    "number": _are_numbers,
     "several": lambda values: len({type(value) for value in values}) > 1,
 }

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from random import Random
 
 from redqueen.tasks.code.blocks import call_arguments, read_answer
-from redqueen.tasks.code.brief import Brief
+from redqueen.tasks.code.brief import NO_BRIEF, Brief
 from redqueen.tasks.code.evidence import BESIDE_ATTEMPTS, shown
 from redqueen.tasks.code.pairs import parse_pair, validate_pairs
 from redqueen.tasks.code.prompts import (
@@ -48,6 +48,7 @@ class CodeI:
     form: Form = Form.LONG
     limits: Limits = DEFAULT_LIMITS
     unfenced: bool = False
+    briefs: bool = True
     name = "code_i"
     title = "find an input that gives an output"
     task_type = CodeTask
@@ -59,7 +60,7 @@ class CodeI:
             "Somebody else will see the program and what `f` returns for your input, not the input itself, and has to "
             "find an input that gives that value, without running anything. Any input that does counts.",
             draw(references or SEEDS, self.form, rng),
-            Brief.drawn(rng),
+            Brief.drawn(rng) if self.briefs else NO_BRIEF,
         )
 
     def parse_proposal(self, text: str, context: Mapping[str, str]) -> CodeDraft | Rejection:

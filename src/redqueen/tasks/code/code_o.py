@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from random import Random
 
 from redqueen.tasks.code.blocks import read_answer
-from redqueen.tasks.code.brief import Brief
+from redqueen.tasks.code.brief import NO_BRIEF, Brief
 from redqueen.tasks.code.pairs import parse_pair, validate_pairs
 from redqueen.tasks.code.prompts import (
     EXAMPLES,
@@ -37,6 +37,7 @@ class CodeO:
     form: Form = Form.LONG
     limits: Limits = DEFAULT_LIMITS
     unfenced: bool = False
+    briefs: bool = True
     name = "code_o"
     title = "predict a program's output"
     task_type = CodeTask
@@ -47,7 +48,7 @@ class CodeO:
             "Write another program and an input. The output will be asked for.",
             "Somebody else will see both and has to say what `f` returns for the input, without running anything.",
             draw(references or SEEDS, self.form, rng),
-            Brief.drawn(rng),
+            Brief.drawn(rng) if self.briefs else NO_BRIEF,
         )
 
     def parse_proposal(self, text: str, context: Mapping[str, str]) -> CodeDraft | Rejection:

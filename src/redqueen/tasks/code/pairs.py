@@ -6,7 +6,6 @@ from dataclasses import replace
 from redqueen.tasks.code.blocks import call_arguments, read_answer
 from redqueen.tasks.code.brief import NO_BRIEF, Brief
 from redqueen.tasks.code.plain import read_plain, refuse_fence
-from redqueen.tasks.code.program import parse_source
 from redqueen.tasks.code.running import run_drafts
 from redqueen.tasks.code.task import CodeDraft, CodeTask
 from redqueen.tasks.code.unused import unused
@@ -25,11 +24,9 @@ def parse_pair(kind: str, text: str, brief: Brief = NO_BRIEF) -> CodeDraft | Rej
     program = read_plain(written)
     if isinstance(program, Rejection):
         return replace(program, program=written)
-    tree = parse_source(program)
-    assert not isinstance(tree, Rejection)
-    if idle := unused(tree):
+    if idle := unused(program):
         return Rejection(Reason.UNUSED, idle, program)
-    if missing := brief.unused(tree):
+    if missing := brief.not_called(program):
         return Rejection(Reason.OFF_BRIEF, missing, program)
     arguments = call_arguments(answer.part("input", "inputs") or "")
     if not arguments:

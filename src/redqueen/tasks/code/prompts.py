@@ -25,7 +25,7 @@ REFERENCES = {Form.SHORT: 2, Form.LONG: 4, Form.DIRECT: 4}
 PROGRAM_CONTRACT = f"""\
 The program
 - defines a function `f` at its top level, which takes at least one argument and returns a value; helper functions, \
-classes and nested functions are welcome, each defined once and used;
+classes and nested functions are welcome;
 - imports nothing but {", ".join(sorted(ALLOWED_IMPORTS - {"__future__", "collections.abc"}))};
 - returns the same value for the same input, every time: nothing random, no clock, no files, nothing kept between calls;
 - returns a plain value (boolean, number, string, bytes, list, tuple, dict, set or None) with no infinite number in it;
@@ -184,7 +184,7 @@ def propose_pair(
     first = paragraphs(
         f"Write one Python program and one input for it. {purpose}",
         PROGRAM_CONTRACT,
-        INPUT_CONTRACT,
+        "Every function and class in it is defined once and used. " + INPUT_CONTRACT,
         OUTPUT_CONTRACT,
         "Aim for a problem that takes several steps of thought and that a careful reader can still work out. "
         "You may think first. Then end your answer with exactly two fenced blocks, the program and its input.",
@@ -193,9 +193,7 @@ def propose_pair(
         "Write another one, unlike these in what it computes, not only in its names. End your answer with the two "
         "fenced blocks, ```python and ```input."
     )
-    briefs = [*(task.brief for task in references), brief]
-    requests = [
-        paragraphs(another if place else first, each.words if brief.words else "") for place, each in enumerate(briefs)
-    ]
+    briefs = [*(task.brief if brief.words else NO_BRIEF for task in references), brief]
+    requests = [paragraphs(another if place else first, each.words) for place, each in enumerate(briefs)]
     shown = [program_and_input(task) for task in references]
     return ask(requests[-1], context=asdict(brief), after=list(zip(requests, shown, strict=False)))

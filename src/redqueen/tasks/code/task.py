@@ -76,7 +76,7 @@ class CodeTask(Task):
     @cached_property
     def brief(self) -> Brief:
         """One that it would have kept to."""
-        return Brief.of(self._tree(), self.inputs[0], self.outputs[0])
+        return Brief.of(self.program, self.inputs[0], self.outputs[0])
 
     @property
     def part_keys(self) -> frozenset[str]:

@@ -1,52 +1,72 @@
-"""Functions and classes of a program that nothing uses.
+"""Functions and classes of a program that are defined twice, or that nothing uses by name.
 
-What is defined and then defined again, or never called, does nothing when a program runs, and much to whoever reads
-it: a teacher that is paid for difficulty learns to write four functions `f`, of which the last one counts. Methods are
-not looked at, since Python calls some of them by itself.
+They do nothing when a program runs, and much to whoever reads it: a teacher that is paid for difficulty learns to write
+four functions `f`, of which the last one counts. Methods may be there for nothing, since Python calls some of them by
+itself. What only a decorator or a subclass puts to use is refused too; code that is never reached is not found.
 """
 
-import ast
-from collections.abc import Sequence
-
-from redqueen.tasks.code.trees import walk
-
-_Definition = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
+import symtable
+import warnings
 
 
-def unused(tree: ast.Module) -> str | None:
-    """What is there for nothing, in words."""
-    return _in_body(tree.body, entry="f")
+def unused(program: str) -> str | None:
+    """What is there for nothing in a program that parses, in words."""
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            table = symtable.symtable(program, "program", "exec")
+    except SyntaxError:
+        return None  # `nonlocal` without a function around it: no guest compiles that either
+    return _in_scope(table, entry="f")
 
 
-def _in_body(body: Sequence[ast.stmt], entry: str | None = None) -> str | None:
-    """Among the statements of a module or a function; `entry` is called from outside."""
-    definitions: dict[str, _Definition] = {}
-    for statement in body:
-        if isinstance(statement, _Definition):
-            if statement.name in definitions:
-                return f"{statement.name} is defined twice"
-            definitions[statement.name] = statement
-    reached: set[str] = set()
-    pending = [entry] if entry in definitions else []
-    pending += _names([statement for statement in body if not isinstance(statement, _Definition)])
-    while pending:
-        name = pending.pop()
-        if name in definitions and name not in reached:
-            reached.add(name)
-            pending += _names([definitions[name]])
-    for name, definition in definitions.items():
+def _in_scope(scope: symtable.SymbolTable, entry: str = "") -> str | None:
+    """Among the definitions of a scope, wherever they stand in it; `entry` is called from outside."""
+    defined: dict[str, symtable.SymbolTable] = {}
+    for inner in _definitions(scope):
+        name = inner.get_name()
+        if name in defined and scope.get_type() != "class":
+            return f"{_shown(name)} is defined twice"
+        defined[name] = inner
+    reached = set(defined) if scope.get_type() == "class" else _reached(scope, defined, entry)
+    for name, inner in defined.items():
         if name not in reached:
-            return f"{name} is never used"
-        if not isinstance(definition, ast.ClassDef) and (inner := _in_body(definition.body)):
-            return inner
+            return f"{_shown(name)} is never used"
+        if found := _in_scope(inner):
+            return found
     return None
 
 
-def _names(nodes: Sequence[ast.AST]) -> list[str]:
-    """That these read."""
-    return [
-        inner.id
-        for node in nodes
-        for inner in walk(node)
-        if isinstance(inner, ast.Name) and isinstance(inner.ctx, ast.Load)
+def _definitions(scope: symtable.SymbolTable) -> list[symtable.SymbolTable]:
+    """The functions and classes, without lambdas and comprehensions."""
+    named = {symbol.get_name() for symbol in scope.get_symbols() if symbol.is_namespace()}
+    return [inner for inner in scope.get_children() if inner.get_name() in named]
+
+
+def _reached(scope: symtable.SymbolTable, defined: dict[str, symtable.SymbolTable], entry: str) -> set[str]:
+    """Those that the scope itself reads, and those that these read."""
+    of_module = scope.get_type() == "module"
+    beside = [inner for inner in scope.get_children() if inner not in defined.values()]
+    reached: set[str] = set()
+    pending = [symbol.get_name() for symbol in scope.get_symbols() if symbol.is_referenced()] + [entry]
+    pending += [name for inner in beside for name in _reads(inner, of_module)]
+    while pending:
+        name = pending.pop()
+        if name in defined and name not in reached:
+            reached.add(name)
+            pending += _reads(defined[name], of_module)
+    return reached
+
+
+def _reads(scope: symtable.SymbolTable, of_module: bool) -> list[str]:
+    """The names of an outer scope that a scope reads, or the scopes in it: of the module, or of a function around."""
+    own = [
+        symbol.get_name()
+        for symbol in scope.get_symbols()
+        if symbol.is_referenced() and (symbol.is_global() if of_module else symbol.is_free())
     ]
+    return own + [name for inner in scope.get_children() for name in _reads(inner, of_module)]
+
+
+def _shown(name: str) -> str:
+    return ascii(name[:80]).strip("'")
