@@ -1,8 +1,8 @@
 """What a teacher is asked to write a program about: the data of its input, and something of Python's that it uses or
 what it returns.
 
-Left to themselves teachers write about lists of numbers and return a sum, and what students learn stays there. So each
-prompt draws a brief by lot, and a proposal that does not keep to it is refused.
+Left to themselves teachers come to write about few things, such as lists of numbers. So each prompt draws a brief by
+lot, and a proposal that does not keep to it is refused.
 """
 
 import ast
