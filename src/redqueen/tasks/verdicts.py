@@ -44,7 +44,7 @@ class Reason(StrEnum):
     FORBIDDEN_IMPORT = "forbidden_import"
     FORBIDDEN_NAME = "forbidden_name"
     UNUSED = "unused"
-    """It has a function or a class that nothing uses."""
+    """It has a function or a class that is defined twice or that nothing uses."""
 
     # The program ran and came to nothing that can be asked.
     RAISES = "raises"

@@ -271,8 +271,13 @@ def _forbidden_attribute(name: str) -> bool:
     return name not in _PLAIN_DUNDERS if dunder else name in _FORBIDDEN_ATTRIBUTES
 
 
+def shown(name: str) -> str:
+    """A program's name as a rejection may say it: ASCII, and not without end."""
+    return ascii(name[:80]).strip("'")
+
+
 def _refused(reason: Reason, name: str) -> Rejection:
-    return Rejection(reason, ascii(name[:80]).strip("'"))
+    return Rejection(reason, shown(name))
 
 
 _CHECKS = (_check_imports, _check_modules, _check_builtins, _check_getters, _check_attributes)

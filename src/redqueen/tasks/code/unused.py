@@ -8,6 +8,8 @@ itself. What only a decorator or a subclass puts to use is refused too; code tha
 import symtable
 import warnings
 
+from redqueen.tasks.code.names import shown
+
 
 def unused(program: str) -> str | None:
     """What is there for nothing in a program that parses, in words."""
@@ -26,12 +28,12 @@ def _in_scope(scope: symtable.SymbolTable, entry: str = "") -> str | None:
     for inner in _definitions(scope):
         name = inner.get_name()
         if name in defined and scope.get_type() != "class":
-            return f"{_shown(name)} is defined twice"
+            return f"{shown(name)} is defined twice"
         defined[name] = inner
     reached = set(defined) if scope.get_type() == "class" else _reached(scope, defined, entry)
     for name, inner in defined.items():
         if name not in reached:
-            return f"{_shown(name)} is never used"
+            return f"{shown(name)} is never used"
         if found := _in_scope(inner):
             return found
     return None
@@ -66,7 +68,3 @@ def _reads(scope: symtable.SymbolTable, of_module: bool) -> list[str]:
         if symbol.is_referenced() and (symbol.is_global() if of_module else symbol.is_free())
     ]
     return own + [name for inner in scope.get_children() for name in _reads(inner, of_module)]
-
-
-def _shown(name: str) -> str:
-    return ascii(name[:80]).strip("'")
