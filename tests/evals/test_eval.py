@@ -205,6 +205,7 @@ def test_answers_do_not_depend_on_what_else_is_asked(redqueen, slices, place):
         (("--suite", "gsm8k", "--attempts", -1), "--attempts cannot be -1"),
         (("--suite", "gsm8k", "--temperature", 0), "--temperature cannot be 0"),
         (("--suite", "gsm8k", "--items", 0), "--items cannot be 0"),
+        (("--suite", "gsm8k", "--every", 0), "--every cannot be 0"),
         (("--suite", "gsm8k", "--max-tokens", 0), "--max-tokens cannot be 0"),
         (("--suite", "gsm8k", "--prompts", "raw", "--against", "x"), "--against x is not among the arguments"),
     ],
@@ -311,6 +312,20 @@ def test_a_member_gets_alone_what_it_gets_among_others(redqueen, run, slices, pl
         each["member"] for each in json.loads((run / "benchmarks.json").read_text()) if each["benchmark"] == "gsm8k"
     ]
     assert Counter(kept) == Counter({None: 2, "s0": 1, "s1": 1, "t0": 1, "t1": 1}), "in the place of what was there"
+
+
+def test_all_checkpoints_of_every_so_many_steps_are_evaluated_and_kept_with_the_run(redqueen, run, slices, tmp_path):
+    folder = shutil.copytree(run, tmp_path / "run", ignore=shutil.ignore_patterns("benchmarks.json"))
+    shutil.copytree(folder / "checkpoints" / "step-000001", folder / "checkpoints" / "step-000002")
+    words = ("--prompts", "raw", "--suite", "gsm8k", "--data", slices, "--max-tokens", 16, "--role", "students", *HERE)
+    status, out, err = redqueen("eval", folder, "--every", 7, "--to", tmp_path / "e", *words)
+    assert (status, out, err.count("\n")) == (2, "", 1)
+    assert "has no checkpoint of every 7 steps, only of 1, 2; name a divisor" in err
+    status, out, _ = redqueen("eval", folder, "--every", 1, "--to", tmp_path / "e", "--json", *words)
+    assert status == 0
+    assert [line["step"] for line in json.loads(out)["benchmarks"][0]["scores"]] == [1, 2]
+    kept = json.loads((folder / "benchmarks.json").read_text())
+    assert {(each["step"], each["member"]) for each in kept} == {(n, id) for n in (1, 2) for id in (None, "s0", "s1")}
 
 
 def test_a_member_is_not_set_against_roles(redqueen, run, slices, place):

@@ -490,6 +490,11 @@ def test_a_damaged_checkpoint_is_passed_over_and_said(trained, tmp_path, capsys)
     assert "step 20 is damaged" in refusal("export", trained, "--member", "s0", "--to", tmp_path / "x", "--step", 20)
 
 
+def test_adapters_are_whole_without_the_optimisers_that_nobody_reads(trained, tmp_path, capsys):
+    (trained / "checkpoints" / "step-000020" / checkpoints.OPTIMISER).unlink()
+    assert "after step 20" in printed(capsys, "export", trained, "--member", "s0", "--to", tmp_path / "out")
+
+
 def test_what_export_cannot_do_is_one_line(trained, tmp_path):
     to = ["--to", tmp_path / "x"]
     assert "no member s1 at step 20; the members are s0, t0.3, t1" in refusal("export", trained, "--member", "s1", *to)

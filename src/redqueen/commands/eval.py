@@ -54,6 +54,8 @@ class EvalCommand(Reporting, Configured):
     """Only this many tasks of each benchmark, always the same ones. The scores are then of a slice."""
     role: Literal["all", "students", "teachers"] = "all"
     """Which members of a run."""
+    every: Annotated[int | None, tyro.conf.arg(metavar="N")] = None
+    """Of each run all checkpoints that it has of every N-th step, and not its newest alone: how members got there."""
     against: Annotated[str | None, tyro.conf.arg(metavar="RUN")] = None
     """Report gains over the same role of this run, one of those named; over the bare base when left out."""
     to: Annotated[Path | None, tyro.conf.arg(metavar="FOLDER")] = None
@@ -73,6 +75,7 @@ class EvalCommand(Reporting, Configured):
         positive("--temperature", self.temperature)
         optional_positive("--max-tokens", self.max_tokens)
         optional_positive("--items", self.items)
+        every = optional_positive("--every", self.every)
         from redqueen.evals.benchmarks import chosen
         from redqueen.evals.data import find
         from redqueen.evals.maths import check_gradable
@@ -88,7 +91,7 @@ class EvalCommand(Reporting, Configured):
         from redqueen.evals.subjects import find_subjects
         from redqueen.evolution.consensus import weights_of
 
-        subjects = find_subjects(self.what, self.role, named_base(self.settings), weights_of)
+        subjects = find_subjects(self.what, self.role, named_base(self.settings), weights_of, every)
         return evaluate(
             subjects,
             loaded,

@@ -69,14 +69,13 @@ class ExamCommand(Reporting, Configured):
         from redqueen.engine.known import EMBEDDED
         from redqueen.evals.examination import evaluate_exam
         from redqueen.evals.figures import in_order
-        from redqueen.evals.subjects import checkpoints_of, find_subjects
+        from redqueen.evals.subjects import find_subjects
         from redqueen.evolution.consensus import weights_of
         from redqueen.tasks.families import Families
         from redqueen.tasks.files import exam_file, read_exam, usual_exam
 
         settings = self.settings
-        whats = self.what if every is None else [at for what in self.what for at in checkpoints_of(what, every)]
-        subjects = find_subjects(whats, self.role, named_base(settings), weights_of)
+        subjects = find_subjects(self.what, self.role, named_base(settings), weights_of, every)
         form = agreed("tasks", "form", settings, subjects.runs, "short" if subjects.base in EMBEDDED else "long")
         names = agreed("tasks", "families", settings, subjects.runs, settings.tasks.families)
         unfenced = agreed("tasks", "unfenced", settings, subjects.runs, settings.tasks.unfenced)

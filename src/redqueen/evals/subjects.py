@@ -93,10 +93,17 @@ def read_member(checkpoint: Path, member: str) -> MemberState:
 
 
 def find_subjects(
-    whats: Sequence[str], roles: Roles, base_name: str | None = None, read: ReadMember = read_member
+    whats: Sequence[str],
+    roles: Roles,
+    base_name: str | None = None,
+    read: ReadMember = read_member,
+    every: int | None = None,
 ) -> Subjects:
     """Everybody that these runs (`RUN`, `RUN:STEP`, `RUN/ID`), PEFT folders and bases have; they must share one base.
-    `base_name` is for PEFT folders that call it otherwise, `read` for an ID that stands for more than a member."""
+    `base_name` is for PEFT folders that call it otherwise, `read` for an ID that stands for more than a member. With
+    `every` they are runs, each at all its checkpoints of every so many steps."""
+    if every is not None:
+        whats = [at for what in whats for at in _checkpoints_of(what, every)]
     bases: dict[str, str] = {}
     groups: list[Group] = []
     runs: dict[str, Config] = {}
@@ -139,7 +146,7 @@ def find_subjects(
     return subjects
 
 
-def checkpoints_of(what: str, every: int) -> list[str]:
+def _checkpoints_of(what: str, every: int) -> list[str]:
     """A run at each of its checkpoints of every so many steps, as `find_subjects` takes it."""
     run, step, member = _run(what)
     if run is None or step is not None or member is not None:
