@@ -390,7 +390,7 @@ SAME = "arms are compared under the same conditions; give"
             (f"population rl.share=students {setting}=1", "", f"cannot have {setting} of its own: {SAME} {setting} for")
             for setting in (
                 "engine.rank", "engine.base", "verifier.workers", "run.seed", "run.steps", "run.flops", "tasks.form",
-                "tasks.families", "tasks.unfenced", "tasks.attempt_tokens", "rl.temperature",
+                "tasks.families", "tasks.unfenced", "tasks.attempt_tokens",
             )
         ),
         ("single rl.lr=1e-3", "--sweep 1e-3,2e-3", "cannot have rl.lr of its own"),
@@ -411,13 +411,21 @@ def test_an_arm_has_no_settings_that_all_must_share_or_that_it_cannot_use(place,
 @pytest.mark.parametrize(
     ("setting", "value"),
     {"engine.base": "pico", "engine.dtype": "bfloat16", "tasks.form": "direct", "tasks.unfenced": "true",
-     "tasks.attempt_tokens": "7", "rl.temperature": "0.5"}.items(),
+     "tasks.attempt_tokens": "7"}.items(),
 )  # fmt: skip
 def test_whatever_changes_the_exam_is_the_same_for_all_arms(design, result, setting, value):
     other = replace(design, settings=override(design.settings, {setting: value}))
     assert design.exam("odd").answers() and not other.exam("odd").answers(), "they are asked again"
     with pytest.raises(InputError, match=f"cannot have {setting} of its own"):
         replace(design, arms=(f"population {setting}={value}",))
+
+
+def test_arms_of_any_temperature_are_examined_at_the_study_s(design, result):
+    arm = replace(design, arms=("population rl.temperature=0.5",), seeds=1)
+    assert [race.settings.rl.temperature for race in arm.races()] == [0.5]
+    assert arm.exam("odd").settings.rl.temperature == design.settings.rl.temperature != 0.5
+    other = replace(design, settings=override(design.settings, {"rl.temperature": "0.5"}))
+    assert design.exam("odd").answers() and not other.exam("odd").answers(), "they are asked again"
 
 
 def test_an_arm_with_a_path_among_its_settings_has_a_folder_of_its_own(design, tmp_path):

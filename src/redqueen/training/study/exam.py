@@ -29,8 +29,9 @@ MAIN = ("1", "2", "3", "4")
 """The bands of the main figures. Others may be too hard for anybody, or unlike what is trained on."""
 MAIN_NAME = "1-4"
 NO_SHORTCUT = f"{MAIN_NAME} no shortcut"
-READ_BY_EXAM = ("engine", "tasks.families", "tasks.form", "tasks.unfenced", "tasks.attempt_tokens", "rl.temperature")
-"""The settings and sections that answers depend on, beside the weights."""
+READ_BY_EXAM = ("engine", "tasks.families", "tasks.form", "tasks.unfenced", "tasks.attempt_tokens")
+"""The settings and sections that answers depend on, beside the weights and the temperature: everybody is asked at the
+study's, whatever temperature an arm was trained at."""
 Half = Literal["even", "odd"]
 BATCH = 32
 """Examinees at a time: enough to keep any device busy; no more is lost when the exam is killed."""
@@ -65,7 +66,7 @@ class HalfExam:
     half: Half
     folder: Path
     settings: Config
-    """Those of `READ_BY_EXAM` count: the same for all arms."""
+    """The study's. Those of `READ_BY_EXAM`, which are the same for all arms, and rl.temperature count."""
     attempts: int
     k: int
     """Of pass@k."""
