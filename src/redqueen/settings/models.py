@@ -196,7 +196,7 @@ class GuardConfig(Section):
     valid_floor: float = Field(default=0.02, ge=0, lt=1, allow_inf_nan=False)
     """The share of a member's texts that are sound: one that falls below, having been above, is not updated; 0 turns it
     off."""
-    drift_ceiling: float = Field(default=0.03, ge=0, allow_inf_nan=False)
+    drift_ceiling: float = Field(default=0.015, ge=0, allow_inf_nan=False)
     """Nats a token: a member that is further than this from the bare base, at requests of other kinds than a race has,
     is moved back towards it and learns at half its rate from then on; 0 turns it off. It is looked at every
     run.measure_every steps, with any form but "short"."""
