@@ -321,11 +321,18 @@ def test_all_checkpoints_of_every_so_many_steps_are_evaluated_and_kept_with_the_
     status, out, err = redqueen("eval", folder, "--every", 7, "--to", tmp_path / "e", *words)
     assert (status, out, err.count("\n")) == (2, "", 1)
     assert "has no checkpoint of every 7 steps, only of 1, 2; name a divisor" in err
+    status, out, err = redqueen("eval", folder, "--every", 1, "--against", folder, "--to", tmp_path / "e", *words)
+    assert (status, out, err.count("\n")) == (2, "", 1)
+    assert f"--against {folder} is not among the arguments; name one of {folder}:1, {folder}:2" in err
     status, out, _ = redqueen("eval", folder, "--every", 1, "--to", tmp_path / "e", "--json", *words)
     assert status == 0
     assert [line["step"] for line in json.loads(out)["benchmarks"][0]["scores"]] == [1, 2]
     kept = json.loads((folder / "benchmarks.json").read_text())
     assert {(each["step"], each["member"]) for each in kept} == {(n, id) for n in (1, 2) for id in (None, "s0", "s1")}
+    noted = json.loads((tmp_path / "e" / "settings.json").read_text())["weights"].keys()
+    assert noted == {f"{folder}:{n}/s{id}" for n in (1, 2) for id in (0, 1)}
+    status, _, _ = redqueen("eval", folder, "--every", 2, "--to", tmp_path / "e", *words)
+    assert status == 0 and json.loads((tmp_path / "e" / "settings.json").read_text())["weights"].keys() == noted
 
 
 def test_a_member_is_not_set_against_roles(redqueen, run, slices, place):

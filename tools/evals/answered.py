@@ -1,13 +1,16 @@
-"""Greedy figures of an evaluation that did not come to its end, on the tasks that everybody has answered.
+"""Greedy figures of evaluations that did not come to their end, on the tasks that everybody has answered.
 
     python tools/evals/answered.py FOLDER...
 
-A FOLDER is what `redqueen eval --to` writes. Tasks are answered in the order that suits the engine, so these are no
-sample of the benchmark: compare members with each other and with the base here, and with nothing else.
+A FOLDER is what `redqueen eval --to` writes; of a benchmark that several have, the tasks that all of them have count.
+Tasks are answered in the order that suits the engine, so these are no sample of the benchmark: compare members with
+each other and with the base here, and with nothing else. Members are averaged by the run and the step that they are of,
+so give `redqueen eval` one --role.
 """
 
 import sys
 from collections import defaultdict
+from collections.abc import Mapping
 from pathlib import Path
 
 import numpy as np
@@ -16,33 +19,46 @@ from redqueen.analysis.resampling import paired
 from redqueen.evals.answers import GREEDY, Answer, read_answers
 from redqueen.evals.subjects import BARE
 
+Answers = Mapping[str, Mapping[str, Answer]]
+"""By who and item."""
 
-def show(folder: Path, benchmark: str) -> None:
+
+def greedy(folder: Path, benchmark: str) -> Answers:
     answers: defaultdict[str, dict[str, Answer]] = defaultdict(dict)
     for (who, item, attempt), answer in read_answers(folder, benchmark).items():
         if attempt == GREEDY:
             answers[who][item] = answer
-    items = sorted(set.intersection(*(set(own) for own in answers.values())))
-    groups: defaultdict[str, list[str]] = defaultdict(list)
-    for who in answers:
-        groups[who.rpartition("/")[0]].append(who)
-    print(f"{folder} {benchmark}: {len(items)} tasks that all of {len(answers)} answered")
+    return answers
+
+
+def show(answers: Answers, items: list[str]) -> None:
     base_N = np.array([float(answers[BARE][item].correct) for item in items])
-    for group, members in sorted(groups.items()):
+    groups: defaultdict[str, list[str]] = defaultdict(list)
+    for who in sorted(answers):
+        group, slash, _ = who.rpartition("/")
+        groups["base" if who == BARE else group if slash else "members"].append(who)
+    for group, members in groups.items():
         own = [[answers[who][item] for item in items] for who in members]
         mean_N = np.mean([[float(answer.correct) for answer in row] for row in own], axis=0)
         formed = np.mean([[answer.answer is not None for answer in row] for row in own])
         tokens = np.mean([[answer.tokens for answer in row] for row in own])
-        gain = [100 * end for end in paired(mean_N - base_N).ends if end is not None]
-        told = f"{gain[0]:+5.1f} [{gain[1]:+.1f}, {gain[2]:+.1f}]" if members != [BARE] else ""
-        name = group or "base"
-        print(f"  {name:72} {100 * mean_N.mean():5.1f} {told:22} {100 * formed:3.0f} % formed {tokens:4.0f} tokens")
+        gain, low, high = (100 * (end or 0) for end in paired(mean_N - base_N).ends)
+        told = f"{gain:+5.1f} [{low:+.1f}, {high:+.1f}]" if members != [BARE] else ""
+        print(f"  {group:72} {100 * mean_N.mean():5.1f} {told:22} {100 * formed:3.0f} % formed {tokens:4.0f} tokens")
 
 
 def main() -> None:
-    for name in sys.argv[1:]:
-        for file in sorted((Path(name) / "answers").glob("*.jsonl")):
-            show(Path(name), file.stem)
+    folders = [Path(name) for name in sys.argv[1:]]
+    for benchmark in sorted({file.stem for folder in folders for file in (folder / "answers").glob("*.jsonl")}):
+        found = {folder: answers for folder in folders if (answers := greedy(folder, benchmark))}
+        everybody = [own for answers in found.values() for own in answers.values()]
+        items = sorted(set.intersection(*(set(own) for own in everybody)))
+        if len(items) < 2 or not all(BARE in answers for answers in found.values()):
+            print(f"{benchmark}: fewer than two tasks that everybody and the base have answered")
+            continue
+        for folder, answers in found.items():
+            print(f"{folder} {benchmark}: {len(items)} tasks that all have answered")
+            show(answers, items)
 
 
 if __name__ == "__main__":

@@ -57,7 +57,8 @@ class EvalCommand(Reporting, Configured):
     every: Annotated[int | None, tyro.conf.arg(metavar="N")] = None
     """Of each run all checkpoints that it has of every N-th step, and not its newest alone: how members got there."""
     against: Annotated[str | None, tyro.conf.arg(metavar="RUN")] = None
-    """Report gains over the same role of this run, one of those named; over the bare base when left out."""
+    """Report gains over the same role of this run, one of those named, with --every as RUN:STEP; over the bare base
+    when left out."""
     to: Annotated[Path | None, tyro.conf.arg(metavar="FOLDER")] = None
     """Where answers and results.json are kept; evals/NAME-PROMPTS when left out, named after the first argument."""
 

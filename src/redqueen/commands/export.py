@@ -31,7 +31,7 @@ class ExportCommand(Command):
     base: Annotated[str | None, tyro.conf.arg(metavar="NAME")] = None
     """The name of the base in the PEFT folder, such as a hub id; that of the run when left out."""
     step: Annotated[int | None, tyro.conf.arg(metavar="N")] = None
-    """The checkpoint of this step; the newest complete one when left out."""
+    """The checkpoint of this step; the newest with whole adapters when left out."""
     scale: float = 1.0
     """What the member's update is multiplied by: less than 1 keeps it nearer to its base."""
     merged: bool = False

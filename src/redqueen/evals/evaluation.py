@@ -98,8 +98,10 @@ def evaluate(
 def _check_rivals(subjects: Subjects, against: str | None) -> None:
     if against is None:
         return
-    if against not in {group.what for group in subjects.groups}:
-        raise InputError(f"--against {against} is not among the arguments", "add it there, spelt the same")
+    there = list(dict.fromkeys(group.what for group in subjects.groups))
+    if against not in there:
+        mend = f"name one of {', '.join(there)}" if there else "add it there"
+        raise InputError(f"--against {against} is not among the arguments", mend)
     for group in subjects.groups:
         rival(subjects, group, against)
 

@@ -111,7 +111,7 @@ def find_subjects(
     for what in whats:
         if what in bases:
             raise InputError(f"{what} is named twice", "name it once")
-        prefix = f"{what}/" if len(whats) > 1 else ""
+        prefix = f"{what}/" if every is not None or len(whats) > 1 else ""
         run, step, member = _run(what)
         if run is not None:
             runs[what] = load_run(run / CONFIG)

@@ -99,7 +99,7 @@ def save(
 
 
 def load(path: Path) -> Loaded:
-    """The checkpoint in this folder, of which `damage` found nothing."""
+    """The checkpoint in this folder, of which `damage` found nothing, optimisers included."""
     with _loadable(path):
         saved = json.loads((path / STATE).read_text())
         moments = load_file(path / OPTIMISER)
