@@ -42,8 +42,8 @@ def show(answers: Answers, items: list[str]) -> None:
         mean_N = np.mean([[float(answer.correct) for answer in row] for row in own], axis=0)
         formed = np.mean([[answer.answer is not None for answer in row] for row in own])
         tokens = np.mean([[answer.tokens for answer in row] for row in own])
-        gain, low, high = (100 * (end or 0) for end in paired(mean_N - base_N).ends)
-        told = f"{gain:+5.1f} [{low:+.1f}, {high:+.1f}]" if members != [BARE] else ""
+        gain = paired(100 * (mean_N - base_N))
+        told = f"{gain.value:+5.1f} [{gain.low:+.1f}, {gain.high:+.1f}]" if members != [BARE] else ""
         print(f"  {group:72} {100 * mean_N.mean():5.1f} {told:22} {100 * formed:3.0f} % formed {tokens:4.0f} tokens")
 
 
