@@ -117,14 +117,18 @@ async def _step(race: Race, state: State, step: int, evolved: Evolved, clock: Cl
         finally:
             foreseeing.cancel()
     drifted, elsewhere, recalls, seen = None, None, (), None
-    if step % settings.run.measure_every == 0:
+    looking = step % settings.run.measure_every == 0
+    if looking:
+        # How members differ is seen before they are averaged, what becomes of them after it.
         with clock("measure"):
             drifted = await drift(race, state, population)
-            elsewhere = await look_elsewhere(race, population)
-            recalls = await call_back(race, population, elsewhere)
             seen = None if settings.population.single else snapshot(race, state, step, population)
     with clock("evolve"):
         pull(race, step, population, learned.unfit_steps)
+    if looking:
+        with clock("measure"):
+            elsewhere = await look_elsewhere(race, population)
+            recalls = await call_back(race, population, elsewhere)
     evaluated: Accuracies = {}
     if race.slices is not None:
         with clock("evaluate"):

@@ -100,6 +100,25 @@ def test_who_does_not_learn_is_left_where_it_is(base, rl):
     assert after.health.rates == {}
 
 
+def test_averaged_members_are_seen_as_they_go_on(base):
+    async def lead(race, state, engine):
+        engine.write("s0", far(engine.read("s0", optimiser=True), FAR))
+        alone = await look_elsewhere(race, state.population)
+        after, rows = await one_step(race, state, clock(1))
+        return alone, rows, await look_elsewhere(race, after.population)
+
+    averaged = {"every": 0, "pull": 1.0, "pull_every": 1}
+    with at_the_start(settings(str(base), {**of(base, 0.0).model_dump(), "evolution": averaged})) as (
+        race,
+        state,
+        engine,
+    ):
+        alone, rows, after = asyncio.run(lead(race, state, engine))
+    seen = {id: rows.figures(id)[ELSEWHERE] for id in ("s0", "s1")}
+    assert alone.distance["s1"] == 0 < seen["s0"] < alone.distance["s0"]
+    assert seen["s0"] == seen["s1"] == after.distance["s0"]
+
+
 def test_who_cannot_be_brought_within_the_ceiling_is_said_to_be_beyond(base):
     async def lead(race, state, engine):
         engine.write("s0", far(engine.read("s0", optimiser=True), FAR))
