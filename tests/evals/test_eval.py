@@ -271,6 +271,7 @@ def test_a_run_has_its_roles_evaluated_and_shown_by_compare(redqueen, run, slice
     status, out, err = redqueen("eval", run, "--to", place / "r", *words)
     assert status == 0
     assert "GSM8K: 5 tasks, 25 answers" in err
+    assert re.search(r"redqueen: 4 adapters and chains: ready after \d+ s\n", err)
     assert "selected on the test set" in out
     found = json.loads((place / "r" / "results.json").read_text())
     gsm8k = found["benchmarks"][0]["scores"]

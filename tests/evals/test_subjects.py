@@ -5,7 +5,7 @@ import torch
 
 from redqueen.engine.protocol import MemberState
 from redqueen.errors import InputError
-from redqueen.evals.subjects import of_one_shape
+from redqueen.evals.subjects import BARE, Group, Subjects, of_one_shape
 
 
 def member(rank: int, alpha: float, *modules: str, inputs: int = 3) -> MemberState:
@@ -28,6 +28,18 @@ def test_everybody_keeps_its_update_in_the_widest_shape():
             known = module in members[name].factors
             expected = update(members[name], module) if known else torch.zeros(5, 3)
             assert torch.allclose(update(state, module), expected, atol=1e-6)
+
+
+def test_weights_are_compared_once(monkeypatch):
+    same = member(4, 8.0, "q")
+    group = Group(
+        what="run", step=1, role=None, members={"a": same, "b": member(4, 8.0, "q"), "c": member(2, 8.0, "q")}
+    )
+    subjects, compared = Subjects("base", (group,), {}, ()), []
+    monkeypatch.setattr(torch.Tensor, "equal", lambda one, other: compared.append(one) or torch.equal(one, other))
+    assert subjects.in_engine == {BARE: None, "a": "a", "b": "a", "c": "c"}
+    before = len(compared)
+    assert 0 < before and subjects.in_engine and len(compared) == before
 
 
 def test_who_has_the_shape_already_is_left_as_it_is():

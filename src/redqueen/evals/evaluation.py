@@ -6,13 +6,14 @@ import json
 import os
 import time
 from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 from redqueen import __version__
-from redqueen.console import Progress, say
+from redqueen.console import Progress, say, span_text
 from redqueen.engine.local import LocalEngine
 from redqueen.engine.protocol import MemberState
 from redqueen.errors import InputError
@@ -48,6 +49,7 @@ def evaluate(
     """Evaluate the subjects and their base on these benchmarks. Answers that are in the folder are not sampled again.
     `max_tokens` is each benchmark's own when None."""
     _check_rivals(subjects, against)
+    start = time.perf_counter()
     with open_verifier(verifier_settings) as verifier, open_subjects(subjects, engine_settings) as engine:
         encode = encoder(engine.base, prompts)
         computed = computed_on(engine)
@@ -61,6 +63,7 @@ def evaluate(
             for benchmark in loaded
         }
         note_settings(folder, _settings(subjects, loaded, samplings) | computed)
+        say(f"{_who(subjects)}: ready after {span_text(time.perf_counter() - start)}")
         wanted = {benchmark.name: _questions(benchmark, subjects, attempts) for benchmark in loaded}
         reports: list[BenchmarkReport] = []
         try:
@@ -93,6 +96,14 @@ def evaluate(
     write_text(folder / RESULTS, json.dumps(report.as_json(), indent=1) + "\n")
     _keep_with_runs(report, subjects)
     return report
+
+
+def _who(subjects: Subjects) -> str:
+    adapters, different = len(subjects.in_engine) - 1, len(set(subjects.in_engine.values())) - 1
+    if not adapters:
+        return subjects.base
+    alike = f", {different:,} of them different," if different < adapters else ""
+    return f"{adapters:,} adapter{'s' if adapters > 1 else ''}{alike} and {subjects.base}"
 
 
 def _check_rivals(subjects: Subjects, against: str | None) -> None:
@@ -156,7 +167,7 @@ def _settings(
         "base": subjects.base,
         "prompts": str(first.prompts),
         "temperature": first.temperature,
-        "weights": {name: fingerprint(state) for name, state in subjects.members.items()},
+        "weights": _fingerprints(subjects.members),
         "benchmarks": {
             benchmark.name: {
                 "sha256": benchmark.sha256,
@@ -172,6 +183,11 @@ def _stopped(folder: Path, wanted: Mapping[str, Sequence[Question]]) -> str:
     kept = sum(len({question.id for question in wanted[name]} & read_answers(folder, name).keys()) for name in wanted)
     total = sum(map(len, wanted.values()))
     return f"stopped: {kept:,} of {total:,} answers are kept in {folder}; the same command goes on from there"
+
+
+def _fingerprints(members: Mapping[str, MemberState]) -> dict[str, str]:
+    with ThreadPoolExecutor() as pool:
+        return dict(zip(members, pool.map(fingerprint, members.values()), strict=True))
 
 
 def fingerprint(state: MemberState) -> str:

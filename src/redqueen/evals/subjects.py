@@ -7,6 +7,7 @@ import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -62,7 +63,7 @@ class Group:
         return self.run is not None and (self.role is not None or SOLO in self.ids.values())
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Subjects:
     """Everybody who is evaluated."""
 
@@ -77,10 +78,10 @@ class Subjects:
     def members(self) -> dict[str, MemberState]:
         return {name: state for group in self.groups for name, state in group.members.items()}
 
-    @property
+    @cached_property
     def in_engine(self) -> dict[str, MemberId | None]:
         """As the engine knows them: the bare base first, then every member under its own name, or that of the first
-        with its weights."""
+        with its weights. All weights are compared for it, once."""
         return {BARE: None, **first_alike(self.members)}
 
 
