@@ -1,0 +1,105 @@
+"""A study in parts (tools/evals/parts.py): a small file for each race, and tables that say what the answers say."""
+
+import json
+import shutil
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import parts
+import pytest
+from loop.making import race_to_the_end, settings
+
+from redqueen.evals.data import find
+from redqueen.plugins import BENCHMARKS
+
+RIGHT = {"": [0], "population-0": [0, 1, 2], "population-1": [0, 1], "single-wide-0": [0, 1], "single-wide-1": [0, 1]}
+"""The places of the tasks that the base, and the solvers of each race, get right here, whatever they wrote."""
+Script = Callable[..., tuple[int, str, str]]
+
+
+@pytest.fixture
+def script(monkeypatch, capsys) -> Script:
+    def run(*words: object) -> tuple[int, str, str]:
+        monkeypatch.setattr(sys, "argv", ["parts.py", *map(str, words)])
+        status = parts.main()
+        return status, *capsys.readouterr()
+
+    return run
+
+
+@pytest.fixture(scope="module")
+def study(tmp_path_factory) -> Path:
+    folder = tmp_path_factory.mktemp("parts") / "study"
+    for seed in (0, 1):
+        of = {"run": {"steps": 1, "seed": seed}, "rl": {"lr": 1e-2}}
+        race_to_the_end(folder / f"population-{seed}", settings(changes=of))
+        alone = {"single": True, "teachers": 1, "students": 1}
+        race_to_the_end(folder / f"single-wide-{seed}", settings(changes={**of, "population": alone}))
+    return folder
+
+
+def evaluate(redqueen: Script, study: Path, seed: int, slices: Path, to: Path) -> Path:
+    runs = sorted(study.glob(f"*-{seed}"))
+    how = ("--prompts", "raw", "--data", slices, "--max-tokens", 8, "--role", "students", "--every", 1)
+    here = ("--engine.device", "cpu", "--verifier.workers", "2")
+    assert redqueen("eval", *runs, "--suite", "gsm8k,cruxeval_i", "--to", to, *how, *here)[0] == 0
+    for file in (to / "answers").iterdir():
+        items = [item.id for item in find(BENCHMARKS.get(file.stem), slices).items]
+        answers = [json.loads(line) for line in file.read_text().splitlines()]
+        for answer in answers:
+            whose = Path(answer["who"].partition(":")[0]).name if answer["who"] else ""
+            answer["correct"] = items.index(answer["item"]) in RIGHT[whose]
+        file.write_text("".join(json.dumps(answer) + "\n" for answer in answers))
+    return to
+
+
+def test_races_of_two_parts_are_one_table(redqueen, script, study, slices, tmp_path):
+    for seed in (0, 1):
+        part = tmp_path / f"part-{seed}"
+        for run in study.glob(f"*-{seed}"):
+            shutil.copytree(run, part / run.name)
+        answered = evaluate(redqueen, part, seed, slices, tmp_path / f"e-{seed}")
+        status, out, _ = script("keep", part, answered, "--to", tmp_path / "kept", "--data", slices)
+        assert status == 0 and out.count("1 steps, cruxeval_i") == 2
+    kept = json.loads((tmp_path / "kept" / "population-0.json").read_text())
+    assert (kept["arm"], kept["seed"], kept["steps"], kept["base"]) == ("population", 0, 1, "chains")
+    assert kept["settings"]["rl.lr"] == 1e-2 and "engine.base" not in kept["settings"]
+    gsm8k = kept["benchmarks"]["gsm8k"]
+    assert (gsm8k["base"], gsm8k["prompts"], gsm8k["max_tokens"]) == ("10000", "raw", 8)
+    assert {member: own["right"] for member, own in gsm8k["steps"]["1"].items()} == {"s0": "11100", "s1": "11100"}
+    apart = [one["base"] for name, one in kept["benchmarks"].items() if name.startswith("cruxeval_i, ")]
+    assert len(apart) == 2 and sum(map(len, apart)) == 5, "what can be copied is told apart"
+    status, out, _ = script("show", tmp_path / "kept")
+    assert status == 0
+    told = out.partition("### gsm8k\n")[2].partition("###")[0]
+    # Three and two of five tasks, the base one: +40 and +20 points, the single agent +20 twice.
+    assert "| population | 0, 1 | 50.0 | 20.0 | +30.0 ± 127.1 [+0.0, +70.0] | +40.0, +20.0 | 40.0, 60.0 | " in told
+    assert "| population | 0, 1 | +10.0 ± 127.1 | [+0.0, +30.0] | 18 |" in told
+    assert "| single-wide | +20.0 ± 0.0 |" in told
+    assert out.startswith("A race's mean\n\n| arm | seeds | steps | sampled tokens |")
+
+
+def test_what_was_not_answered_is_not_in_the_tables(redqueen, script, study, slices, tmp_path):
+    answered = evaluate(redqueen, study, 0, slices, tmp_path / "e")
+    file = answered / "answers" / "gsm8k.jsonl"
+    lines = file.read_text().splitlines()
+    lines.remove(next(line for line in reversed(lines) if "population" in line))
+    file.write_text("\n".join(lines) + "\n")
+    assert script("keep", study, answered, "--to", tmp_path / "kept", "--data", slices)[0] == 0
+    _, out, _ = script("show", tmp_path / "kept")
+    told = out.partition("### gsm8k\n")[2].partition("###")[0]
+    assert "| single-wide | 0 |" in told and "| population | - |" in told and "| population | 0" not in told
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (("keep", "nowhere", "--to", "kept"), "nowhere has no runs; name the folder of a study"),
+        (("show", "nowhere"), "nowhere has no races; write some with `keep`"),
+    ],
+)
+def test_what_is_not_there_is_one_line(script, tmp_path, monkeypatch, words, told):
+    monkeypatch.chdir(tmp_path)
+    status, out, err = script(*words)
+    assert (status, out, err) == (2, "", f"parts.py: {told}\n")

@@ -1,0 +1,304 @@
+"""Studies that are run in parts, on machines that come and go: one small file for each race, tables of all of them.
+
+    redqueen study PRESET --to STUDY --seeds 1 --first-seed 3 ...
+    redqueen eval STUDY/*-3 --every 20 --role students --suite NAMES --to EVALUATION
+    python tools/evals/parts.py keep STUDY EVALUATION... --to DATA [--data BENCHMARKS]
+    python tools/evals/parts.py show DATA [--step N] [--against ARM]
+
+`keep` writes DATA/ARM-SEED.json: the settings, what the race was like and cost, what the exam found, and a digit for
+each task of a benchmark and each greedy answer. `show` prints the tables in Markdown: less the base with intervals over
+seeds and over tasks, arms less one of them seed by seed, and how many seeds would tell.
+"""
+
+import argparse
+import asyncio
+import json
+import sys
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from statistics import fmean, stdev
+from typing import Any
+from urllib.parse import unquote_plus
+
+import numpy as np
+from numpy.typing import NDArray
+
+from redqueen.analysis.claims import seeds_to_tell
+from redqueen.analysis.intervals import estimate
+from redqueen.analysis.quarters import by_subject, count_text, series
+from redqueen.analysis.resampling import paired
+from redqueen.errors import InputError, UserError
+from redqueen.evals.answers import GREEDY, SETTINGS, Answer, read_answers
+from redqueen.evals.benchmarks import chosen
+from redqueen.evals.data import LoadedBenchmark, find
+from redqueen.evals.evaluation import find_subsets
+from redqueen.evals.protocol import Prompts
+from redqueen.evals.subjects import BARE
+from redqueen.population.members import Role
+from redqueen.runs import CONFIG
+from redqueen.runs.metrics import COMPUTE, ELSEWHERE, ENTROPY, LENGTH, RACE, SOLVE_RATE, VALID
+from redqueen.runs.records_file import RECORDS
+from redqueen.runs.store import Store
+from redqueen.settings import flat, load_run
+from redqueen.training.study.outcomes import race_figures
+from redqueen.training.study.study import OUTCOMES
+from redqueen.verifier import LocalVerifier
+
+Vector = NDArray[np.float64]
+Scores = dict[str, dict[str, Any]]
+"""By benchmark, or a part of one: the base's digits, and by step and member its own."""
+EVERY = 10
+"""Steps in a point of a curve."""
+UNANSWERED = "-"
+CURVES = (
+    (SOLVE_RATE, RACE),
+    (VALID, Role.TEACHER),
+    (ENTROPY, Role.TEACHER),
+    (ENTROPY, Role.STUDENT),
+    (LENGTH, Role.STUDENT),
+)
+OF_THE_MACHINE = ("engine.base", "engine.device", "engine.dtype", "engine.rows", "evals.", "verifier.", "track.")
+"""Settings that say nothing of the race, or where something lies."""
+
+
+def keep(study: Path, evaluations: Sequence[Path], to: Path, data: Path | None) -> None:
+    runs = {path.parent.name: path.parent for path in sorted(study.glob(f"*/{RECORDS}"))}
+    if not runs:
+        raise InputError(f"{study} has no runs", "name the folder of a study")
+    file = study / OUTCOMES
+    outcomes = json.loads(file.read_text())["runs"] if file.is_file() else []
+    scores: defaultdict[str, Scores] = defaultdict(dict)
+    for folder in evaluations:
+        for run, found in _scores(folder, data):
+            scores[run] |= found
+    if odd := scores.keys() - runs.keys():
+        raise InputError(f"{min(odd)} was evaluated and is not in {study}", "name the study that it is of")
+    to.mkdir(parents=True, exist_ok=True)
+    for name, run in runs.items():
+        kept = to / f"{name}.json"
+        before = json.loads(kept.read_text())["benchmarks"] if kept.is_file() else {}
+        race = {**race_of(name, run, outcomes), "benchmarks": before | scores[name]}
+        kept.write_text(json.dumps(race, indent=1) + "\n")
+        print(f"{kept}: {race['steps']} steps, {', '.join(race['benchmarks']) or 'no benchmarks'}")
+
+
+def race_of(name: str, run: Path, outcomes: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """What there is to keep of a race, beside its benchmarks."""
+    folder, _, seed = name.rpartition("-")
+    arm, settings = unquote_plus(folder), load_run(run / CONFIG)
+    with Store.read(run) as store:
+        steps = store.last_step()
+        curves: dict[str, dict[int, float | None]] = {}
+        for metric, subject in CURVES:
+            measured = series(store, metric, subject)
+            points = range(EVERY, steps + 1, EVERY)
+            curves[f"{metric.name} {subject}"] = {at: measured.mean(range(at - EVERY + 1, at + 1)) for at in points}
+        teachers = {id for id, role in store.players().items() if role is Role.TEACHER}
+        solvers = [own.steps for id, own in by_subject(store, ELSEWHERE).items() if id not in teachers]
+        looks = sorted({at for own in solvers for at in own})
+        curves[ELSEWHERE.name] = {at: fmean(own[at][0] for own in solvers if at in own) for at in looks}
+        backs = [[alarm.step, alarm.subject, alarm.says] for alarm in store.alarms() if alarm.measure == ELSEWHERE.name]
+        figures = race_figures(store, settings)
+    examined = [own["figures"] for own in outcomes if (own["arm"], str(own["seed"])) == (arm, seed)]
+    return {
+        "arm": arm,
+        "seed": int(seed),
+        "base": Path(settings.engine.base).name,
+        "steps": steps,
+        "settings": {key: value for key, value in flat(settings).items() if not key.startswith(OF_THE_MACHINE)},
+        "figures": {**figures, **(examined[0] if examined else {})},
+        "curves": curves,
+        "called_back": backs,
+    }
+
+
+def _scores(folder: Path, data: Path | None) -> Iterator[tuple[str, Scores]]:
+    """By the race's name, what an evaluation found."""
+    how = json.loads((folder / SETTINGS).read_text())
+    for name, asked in how["benchmarks"].items():
+        [benchmark] = chosen([name], Prompts(how["prompts"]))
+        loaded = find(benchmark, data)
+        if loaded.sha256 != asked["sha256"]:
+            what = f"{folder} was asked another file of {name} than {loaded.origin}"
+            raise InputError(what, "name the folder of the one that it was asked with --data")
+        greedy: defaultdict[str, dict[str, Answer]] = defaultdict(dict)
+        for (who, item, attempt), answer in read_answers(folder, name).items():
+            if attempt == GREEDY:
+                greedy[who][item] = answer
+        for part, items in _parts(loaded).items():
+            about = {"max_tokens": asked["max_tokens"], "prompts": how["prompts"], "sha256": asked["sha256"]}
+            about["base"] = _digits(greedy[BARE], items)
+            steps: defaultdict[str, defaultdict[str, dict[str, Any]]] = defaultdict(lambda: defaultdict(dict))
+            for who in sorted(greedy.keys() - {BARE}):
+                what, _, member = who.rpartition("/")
+                run, _, step = what.rpartition(":")
+                if not (run and step.isdecimal()):
+                    raise InputError(f"{folder} does not say of which step {who} is", "evaluate with --every")
+                own = {item: greedy[who][item] for item in items if item in greedy[who]}
+                tokens = round(fmean(answer.tokens for answer in own.values()), 1) if own else 0.0
+                steps[Path(run).name][step][member] = {"right": _digits(own, items), "tokens": tokens}
+            for run, by_step in steps.items():
+                yield run, {part: {**about, "steps": dict(by_step)}}
+
+
+def _parts(loaded: LoadedBenchmark) -> dict[str, list[str]]:
+    """A benchmark's tasks, and those of each of its subsets."""
+    parts = {loaded.name: [item.id for item in loaded.items]}
+    with LocalVerifier() as verifier:
+        subsets = asyncio.run(find_subsets(loaded, verifier))
+    for subset in dict.fromkeys(subsets):
+        own = [item.id for item, of in zip(loaded.items, subsets, strict=True) if of == subset]
+        parts[f"{loaded.name}, {subset}"] = own
+    return parts
+
+
+def _digits(answers: Mapping[str, Answer], items: Sequence[str]) -> str:
+    return "".join(str(int(answers[item].correct)) if item in answers else UNANSWERED for item in items)
+
+
+# What is shown
+
+
+def show(data: Path, step: int | None, against: str) -> None:
+    races = [json.loads(file.read_text()) for file in sorted(data.glob("*.json"))]
+    if not races:
+        raise InputError(f"{data} has no races", "write some with `keep`")
+    arms: dict[str, dict[int, Any]] = {}
+    for race in sorted(races, key=lambda race: (race["arm"] != against, race["arm"], race["seed"])):
+        arms.setdefault(race["arm"], {})[race["seed"]] = race
+    _show_costs(arms)
+    for benchmark in dict.fromkeys(name for race in races for name in race["benchmarks"]):
+        _show_benchmark(benchmark, arms, step, against)
+
+
+def _show_costs(arms: Mapping[str, Mapping[int, Any]]) -> None:
+    print("A race's mean\n")
+    _table("arm", "seeds", "steps", *(metric.title for metric in COMPUTE), "called back, times")
+    for arm, runs in arms.items():
+        races = runs.values()
+        steps = sorted({race["steps"] for race in races})
+        spent = (count_text(fmean(race["figures"].get(metric.title, 0) for race in races)) for metric in COMPUTE)
+        backs = fmean(len({at for at, *_ in race["called_back"]}) for race in races)
+        _row(arm, ", ".join(map(str, runs)), ", ".join(map(str, steps)), *spent, f"{backs:.1f}")
+
+
+def _show_benchmark(benchmark: str, arms: Mapping[str, Mapping[int, Any]], step: int | None, against: str) -> None:
+    gains = {
+        arm: by_step
+        for arm, runs in arms.items()
+        if (by_step := {at: _gains(runs, benchmark, at) for at in _steps(runs, benchmark)})
+    }
+    steps = sorted({at for by_step in gains.values() for at in by_step})
+    print(f"\n### {benchmark}\n\nGreedy, less the base, in points, by step; ± over seeds\n")
+    _table("arm", *steps)
+    for arm, by_step in gains.items():
+        _row(arm, *(_over_seeds([gain.mean() for gain in by_step.get(at, {}).values()]) for at in steps))
+    whole = [by_step for by_step in gains.values() if any(by_step.values())]
+    common = [at for at in steps if whole and all(by_step.get(at) for by_step in whole)]
+    step = step or max(common, default=None)
+    if step is None:
+        print("\nNo step that all arms have been asked all of it at.")
+        return
+    print(f"\nAt step {step}, in %; [ ] over tasks\n")
+    _table("arm", "seeds", "students", "base", "less the base", "seed by seed", "weakest, best member", "tokens")
+    for arm, by_step in gains.items():
+        if own := by_step.get(step):
+            _row(
+                arm,
+                ", ".join(map(str, own)),
+                *_line([arms[arm][seed]["benchmarks"][benchmark] for seed in own], step, own),
+            )
+    first = gains.get(against, {}).get(step, {})
+    others = {arm: sorted(by_step.get(step, {}).keys() & first.keys()) for arm, by_step in gains.items()}
+    others = {arm: seeds for arm, seeds in others.items() if arm != against and seeds}
+    if others:
+        print(f"\nLess {against}, seed by seed\n")
+        _table("arm", "seeds", "points", "over tasks", "seeds that would tell")
+    for arm, seeds in others.items():
+        more = [gains[arm][step][seed] - first[seed] for seed in seeds]
+        means = [float(one.mean()) for one in more]
+        enough = "-" if len(means) < 2 else seeds_to_tell(fmean(means), stdev(means)) or "1,000 or more"
+        _row(arm, ", ".join(map(str, seeds)), _over_seeds(means), _over_tasks(more), enough)
+
+
+def _steps(runs: Mapping[int, Any], benchmark: str) -> list[int]:
+    found = (race["benchmarks"].get(benchmark, {"steps": {}}) for race in runs.values())
+    return sorted({int(step) for one in found for step in one["steps"]})
+
+
+def _gains(runs: Mapping[int, Any], benchmark: str, step: int) -> dict[int, Vector]:
+    """By seed, in points and task by task, the mean of those who solve less the base; of whole evaluations alone."""
+    gains = {}
+    for seed, race in runs.items():
+        found = race["benchmarks"].get(benchmark, {"base": "", "steps": {}})
+        texts = [member["right"] for member in found["steps"].get(str(step), {}).values()]
+        if texts and UNANSWERED not in "".join([found["base"], *texts]):
+            gains[seed] = 100 * (np.mean([_right(text) for text in texts], axis=0) - _right(found["base"]))
+    return gains
+
+
+def _line(found: Sequence[Any], step: int, gains: Mapping[int, Vector]) -> Iterator[str]:
+    members = [list(one["steps"][str(step)].values()) for one in found]
+    shares = [[100 * _right(member["right"]).mean() for member in own] for own in members]
+    yield f"{fmean(map(fmean, shares)):.1f}"
+    yield f"{fmean(100 * _right(one['base']).mean() for one in found):.1f}"
+    yield f"{_over_seeds([gain.mean() for gain in gains.values()])} {_over_tasks(list(gains.values()))}"
+    yield ", ".join(f"{gain.mean():+.1f}" for gain in gains.values())
+    yield f"{min(map(min, shares)):.1f}, {max(map(max, shares)):.1f}"
+    yield f"{fmean(member['tokens'] for own in members for member in own):.0f}"
+
+
+def _right(text: str) -> Vector:
+    return np.array([digit == "1" for digit in text], np.float64)
+
+
+def _over_seeds(points: Sequence[float]) -> str:
+    told = estimate([float(value) for value in points])
+    if told is None:
+        return "-"
+    return f"{told.mean:+.1f}" + ("" if told.half is None else f" ± {told.half:.1f}")
+
+
+def _over_tasks(gains: Sequence[Vector]) -> str:
+    interval = paired(np.mean(gains, axis=0))
+    if interval.low is None or interval.high is None:
+        return "of one task"
+    return f"[{interval.low:+.1f}, {interval.high:+.1f}]"
+
+
+def _table(*heads: object) -> None:
+    _row(*heads)
+    _row(*["---"] * len(heads))
+
+
+def _row(*cells: object) -> None:
+    print(f"| {' | '.join(map(str, cells))} |")
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    commands = parser.add_subparsers(dest="command", required=True)
+    keeping = commands.add_parser("keep", help="write a small file for each race of a study")
+    keeping.add_argument("study", type=Path)
+    keeping.add_argument("evaluations", type=Path, nargs="*", help="what `redqueen eval --every N --to` wrote")
+    keeping.add_argument("--to", type=Path, required=True, metavar="DATA")
+    keeping.add_argument("--data", type=Path, metavar="BENCHMARKS", help="as for `redqueen eval`")
+    showing = commands.add_parser("show", help="print the tables of all races that were kept")
+    showing.add_argument("data", type=Path)
+    showing.add_argument("--step", type=int, help="of the tables; the last that all arms have when left out")
+    showing.add_argument("--against", default="single-wide", metavar="ARM", help="that the others are compared with")
+    asked = parser.parse_args()
+    try:
+        if asked.command == "keep":
+            keep(asked.study, asked.evaluations, asked.to, asked.data)
+        else:
+            show(asked.data, asked.step, asked.against)
+    except UserError as error:
+        print(f"parts.py: {error}", file=sys.stderr)
+        return 2
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
