@@ -39,7 +39,7 @@ def test_weights_are_compared_once(monkeypatch):
     monkeypatch.setattr(torch.Tensor, "equal", lambda one, other: compared.append(one) or torch.equal(one, other))
     assert subjects.in_engine == {BARE: None, "a": "a", "b": "a", "c": "c"}
     before = len(compared)
-    assert 0 < before and subjects.in_engine and len(compared) == before
+    assert before > 0 and subjects.in_engine and len(compared) == before
 
 
 def test_who_has_the_shape_already_is_left_as_it_is():
