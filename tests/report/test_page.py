@@ -16,7 +16,8 @@ from playwright.sync_api import Browser, expect
 from synthetic import make, records
 
 from redqueen.commands.main import main
-from redqueen.runs import exams
+from redqueen.runs import benchmarks, exams
+from redqueen.runs.benchmarks import Result
 from redqueen.runs.exams import TITLES, ExamResult
 from redqueen.runs.metrics import COMPLEXITY, MU, REWARD
 from redqueen.runs.records_file import RECORDS
@@ -365,22 +366,40 @@ def test_arms_are_laid_over_each_other(browser, tmp_path):
     for run in runs:
         about = {"exam": "own", "sha256": "1", "how": HOW, "step": 2, "tasks": 9, "figures": figures}
         exams.keep(run, [ExamResult(subject="student", **about), ExamResult(subject="base", **about)])
+    for run, value in zip(runs, (0.2, 0.4, 0.5), strict=True):
+        asked = {"benchmark": "gsm8k", "title": "GSM8K", "measure": "greedy", "prompts": "chat", "sha256": "1"}
+        at = {"role": "student", "tasks": 9, "error": None, "tokens": 1, "base": 0.1}
+        benchmarks.keep(run, [Result(**asked, **at, step=step, value=value) for step in (2, 4)])
     with page_of(browser, *runs) as page, report_of(browser, tmp_path / "arms.html", *runs) as file:
         for watched in (page, file):
             watched.draw_all()
+            gsm8k = "arm-benchmark--GSM8K--9-tasks---chat--greedy"
+            assert {each["name"]: each["y"] for each in drawn(watched, gsm8k)} == {
+                "wide": [None, 0.3, None, 0.3], "other-0": [None, 0.5, None, 0.5], "base": [0.1] * 4
+            }  # fmt: skip
+            edges = watched.page.evaluate(
+                f"""document.querySelector("#chart-{gsm8k} .plot").data
+                .filter((each) => each.fill).map((each) => each.x)"""
+            )
+            assert edges == [[2, 4, 4, 2, None]], "an interval reaches from one checkpoint to the next"
+            of_run = {each["name"]: each["y"] for each in drawn(watched, "evaluated")}
+            assert of_run["GSM8K (9 tasks), chat, greedy"] == [None, 0.2, None, 0.2, None]
             assert [each["name"] for each in drawn(watched, "arm-solve_rate-race-code_o")] == ["wide", "other-0"]
             assert "95 % intervals" in watched.page.locator("#arms-note").inner_text()
-            assert [each["y"] for each in drawn(watched, "arm-exam--sampled")] == [[None, 0.3]] * 2
+            assert [each["y"] for each in drawn(watched, "arm-exam--sampled")] == [[None, 0.3], [None, 0.3], [0.3, 0.3]]
             verdicts = watched.page.locator("#arm-claims tbody tr").all_inner_texts()
             assert [row.split("\t") for row in verdicts] == [
-                [
-                    f"exam own (9 tasks), long prompts, 8 attempts at temperature 0.8, {measure}",
-                    "other-0",
-                    "0.0",
-                    "1",
-                    "one seed",
-                ]
-                for measure in ("sampled", "greedy", "pass@8")
+                ["GSM8K (9 tasks), chat, greedy", "other-0", "+30.0", "1", "one seed"],
+                *(
+                    [
+                        f"exam own (9 tasks), long prompts, 8 attempts at temperature 0.8, {measure}",
+                        "other-0",
+                        "0.0",
+                        "1",
+                        "one seed",
+                    ]
+                    for measure in ("sampled", "greedy", "pass@8")
+                ),
             ]
             of_base = {each["name"]: each["y"] for each in drawn(watched, "exam")}
             assert of_base["greedy"] == [None, 0.3, None, None, None] and of_base["greedy, base"] == [0.3] * 5

@@ -4,6 +4,7 @@ import json
 import re
 import shutil
 from pathlib import Path
+from typing import Any
 
 import pytest
 from synthetic import make, records
@@ -13,7 +14,8 @@ from redqueen.analysis.intervals import estimate
 from redqueen.commands.main import main
 from redqueen.errors import InputError
 from redqueen.population.board import Board
-from redqueen.runs import exams
+from redqueen.runs import benchmarks, exams
+from redqueen.runs.benchmarks import Result
 from redqueen.runs.exams import ExamResult
 from redqueen.runs.metrics import COVERAGE, ENTROPY, METRICS, MU, REWARD, SAMPLED_TOKENS, SOLVE_RATE
 from redqueen.runs.store import Store
@@ -196,6 +198,31 @@ def test_arms_have_their_exams_and_what_they_had_spent(tmp_path):
     assert len(first["spent"]["hours"]) == 4 and first["spent"]["hours"] == sorted(first["spent"]["hours"])
     exams.keep(folders[2], [exam_of("solo", 4, 0.5, exam="other")])
     assert all("exam//sampled" not in arm["series"] for arm in views.arms_view(folders)), "of one exam alone"
+
+
+def benchmark_of(role: str | None, step: int, value: float, **other: Any) -> Result:
+    about = {"benchmark": "gsm8k", "title": "GSM8K", "measure": "greedy", "prompts": "chat", "sha256": "1"}
+    return Result(**about, role=role, step=step, tasks=9, value=value, error=None, tokens=1, **other)
+
+
+def test_benchmarks_are_there_step_by_step_for_runs_and_arms(tmp_path):
+    folders = [tmp_path / name for name in ("a-0", "a-1", "b-0")]
+    for folder, seed, lr in zip(folders, (0, 1, 0), ("1e-3", "1e-3", "2e-3"), strict=True):
+        make(folder, steps=4, members=4, tasks=40, seed=seed, overrides=[("rl.lr", lr)])
+    assert views.run_view(folders[0])["benchmarks"] == []
+    others = [benchmark_of("teacher", 4, 0.9), benchmark_of("student", 4, 0.8, member="s0")]
+    for folder, values in zip(folders[:2], ((0.2, 0.4), (0.4, 0.8)), strict=True):
+        both = [benchmark_of("student", step, value, base=0.1) for step, value in zip((2, 4), values, strict=True)]
+        benchmarks.keep(folder, [*reversed(both), *others])
+    benchmarks.keep(folders[2], [benchmark_of(None, 4, 0.5)])
+    name = "GSM8K (9 tasks), chat, greedy"
+    [found] = views.run_view(folders[0])["benchmarks"]
+    assert found == {"name": name, "steps": [2, 4], "values": [0.2, 0.4], "base": 0.1}
+    first, second = views.arms_view(folders)
+    assert first["series"][f"benchmark//{name}"]["mean"] == [None, 0.3, None, 0.6]
+    assert first["series"][f"benchmark//{name}"]["half"] == [None, pytest.approx(0.1), None, pytest.approx(0.2)]
+    assert second["series"][f"benchmark//{name}"]["mean"] == [None, None, None, 0.5]
+    assert (first["bases"], second["bases"]) == ({f"benchmark//{name}": 0.1}, {})
 
 
 def test_compare_gives_verdicts_where_runs_were_examined(tmp_path, capsys):

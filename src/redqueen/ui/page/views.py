@@ -62,6 +62,7 @@ def run_view(folder: Path, since: int = 0) -> JSON:
             "phases": _phases(store, since, last),
             "timeline": _timeline(store, last),
             "exam": _exam(folder),
+            "benchmarks": _benchmarks(folder),
             "members": _members(store, events),
             "pulls": sorted({row.step for role in Role for row in store.metrics(metrics.PULL, role)}),
             "matches": {"all": _matches(store, 1, last), "late": _matches(store, quarters.quarters(last)[1][0], last)},
@@ -151,10 +152,14 @@ def names_of(folders: Sequence[Path]) -> list[str]:
 def _arm(name: str, seeds: Mapping[Path, int], *, examined: bool) -> JSON:
     """`examined` where all arms that were examined had the same exam."""
     curves: dict[str, list[dict[int, float]]] = {}
+    bases: dict[str, list[float]] = {}
     spent: dict[str, list[dict[int, float]]] = {}
     for folder in seeds:
-        for key, values in (_curves(folder) | (_exam_curves(folder) if examined else {})).items():
+        for key, values in _curves(folder).items():
             curves.setdefault(key, []).append(values)
+        for key, checks in _checks(folder, examined).items():
+            curves.setdefault(key, []).append(dict(zip(checks["steps"], checks["values"], strict=True)))
+            bases.setdefault(key, []).extend([] if checks["base"] is None else [checks["base"]])
         for unit, values in _spent(folder).items():
             spent.setdefault(unit, []).append(values)
     return {
@@ -162,6 +167,7 @@ def _arm(name: str, seeds: Mapping[Path, int], *, examined: bool) -> JSON:
         "runs": [name_of(folder) for folder in seeds],
         "seeds": list(seeds.values()),
         "series": {key: _band(seed_curves) for key, seed_curves in curves.items()},
+        "bases": {key: _short(statistics.fmean(values)) for key, values in bases.items() if values},
         "spent": {unit: _band(seed_curves)["mean"] for unit, seed_curves in spent.items()},
     }
 
@@ -204,11 +210,31 @@ def _exam(folder: Path) -> JSON | None:
     }
 
 
-def _exam_curves(folder: Path) -> dict[str, dict[int, float]]:
-    own = [result for result in exams.newest(folder, SOLVERS) if result.subject in SOLVERS]
-    return {
-        f"exam//{figure}": {result.step: result.figures[figure] for result in own} for figure in exams.TITLES if own
-    }
+def _benchmarks(folder: Path) -> list[JSON]:
+    """What `redqueen eval` found of those who solve tasks, checkpoint by checkpoint."""
+    by_name: dict[str, list[benchmarks.Result]] = {}
+    for result in sorted(benchmarks.read(folder), key=lambda result: result.step):
+        if result.member is None and result.role in (None, str(Role.STUDENT)):
+            by_name.setdefault(result.asked, []).append(result)
+    return [
+        {
+            "name": name,
+            "steps": [result.step for result in results],
+            "values": [_short(result.value) for result in results],
+            "base": _short(results[-1].base),
+        }
+        for name, results in by_name.items()
+    ]
+
+
+def _checks(folder: Path, examined: bool) -> dict[str, JSON]:
+    """What was found of its checkpoints, by the name of the curve: at the exam, if all arms had one, and benchmarks."""
+    found = {f"benchmark//{each['name']}": each for each in _benchmarks(folder)}
+    exam = _exam(folder) if examined else None
+    if exam is None:
+        return found
+    held = zip(exams.TITLES, exam["figures"], strict=True)
+    return {f"exam//{figure}": {"steps": exam["steps"], **each} for figure, each in held} | found
 
 
 def _settings(folder: Path) -> Config:

@@ -59,8 +59,9 @@ const traces = (about) => about.lines.flatMap((line) => {
     text, hovertemplate: `%{y:.4~g}${text ? " %{text}" : ""}`};
   if (about.stack) return [{...main, mode: "lines", stackgroup: "one", fillcolor: faint(line.colour, .55), line: {...main.line, width: .5, ...about.x && {shape: "hvh"}}}];
   if (!line.half) return [main];
+  const known = (values) => line.gaps ? values.filter((_, at) => y[at] != null) : values;
   return [{type: "scatter", mode: "lines", line: {width: 0}, hoverinfo: "skip", showlegend: false, legendgroup: main.name, fill: "toself",
-    fillcolor: faint(line.colour, .12), ...band(x, y, parted(line.half, line.ends), about.within ?? [-Infinity, Infinity])}, {...main, legendgroup: main.name}];
+    fillcolor: faint(line.colour, .12), ...band(known(x), known(y), known(parted(line.half, line.ends)), about.within ?? [-Infinity, Infinity])}, {...main, legendgroup: main.name}];
 });
 
 // Nothing but zooming by the mouse: what a chart has for the keyboard is its table.

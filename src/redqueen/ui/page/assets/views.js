@@ -64,13 +64,12 @@ const timeline = (run) => {
 const benchmarks = (run) => Object.keys(run.series).filter((key) => key.startsWith(keyOf(M.benchmark, "student")))
   .map((key) => ({name: key.split("/")[2], y: run.series[key]}));
 
-// Accuracy at each checkpoint that was examined, and the bare base's beside it.
-const exam = (run) => {
-  const along = (values) => Array.from({length: run.step}, (_, at) => values[run.exam.steps.indexOf(at + 1)] ?? null);
-  const drawn = run.exam.figures.flatMap(({name, values, base}, at) => [{name, y: along(values), colour: RQ.colour(at), gaps: true},
-    ...(base == null ? [] : [{name: `${name}, base`, y: Array(run.step).fill(base), colour: RQ.colour(at), dash: "dot"}])]);
-  return ["exam", "Exam", `${run.exam.title}: mean of those who solve tasks, beside the bare base`, drawn, {fromZero: true, raw: true}];
-};
+// Accuracy at the checkpoints that were examined or evaluated, and the bare base's beside it.
+const checks = (run, each) => each.flatMap(({name, steps, values, base}, at) => [
+  {name, y: Array.from({length: run.step}, (_, step) => values[steps.indexOf(step + 1)] ?? null), colour: RQ.colour(at), gaps: true},
+  ...(base == null ? [] : [{name: `${name}, base`, y: Array(run.step).fill(base), colour: RQ.colour(at), dash: "dot"}])]);
+const exam = (run) => ["exam", "Exam", `${run.exam.title}: mean of those who solve tasks, beside the bare base`,
+  checks(run, run.exam.figures.map((figure) => ({...figure, steps: run.exam.steps}))), {fromZero: true, raw: true}];
 
 // A line for each adapter, and one for what they are beside.
 const adapters = (run, metric, beside) => {
@@ -108,6 +107,7 @@ RQ.raceCharts = (run) => [
   ["phases", "Seconds of a step", "by phase", phases(run), {fromZero: true, stack: true, raw: true}],
   ...(run.timeline ? [timeline(run)] : []),
   ...(run.exam ? [exam(run)] : []),
+  ["evaluated", "Benchmarks", "mean of those who solve tasks, beside the bare base", checks(run, run.benchmarks), {fromZero: true, raw: true}],
   ["benchmarks", "Benchmark slices", "students, at every look", benchmarks(run).map((each, at) => ({...each, colour: RQ.colour(at), gaps: true})), {fromZero: true, raw: true}],
 ].filter(([, , , drawn]) => drawn.length);
 
@@ -240,10 +240,15 @@ RQ.drawArms = (arms) => {
   const draw = (key, title, more, gaps) => {
     const drawn = arms.flatMap((arm, at) => arm.series[key] ? [{name: arm.name, y: arm.series[key].mean, half: arm.series[key].half, gaps, colour: RQ.colour(at), dash: RQ.dash(at),
       ...unit && {x: arm.series[key].mean.map((_, step) => (arm.spent[over.value] || [])[step] ?? null)}}] : []);
-    if (drawn.length) RQ.chart(place, {id: `arm-${key.replaceAll("/", "-")}`, title, lines: drawn, raw: true, unit, ...more});
+    const base = arms.map((arm) => (arm.bases || {})[key]).find((each) => each != null);
+    const longest = drawn.reduce((one, other) => one && one.y.length >= other.y.length ? one : other, null);
+    const beside = base == null || !longest ? [] : [{...longest, name: "base", y: longest.y.map(() => base), half: null, gaps: false, colour: "#999999", dash: "dot"}];
+    if (drawn.length) RQ.chart(place, {id: `arm-${key.replaceAll(/[^A-Za-z0-9_@]/g, "-")}`, title, lines: [...drawn, ...beside], raw: true, unit, ...more});
   };
   for (const [figure, title] of Object.entries({sampled: "sampled", greedy: "greedy", pass_at_k: "pass@k"}))
     draw(`exam//${figure}`, `Exam, ${title}`, {within: [0, 1]}, true);
+  for (const key of new Set(arms.flatMap((arm) => Object.keys(arm.series)).filter((each) => each.startsWith("benchmark//"))))
+    draw(key, RQ.visible(key.slice("benchmark//".length)), {within: [0, 1]}, true);
   for (const [metric, subject, kind = ""] of ARM_CHARTS(kinds)) {
     draw(keyOf(metric, subject, kind), capital(`${metric.role_titles[subject] || metric.title} ${kind}`.trim()), {within: RANGE(metric)}, metric === M.ruler);
   }
