@@ -142,6 +142,23 @@ def test_children_of_the_retention_test_begin_as_those_of_races_do(place: Path):
     folder = race_to_the_end(place / "warmed", settings(changes=changes)).folder
     for member, factors in {"s0": [0.5, 1.0, 1.0], "t0": [0.25, 0.5, 0.5]}.items():
         with listening() as asked:
-            measure_retention(folder, member, children=1, updates=3)
+            measure_retention(folder, None, member, children=1, updates=3)
         assert [{row.lr_factor for row in batch} for batch in asked.updates] == [{factor} for factor in factors]
         assert {row.member.partition("~")[0] for batch in asked.updates for row in batch} == {member}
+
+
+def test_averaged_members_have_no_crossovers_and_an_earlier_step_may_be_tested(place: Path, capsys):
+    changes = {
+        "run": {"steps": 2, "checkpoint_every": 1, "keep_every": 1},
+        "evolution": {"every": 0, "pull": 1.0, "pull_every": 2, "operators": ["slot_noise", "layer_wise"]},
+    }
+    folder = race_to_the_end(place / "averaged", settings(changes=changes)).folder
+    words = ("--member", "s0", "--children", "1", "--updates", "3", "--json")
+    for step, tested in {2: {"slot_noise"}, 1: {"slot_noise", "layer_wise"}}.items():
+        assert main(["retention", str(folder), "--step", str(step), *words]) == 0
+        out, said = capsys.readouterr()
+        rows = {row["operator"] for row in json.loads(out)["rows"]}
+        assert rows == tested | ({*CONTROLS} if step == 1 else {"copy_parent"}) | {"fresh"}
+        assert ("all students have the weights of s0 after step 2: crossovers are left out" in said) is (step == 2)
+    assert main(["retention", str(folder), "--step", "9", *words]) == 2
+    assert "has no checkpoint of step 9; its checkpoints are of steps 1, 2" in capsys.readouterr().err

@@ -21,8 +21,9 @@ from redqueen.runs.store import Store
 from redqueen.settings import load as load_settings
 
 
-def find(run: Path, step: int | None) -> tuple[Path, list[str]]:
-    """The checkpoint of a step, or the newest with whole adapters; and what should be said about the others."""
+def find(run: Path, step: int | None, *, optimisers: bool = False) -> tuple[Path, list[str]]:
+    """The checkpoint of a step, or the newest with whole adapters, and optimisers where they are wanted; and what
+    should be said about the others."""
     Store.read(run).close()
     folder = run / "checkpoints"
     if step is not None:
@@ -31,10 +32,10 @@ def find(run: Path, step: int | None) -> tuple[Path, list[str]]:
             there = ", ".join(map(str, checkpoints.steps(folder)))
             mend = f"its checkpoints are of steps {there}" if there else "it has none yet: let it run on"
             raise InputError(f"{run} has no checkpoint of step {step}", mend)
-        if why := checkpoints.damage(path, optimisers=False):
+        if why := checkpoints.damage(path, optimisers=optimisers):
             raise RunError(f"the checkpoint of step {step} is damaged: {why}", "use another step")
         return path, []
-    newest, passed_over = checkpoints.newest(folder, optimisers=False)
+    newest, passed_over = checkpoints.newest(folder, optimisers=optimisers)
     notes = [f"{path.name} is damaged ({why}) and was passed over" for path, why in passed_over]
     if newest is None:
         if notes:

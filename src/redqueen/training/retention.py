@@ -10,6 +10,8 @@ from dataclasses import replace
 from pathlib import Path
 from statistics import fmean
 
+from redqueen.analysis import export
+from redqueen.analysis.distance import first_alike
 from redqueen.console import say
 from redqueen.engine.protocol import MemberId
 from redqueen.errors import InputError
@@ -22,21 +24,20 @@ from redqueen.phases.race import Race
 from redqueen.phases.state import State
 from redqueen.population.matchmaking import Match
 from redqueen.population.members import Birth, Member, Role
-from redqueen.runs import CHECKPOINTS, CONFIG
+from redqueen.runs import CONFIG
 from redqueen.runs.checkpoints import load as load_checkpoint
-from redqueen.runs.checkpoints import newest
 from redqueen.runs.store import Store
 from redqueen.settings import load_run
 from redqueen.training.rules import read_rules
 from redqueen.training.setup import Start, open_races
 
 
-def measure_retention(folder: Path, member: str, children: int, updates: int) -> RetentionReport:
-    """From the newest complete checkpoint of the run in `folder`."""
+def measure_retention(folder: Path, step: int | None, member: str, children: int, updates: int) -> RetentionReport:
+    """From the checkpoint of a step of the run in `folder`, or the newest whole one."""
+    path, notes = export.find(folder, step, optimisers=True)
+    for note in notes:
+        say(note)
     with Store.read(folder) as records:
-        path, _ = newest(folder / CHECKPOINTS, records.last_step())
-        if path is None:
-            raise InputError(f"{folder} has no complete checkpoint yet", "wait for its first one")
         settings = load_run(folder / CONFIG)
         if settings.population.single:
             raise InputError(f"{folder} has a single adapter, and no children", "test a run with a population")
@@ -65,7 +66,13 @@ def _with_children(state: State, parent: Member, members: Sequence[MemberId]) ->
 
 
 async def _test(race: Race, state: State, tested: Member, children: int, updates: int) -> RetentionReport:
-    mates = [member for member in state.population.of(tested.role) if member.id != tested.id]
+    others = [member for member in state.population.of(tested.role) if member.id != tested.id]
+    # A child of two that are one says nothing of a crossover.
+    first = first_alike({member.id: race.engine.read(member.id) for member in (tested, *others)})
+    mates = [member for member in others if first[member.id] != first[tested.id]]
+    if others and not mates:
+        whose = f"all {tested.role}s have the weights of {tested.id} after step {state.step}"
+        say(f"{whose}: crossovers are left out; with --step, test it where members have gone apart")
     mate = max(mates, key=lambda member: member.rating.lower, default=None)
     opponent = state.population.best(Role.STUDENT if tested.role is Role.TEACHER else Role.TEACHER)
 
