@@ -37,7 +37,7 @@ from redqueen.phases.record import attempt_rows
 from redqueen.phases.state import Health
 from redqueen.phases.view import Quiet, StepSummary
 from redqueen.population.members import Birth, Role
-from redqueen.runs import CHECKPOINTS, checkpoints
+from redqueen.runs import CHECKPOINTS, benchmarks, checkpoints
 from redqueen.runs.metrics import EFFECTIVE_SIZE, WEIGHT_DISTANCE
 from redqueen.tasks.verdicts import Grade, Reason, Rejection, Verdict
 from redqueen.training import arms
@@ -355,6 +355,18 @@ def test_the_soup_of_equals_is_what_they_are():
     made = soup([one, one, one])
     for name, (a, b) in one.factors.items():
         assert torch.allclose(made.factors[name][1] @ made.factors[name][0], b @ a, atol=1e-6)
+
+
+def test_the_soup_of_students_that_are_one_has_what_was_found_of_them(tmp_path: Path):
+    averaged = {"every": 0, "pull": 1.0, "pull_every": 2}
+    ran = race_to_the_end(tmp_path / "run", settings(changes={"run": {"steps": 2}, "evolution": averaged}))
+    asked = {"benchmark": "gsm8k", "title": "GSM8K", "measure": "greedy", "prompts": "chat", "sha256": "1"}
+    found = {"role": "student", "step": 2, "tasks": 9, "value": 0.25, "error": None, "tokens": 1, "base": 0.125}
+    benchmarks.keep(ran.folder, [benchmarks.Result(**asked, **found, member="s0")])
+    assert main(["export", str(ran.folder), "--member", "soup", "--to", str(tmp_path / "soup")]) == 0
+    card = (tmp_path / "soup" / "README.md").read_text()
+    assert "It is each of s0 and s1, which had just been averaged and are one." in card
+    assert "| GSM8K (9 tasks), chat, greedy | 25.0 % | 12.5 % |" in card
 
 
 def test_a_soup_is_exported_as_one_member_with_a_card(tmp_path: Path):

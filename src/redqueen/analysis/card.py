@@ -10,7 +10,7 @@ from redqueen.console import printable
 from redqueen.plugins import FAMILIES
 from redqueen.population.members import SOLO, SOUP, Member, Role
 from redqueen.runs import CONFIG, benchmarks, exams
-from redqueen.runs.checkpoints import population
+from redqueen.runs.checkpoints import alike, population
 from redqueen.runs.store import Store
 from redqueen.settings import Config, load_run
 from redqueen.tasks.families import Families
@@ -31,7 +31,8 @@ def card(run: Path, checkpoint: Path, step: int, id: str, base: str, loaded: str
     kinds = "; ".join(known[name].title if name in known else name for name in settings.tasks.kinds)
     form, length, heat = settings.tasks.form, settings.tasks.attempt_tokens, settings.rl.temperature
     learners = [student.id for student in population(checkpoint).students] if id == SOUP else [id]
-    about = _soup(learners) if id == SOUP else _does(settings, member)
+    same = alike(checkpoint, learners) if id == SOUP else False
+    about = _soup(learners, same) if id == SOUP else _does(settings, member)
     with Store.read(run) as store:
         # Records of older versions may not have it.
         rate = learning_rate(store, learners, step) or settings.rl.lr
@@ -54,7 +55,7 @@ def card(run: Path, checkpoint: Path, step: int, id: str, base: str, loaded: str
         f"was imitated. All members of the race together, up to that step: {used}. These are the settings at the end: "
         "a race that was forked or resumed may have begun with others.",
         "## Evaluation",
-        *_evaluation(run, step, id, scale),
+        *_evaluation(run, step, [id, learners[0]] if same else [id], scale),
         _kept_out(settings),
         "## Limits",
         "What it writes is a model's text: run its programs in a sandbox. The licence of the base applies.",
@@ -62,10 +63,26 @@ def card(run: Path, checkpoint: Path, step: int, id: str, base: str, loaded: str
     return "\n".join(head) + "\n" + "\n\n".join(lines) + "\n"
 
 
-def _evaluation(run: Path, step: int, id: str, scale: float) -> list[str]:
-    """What exams and benchmarks found of the member as it was after this step."""
+def _evaluation(run: Path, step: int, ids: Sequence[str], scale: float) -> list[str]:
+    """What exams and benchmarks found of the member as it was after this step, under the first of these names that
+    they know."""
     if scale != 1:
         return ["None of what it is as a whole: the commands above measure it."]
+    rows = next((rows for id in ids if (rows := _found(run, step, id))), [])
+    if not rows:
+        return ["None: what `redqueen exam RUN` and `redqueen eval RUN` find before the export stands here."]
+    table = ["| | this adapter | its base | less the base |", "|---|---|---|---|"]
+    for name, value, base, gain in rows:
+        table.append(f"| {printable(name)} | {_percent(value)} | {_percent(base)} | {_gained(gain)} |")
+    return [
+        "\n".join(table),
+        "Both were asked in the same way. [ ] is a 95 % interval over tasks: it says nothing of other races. These are "
+        "all results that the run's folder has of this adapter; none was chosen.",
+    ]
+
+
+def _found(run: Path, step: int, id: str) -> list[tuple[str, float, float | None, Sequence[float | None] | None]]:
+    """What was asked, what came, the base's, and the gain with its interval."""
     rows: list[tuple[str, float, float | None, Sequence[float | None] | None]] = []
     results = [result for result in exams.read(run) if result.step == step]
     bases = {result.paper: result.figures for result in results if result.subject == exams.BASE}
@@ -77,16 +94,7 @@ def _evaluation(run: Path, step: int, id: str, scale: float) -> list[str]:
     for found in benchmarks.read(run):
         if found.member == id and found.step == step:
             rows.append((replace(found, role=None).name, found.value, found.base, found.gain))
-    if not rows:
-        return ["None: what `redqueen exam RUN` and `redqueen eval RUN` find before the export stands here."]
-    table = ["| | this adapter | its base | less the base |", "|---|---|---|---|"]
-    for name, value, base, gain in rows:
-        table.append(f"| {printable(name)} | {_percent(value)} | {_percent(base)} | {_gained(gain)} |")
-    return [
-        "\n".join(table),
-        "Both were asked in the same way. [ ] is a 95 % interval over tasks: it says nothing of other races. These are "
-        "all results that the run's folder has of this adapter; none was chosen.",
-    ]
+    return rows
 
 
 def _percent(value: float | None) -> str:
@@ -108,11 +116,12 @@ def _kept_out(settings: Config) -> str:
     return f"Programs of {', '.join(map(printable, files))} were kept out of the race (`guard.held_out`)."
 
 
-def _soup(ids: Sequence[str]) -> str:
-    return (
-        f"It is the mean of the updates of {', '.join(ids[:-1])} and {ids[-1]}, truncated to their rank. They were "
-        f"trained to {_DOES[Role.STUDENT]}."
-    )
+def _soup(ids: Sequence[str], same: bool) -> str:
+    those = f"{', '.join(ids[:-1])} and {ids[-1]}"
+    mean = f"It is the mean of the updates of {those}, truncated to their rank."
+    if same:
+        mean = f"It is each of {those}, which had just been averaged and are one."
+    return f"{mean} They were trained to {_DOES[Role.STUDENT]}."
 
 
 def _who(settings: Config, member: Member | None) -> str:

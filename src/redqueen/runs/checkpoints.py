@@ -132,11 +132,8 @@ def damage(path: Path, *, optimisers: bool = True) -> str | None:
     """What is wrong with a checkpoint, by its checksums; None when it is whole. Without the optimisers' moments, two
     thirds of it, when they will not be read."""
     try:
-        # A line that has lost its end is none.
-        *lines, _ = (path / SUMS).read_bytes().decode().split("\n")
-        matches = [_SUM.fullmatch(line) for line in lines]
-        sums = {match[2]: match[1] for match in matches if match is not None}
-        if len(sums) != len(lines):
+        sums = _sums(path)
+        if sums is None:
             return f"{SUMS} is damaged"
         ids = [member.name for member in (path / MEMBERS).iterdir() if member.is_dir()]
         files = [f"{MEMBERS}/{id}/{file}" for id in ids for file in (peft.CONFIG, peft.WEIGHTS)]
@@ -157,6 +154,21 @@ def damage(path: Path, *, optimisers: bool = True) -> str | None:
     except OSError as error:
         return f"{Path(error.filename).name if error.filename else path.name}: {error.strerror}"
     return None
+
+
+def alike(path: Path, members: Collection[MemberId]) -> bool:
+    """Whether all of these members of a whole checkpoint have the same weights, as after averaging."""
+    sums = _sums(path) or {}
+    return len({sums.get(f"{MEMBERS}/{id}/{peft.WEIGHTS}", id) for id in members}) == 1
+
+
+def _sums(path: Path) -> dict[str, str] | None:
+    """The checksums of its files; None where the list of them is damaged."""
+    # A line that has lost its end is none.
+    *lines, _ = (path / SUMS).read_bytes().decode().split("\n")
+    matches = [_SUM.fullmatch(line) for line in lines]
+    sums = {match[2]: match[1] for match in matches if match is not None}
+    return sums if len(sums) == len(lines) else None
 
 
 def steps(folder: Path) -> list[int]:
