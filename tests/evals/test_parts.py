@@ -44,12 +44,17 @@ def evaluate(redqueen: Script, study: Path, seed: int, slices: Path, to: Path) -
     how = ("--prompts", "raw", "--data", slices, "--max-tokens", 8, "--role", "students", "--every", 1)
     here = ("--engine.device", "cpu", "--verifier.workers", "2")
     assert redqueen("eval", *runs, "--suite", "gsm8k,cruxeval_i", "--to", to, *how, *here)[0] == 0
+    return know(to, slices, RIGHT)
+
+
+def know(to: Path, slices: Path, right: dict[str, list[int]]) -> Path:
+    """Whatever they wrote, these are the places of the tasks that they get right."""
     for file in (to / "answers").iterdir():
         items = [item.id for item in find(BENCHMARKS.get(file.stem), slices).items]
         answers = [json.loads(line) for line in file.read_text().splitlines()]
         for answer in answers:
             whose = Path(answer["who"].partition(":")[0]).name if answer["who"] else ""
-            answer["correct"] = items.index(answer["item"]) in RIGHT[whose]
+            answer["correct"] = items.index(answer["item"]) in right[whose]
         file.write_text("".join(json.dumps(answer) + "\n" for answer in answers))
     return to
 
@@ -65,19 +70,35 @@ def test_races_of_two_parts_are_one_table(redqueen, script, study, slices, tmp_p
     kept = json.loads((tmp_path / "kept" / "population-0.json").read_text())
     assert (kept["arm"], kept["seed"], kept["steps"], kept["base"]) == ("population", 0, 1, "chains")
     assert kept["settings"]["rl.lr"] == 1e-2 and "engine.base" not in kept["settings"]
-    gsm8k = kept["benchmarks"]["gsm8k"]
-    assert (gsm8k["base"], gsm8k["prompts"], gsm8k["max_tokens"]) == ("10000", "raw", 8)
+    gsm8k = kept["benchmarks"]["gsm8k raw"]
+    assert (gsm8k["base"], gsm8k["max_tokens"]) == ("10000", 8)
     assert {member: own["right"] for member, own in gsm8k["steps"]["1"].items()} == {"s0": "11100", "s1": "11100"}
-    apart = [one["base"] for name, one in kept["benchmarks"].items() if name.startswith("cruxeval_i, ")]
+    apart = [one["base"] for name, one in kept["benchmarks"].items() if name.startswith("cruxeval_i raw, ")]
     assert len(apart) == 2 and sum(map(len, apart)) == 5, "what can be copied is told apart"
     status, out, _ = script("show", tmp_path / "kept")
     assert status == 0
-    told = out.partition("### gsm8k\n")[2].partition("###")[0]
+    told = out.partition("### gsm8k raw\n")[2].partition("###")[0]
     # Three and two of five tasks, the base one: +40 and +20 points, the single agent +20 twice.
-    assert "| population | 0, 1 | 50.0 | 20.0 | +30.0 ± 127.1 [+0.0, +70.0] | +40.0, +20.0 | 40.0, 60.0 | " in told
+    assert "| population | 0, 1 | 50.0 | 20.0 | +30.0 ± 127.1 [+0.0, +70.0] | +40.0, +20.0 | +30.0 " in told
     assert "| population | 0, 1 | +10.0 ± 127.1 | [+0.0, +30.0] | 18 |" in told
     assert "| single-wide | +20.0 ± 0.0 |" in told
     assert out.startswith("A race's mean\n\n| arm | seeds | steps | sampled tokens |")
+
+
+def test_the_base_is_also_asked_in_the_prompts_that_suit_it(redqueen, script, study, slices, tmp_path):
+    part = tmp_path / "part"
+    shutil.copytree(study / "population-0", part / "population-0")
+    answered = evaluate(redqueen, part, 0, slices, tmp_path / "e")
+    how = ("--prompts", "raw", "--data", slices, "--max-tokens", 8, "--engine.device", "cpu")
+    other = tmp_path / "other"
+    assert redqueen("eval", "chains", "--suite", "cruxeval_i_cot,gsm8k", "--to", other, *how)[0] == 0
+    know(other, slices, {"": [0, 1]})
+    assert script("keep", part, answered, other, "--to", tmp_path / "kept", "--data", slices)[0] == 0
+    told = script("show", tmp_path / "kept")[1].partition("### cruxeval_i raw\n")[2].partition("###")[0]
+    assert "| less the base at `cruxeval_i_cot raw`, 40.0 |" in told
+    assert (
+        "| population | 0 | 60.0 | 20.0 | +40.0 [+0.0, +80.0] | +40.0 | +20.0 [+0.0, +60.0] | 60.0, 60.0 | 8 |" in told
+    )
 
 
 def test_what_was_not_answered_is_not_in_the_tables(redqueen, script, study, slices, tmp_path):
@@ -88,8 +109,13 @@ def test_what_was_not_answered_is_not_in_the_tables(redqueen, script, study, sli
     file.write_text("\n".join(lines) + "\n")
     assert script("keep", study, answered, "--to", tmp_path / "kept", "--data", slices)[0] == 0
     _, out, _ = script("show", tmp_path / "kept")
-    told = out.partition("### gsm8k\n")[2].partition("###")[0]
+    told = out.partition("### gsm8k raw\n")[2].partition("###")[0]
     assert "| single-wide | 0 |" in told and "| population | - |" in told and "| population | 0" not in told
+
+
+def test_a_folder_without_an_evaluation_is_one_line(script, study, tmp_path):
+    status, out, err = script("keep", study, tmp_path, "--to", tmp_path / "kept")
+    assert (status, out, err.count("\n")) == (2, "", 1) and f"{tmp_path} holds no evaluation" in err
 
 
 @pytest.mark.parametrize(

@@ -2,12 +2,14 @@
 
     redqueen study PRESET --to STUDY --seeds 1 --first-seed 3 ...
     redqueen eval STUDY/*-3 --every 20 --role students --suite NAMES --to EVALUATION
+    redqueen eval BASE --suite cruxeval_o_cot --to OTHER              # other prompts, which may suit the base better
     python tools/evals/parts.py keep STUDY EVALUATION... --to DATA [--data BENCHMARKS]
     python tools/evals/parts.py show DATA [--step N] [--against ARM]
 
 `keep` writes DATA/ARM-SEED.json: the settings, what the race was like and cost, what the exam found, and a digit for
-each task of a benchmark and each greedy answer. `show` prints the tables in Markdown: less the base with intervals over
-seeds and over tasks, arms less one of them seed by seed, and how many seeds would tell.
+each task of a benchmark and each greedy answer; DATA/base.json has the base's. `show` prints the tables in Markdown:
+less the base, asked so and in the prompts that suit it best, with intervals over seeds and over tasks, arms less one of
+them seed by seed, and how many seeds would tell.
 """
 
 import argparse
@@ -51,6 +53,9 @@ Scores = dict[str, dict[str, Any]]
 EVERY = 10
 """Steps in a point of a curve."""
 UNANSWERED = "-"
+BASE_FILE = "base.json"
+FORMS = ("_cot", "_long", "_direct")
+"""Ends of the names of benchmarks that are others in other prompts."""
 CURVES = (
     (SOLVE_RATE, RACE),
     (VALID, Role.TEACHER),
@@ -72,15 +77,32 @@ def keep(study: Path, evaluations: Sequence[Path], to: Path, data: Path | None) 
     for folder in evaluations:
         for run, found in _scores(folder, data):
             scores[run] |= found
+    of_base = scores.pop(BARE, {})
     if odd := scores.keys() - runs.keys():
         raise InputError(f"{min(odd)} was evaluated and is not in {study}", "name the study that it is of")
     to.mkdir(parents=True, exist_ok=True)
+    file = to / BASE_FILE
+    before = json.loads(file.read_text()) if file.is_file() else {}
+    file.write_text(json.dumps(_merged(before, of_base), indent=1) + "\n")
     for name, run in runs.items():
         kept = to / f"{name}.json"
         before = json.loads(kept.read_text())["benchmarks"] if kept.is_file() else {}
-        race = {**race_of(name, run, outcomes), "benchmarks": before | scores[name]}
+        race = {**race_of(name, run, outcomes), "benchmarks": _merged(before, scores[name])}
         kept.write_text(json.dumps(race, indent=1) + "\n")
         print(f"{kept}: {race['steps']} steps, {', '.join(race['benchmarks']) or 'no benchmarks'}")
+
+
+def _merged(before: Scores, now: Scores) -> Scores:
+    """Both: the steps of both, and the base's answers of whichever has more of them."""
+    merged = {**before, **now}
+    for name in before.keys() & now.keys():
+        old, new = before[name], now[name]
+        if (old["sha256"], old["max_tokens"]) != (new["sha256"], new["max_tokens"]):
+            what = f"{name} was asked of another file or with another longest answer before"
+            raise InputError(what, "name another folder with --to")
+        fuller = min((new, old), key=lambda one: one["base"].count(UNANSWERED))
+        merged[name] = {**fuller, **({"steps": {**old["steps"], **new["steps"]}} if "steps" in new else {})}
+    return merged
 
 
 def race_of(name: str, run: Path, outcomes: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
@@ -115,6 +137,8 @@ def race_of(name: str, run: Path, outcomes: Sequence[Mapping[str, Any]]) -> dict
 
 def _scores(folder: Path, data: Path | None) -> Iterator[tuple[str, Scores]]:
     """By the race's name, what an evaluation found."""
+    if not (folder / SETTINGS).is_file():
+        raise InputError(f"{folder} holds no evaluation", "name a folder that `redqueen eval --to` wrote")
     how = json.loads((folder / SETTINGS).read_text())
     for name, asked in how["benchmarks"].items():
         [benchmark] = chosen([name], Prompts(how["prompts"]))
@@ -126,9 +150,10 @@ def _scores(folder: Path, data: Path | None) -> Iterator[tuple[str, Scores]]:
         for (who, item, attempt), answer in read_answers(folder, name).items():
             if attempt == GREEDY:
                 greedy[who][item] = answer
-        for part, items in _parts(loaded).items():
-            about = {"max_tokens": asked["max_tokens"], "prompts": how["prompts"], "sha256": asked["sha256"]}
+        for part, items in _parts(loaded, how["prompts"]).items():
+            about = {"max_tokens": asked["max_tokens"], "sha256": asked["sha256"]}
             about["base"] = _digits(greedy[BARE], items)
+            yield BARE, {part: about}
             steps: defaultdict[str, defaultdict[str, dict[str, Any]]] = defaultdict(lambda: defaultdict(dict))
             for who in sorted(greedy.keys() - {BARE}):
                 what, _, member = who.rpartition("/")
@@ -142,14 +167,15 @@ def _scores(folder: Path, data: Path | None) -> Iterator[tuple[str, Scores]]:
                 yield run, {part: {**about, "steps": dict(by_step)}}
 
 
-def _parts(loaded: LoadedBenchmark) -> dict[str, list[str]]:
+def _parts(loaded: LoadedBenchmark, prompts: str) -> dict[str, list[str]]:
     """A benchmark's tasks, and those of each of its subsets."""
-    parts = {loaded.name: [item.id for item in loaded.items]}
+    name = loaded.name if prompts == Prompts.CHAT else f"{loaded.name} {prompts}"
+    parts = {name: [item.id for item in loaded.items]}
     with LocalVerifier() as verifier:
         subsets = asyncio.run(find_subsets(loaded, verifier))
     for subset in dict.fromkeys(subsets):
         own = [item.id for item, of in zip(loaded.items, subsets, strict=True) if of == subset]
-        parts[f"{loaded.name}, {subset}"] = own
+        parts[f"{name}, {subset}"] = own
     return parts
 
 
@@ -161,7 +187,9 @@ def _digits(answers: Mapping[str, Answer], items: Sequence[str]) -> str:
 
 
 def show(data: Path, step: int | None, against: str) -> None:
-    races = [json.loads(file.read_text()) for file in sorted(data.glob("*.json"))]
+    files = {file.name: json.loads(file.read_text()) for file in sorted(data.glob("*.json"))}
+    of_base: Mapping[str, Any] = files.pop(BASE_FILE, {})
+    races = list(files.values())
     if not races:
         raise InputError(f"{data} has no races", "write some with `keep`")
     arms: dict[str, dict[int, Any]] = {}
@@ -169,7 +197,7 @@ def show(data: Path, step: int | None, against: str) -> None:
         arms.setdefault(race["arm"], {})[race["seed"]] = race
     _show_costs(arms)
     for benchmark in dict.fromkeys(name for race in races for name in race["benchmarks"]):
-        _show_benchmark(benchmark, arms, step, against)
+        _show_benchmark(benchmark, arms, step, against, _best(benchmark, of_base))
 
 
 def _show_costs(arms: Mapping[str, Mapping[int, Any]]) -> None:
@@ -183,7 +211,9 @@ def _show_costs(arms: Mapping[str, Mapping[int, Any]]) -> None:
         _row(arm, ", ".join(map(str, runs)), ", ".join(map(str, steps)), *spent, f"{backs:.1f}")
 
 
-def _show_benchmark(benchmark: str, arms: Mapping[str, Mapping[int, Any]], step: int | None, against: str) -> None:
+def _show_benchmark(
+    benchmark: str, arms: Mapping[str, Mapping[int, Any]], step: int | None, against: str, best: tuple[str, str]
+) -> None:
     gains = {
         arm: by_step
         for arm, runs in arms.items()
@@ -200,15 +230,14 @@ def _show_benchmark(benchmark: str, arms: Mapping[str, Mapping[int, Any]], step:
     if step is None:
         print("\nNo step that all arms have been asked all of it at.")
         return
+    name, digits = best
+    other = f"less the base at `{name}`, {100 * _right(digits).mean():.1f}" if name != benchmark else "its best prompts"
     print(f"\nAt step {step}, in %; [ ] over tasks\n")
-    _table("arm", "seeds", "students", "base", "less the base", "seed by seed", "weakest, best member", "tokens")
+    _table("arm", "seeds", "students", "base", "less the base", "seed by seed", other, "weakest, best", "tokens")
     for arm, by_step in gains.items():
         if own := by_step.get(step):
-            _row(
-                arm,
-                ", ".join(map(str, own)),
-                *_line([arms[arm][seed]["benchmarks"][benchmark] for seed in own], step, own),
-            )
+            found = [arms[arm][seed]["benchmarks"][benchmark] for seed in own]
+            _row(arm, ", ".join(map(str, own)), *_line(found, step, list(own.values()), digits))
     first = gains.get(against, {}).get(step, {})
     others = {arm: sorted(by_step.get(step, {}).keys() & first.keys()) for arm, by_step in gains.items()}
     others = {arm: seeds for arm, seeds in others.items() if arm != against and seeds}
@@ -238,15 +267,35 @@ def _gains(runs: Mapping[int, Any], benchmark: str, step: int) -> dict[int, Vect
     return gains
 
 
-def _line(found: Sequence[Any], step: int, gains: Mapping[int, Vector]) -> Iterator[str]:
+def _line(found: Sequence[Any], step: int, gains: Sequence[Vector], best: str) -> Iterator[str]:
     members = [list(one["steps"][str(step)].values()) for one in found]
     shares = [[100 * _right(member["right"]).mean() for member in own] for own in members]
     yield f"{fmean(map(fmean, shares)):.1f}"
     yield f"{fmean(100 * _right(one['base']).mean() for one in found):.1f}"
-    yield f"{_over_seeds([gain.mean() for gain in gains.values()])} {_over_tasks(list(gains.values()))}"
-    yield ", ".join(f"{gain.mean():+.1f}" for gain in gains.values())
+    over_best = [gain + 100 * (_right(one["base"]) - _right(best)) for gain, one in zip(gains, found, strict=True)]
+    for more in (gains, over_best):
+        yield f"{_over_seeds([gain.mean() for gain in more])} {_over_tasks(more)}"
+        if more is gains:
+            yield ", ".join(f"{gain.mean():+.1f}" for gain in gains)
     yield f"{min(map(min, shares)):.1f}, {max(map(max, shares)):.1f}"
     yield f"{fmean(member['tokens'] for own in members for member in own):.0f}"
+
+
+def _best(benchmark: str, of_base: Mapping[str, Any]) -> tuple[str, str]:
+    """The same tasks in the prompts that the base does best in, and its digits."""
+    asked = {
+        name: found["base"]
+        for name, found in of_base.items()
+        if _tasks(name) == _tasks(benchmark) and UNANSWERED not in found["base"]
+    }
+    return max(asked.items(), key=lambda each: (each[1].count("1"), each[0] == benchmark), default=(benchmark, ""))
+
+
+def _tasks(benchmark: str) -> tuple[str, str]:
+    """What is asked, whatever the prompts: the name without its form, and the subset."""
+    name, _, subset = benchmark.partition(", ")
+    name = name.removesuffix(f" {Prompts.RAW}")
+    return next((name.removesuffix(form) for form in FORMS if name.endswith(form)), name), subset
 
 
 def _right(text: str) -> Vector:
