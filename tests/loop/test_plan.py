@@ -162,3 +162,15 @@ def test_averaged_members_have_no_crossovers_and_an_earlier_step_may_be_tested(p
         assert ("all students have the weights of s0 after step 2: crossovers are left out" in said) is (step == 2)
     assert main(["retention", str(folder), "--step", "9", *words]) == 2
     assert "has no checkpoint of step 9; its checkpoints are of steps 1, 2" in capsys.readouterr().err
+
+
+def test_children_of_an_earlier_step_know_nothing_of_what_came_later(place: Path, capsys):
+    def tested(name: str, steps: int) -> str:
+        run = {"steps": steps, "checkpoint_every": 2, "keep_every": 2}
+        changes = {"run": run, "guard": {"duplicates": "near"}, "evolution": {"operators": ["slot_noise"]}}
+        folder = race_to_the_end(place / name, settings(changes=changes)).folder
+        assert main(["retention", str(folder), "--step", "2", "--member", "t0", "--children", "1", "--updates", "3",
+                     "--json"]) == 0  # fmt: skip
+        return capsys.readouterr().out
+
+    assert tested("short", 2) == tested("long", 6)

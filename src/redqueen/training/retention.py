@@ -5,10 +5,12 @@ student. Only those who are tested learn.
 """
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from statistics import fmean
+from tempfile import TemporaryDirectory
 
 from redqueen.analysis import export
 from redqueen.analysis.distance import first_alike
@@ -37,14 +39,28 @@ def measure_retention(folder: Path, step: int | None, member: str, children: int
     path, notes = export.find(folder, step, optimisers=True)
     for note in notes:
         say(note)
-    with Store.read(folder) as records:
-        settings = load_run(folder / CONFIG)
-        if settings.population.single:
-            raise InputError(f"{folder} has a single adapter, and no children", "test a run with a population")
-        start = Start(settings=settings, rules=read_rules(settings), checkpoint=load_checkpoint(path), records=records)
+    settings = load_run(folder / CONFIG)
+    if settings.population.single:
+        raise InputError(f"{folder} has a single adapter, and no children", "test a run with a population")
+    loaded = load_checkpoint(path)
+    with _records_until(folder, loaded.step) as records:
+        start = Start(settings=settings, rules=read_rules(settings), checkpoint=loaded, records=records)
         with open_races([start]) as stage:
             race, state = _alone(stage.only.race), stage.only.state
             return asyncio.run(_test(race, state, state.population.member(member), children, updates))
+
+
+@contextmanager
+def _records_until(folder: Path, step: int) -> Iterator[Store]:
+    """The run's records, without what came after this step: neither tasks nor keys of its future may be known."""
+    with Store.read(folder) as records, TemporaryDirectory(prefix="redqueen-") as place:
+        if records.last_step() <= step:
+            yield records
+            return
+        records.copy_to(Path(place))
+        with Store.open(Path(place)) as past:
+            past.drop_after(step)
+            yield past
 
 
 def _alone(race: Race) -> Race:
