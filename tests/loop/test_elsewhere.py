@@ -119,6 +119,21 @@ def test_averaged_members_are_seen_as_they_go_on(base):
     assert seen["s0"] == seen["s1"] == after.distance["s0"]
 
 
+def test_averaged_members_beyond_the_ceiling_are_called_back_alike(base):
+    async def lead(race, state, engine):
+        engine.write("s0", far(engine.read("s0", optimiser=True), FAR))
+        after, rows = await one_step(race, state, clock(1))
+        return after, rows, engine.read("s0"), engine.read("s1")
+
+    averaged = {"every": 0, "pull": 1.0, "pull_every": 1}
+    of_it = settings(str(base), {**of(base, 1e-4).model_dump(), "evolution": averaged})
+    with at_the_start(of_it) as (race, state, engine):
+        after, rows, one, other = asyncio.run(lead(race, state, engine))
+    assert {row.subject for row in rows.alarms if row.measure == ELSEWHERE.name} == {"s0", "s1"}
+    assert same_weights(one, other)
+    assert after.health.rates == {"s0": 0.5, "s1": 0.5}
+
+
 def test_who_cannot_be_brought_within_the_ceiling_is_said_to_be_beyond(base):
     async def lead(race, state, engine):
         engine.write("s0", far(engine.read("s0", optimiser=True), FAR))

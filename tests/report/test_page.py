@@ -366,17 +366,20 @@ def test_arms_are_laid_over_each_other(browser, tmp_path):
     for run in runs:
         about = {"exam": "own", "sha256": "1", "how": HOW, "step": 2, "tasks": 9, "figures": figures}
         exams.keep(run, [ExamResult(subject="student", **about), ExamResult(subject="base", **about)])
-    for run, value in zip(runs, (0.2, 0.4, 0.5), strict=True):
+    for run, value, base in zip(runs, (0.2, 0.4, 0.5), (0.1, 0.1, 0.4), strict=True):
         asked = {"benchmark": "gsm8k", "title": "GSM8K", "measure": "greedy", "prompts": "chat", "sha256": "1"}
-        at = {"role": "student", "tasks": 9, "error": None, "tokens": 1, "base": 0.1}
+        at = {"role": "student", "tasks": 9, "error": None, "tokens": 1, "base": base}
         benchmarks.keep(run, [Result(**asked, **at, step=step, value=value) for step in (2, 4)])
     with page_of(browser, *runs) as page, report_of(browser, tmp_path / "arms.html", *runs) as file:
         for watched in (page, file):
             watched.draw_all()
-            gsm8k = "arm-benchmark--GSM8K--9-tasks---chat--greedy"
+            gsm8k = "arm-benchmark-0"
             assert {each["name"]: each["y"] for each in drawn(watched, gsm8k)} == {
-                "wide": [None, 0.3, None, 0.3], "other-0": [None, 0.5, None, 0.5], "base": [0.1] * 4
-            }  # fmt: skip
+                "wide": [None, 0.3, None, 0.3],
+                "other-0": [None, 0.5, None, 0.5],
+                "wide, base": [0.1] * 4,
+                "other-0, base": [0.4] * 4,
+            }
             edges = watched.page.evaluate(
                 f"""document.querySelector("#chart-{gsm8k} .plot").data
                 .filter((each) => each.fill).map((each) => each.x)"""

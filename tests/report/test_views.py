@@ -3,6 +3,7 @@
 import json
 import re
 import shutil
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -223,6 +224,11 @@ def test_benchmarks_are_there_step_by_step_for_runs_and_arms(tmp_path):
     assert first["series"][f"benchmark//{name}"]["half"] == [None, pytest.approx(0.1), None, pytest.approx(0.2)]
     assert second["series"][f"benchmark//{name}"]["mean"] == [None, None, None, 0.5]
     assert (first["bases"], second["bases"]) == ({f"benchmark//{name}": 0.1}, {})
+    benchmarks.keep(folders[0], [benchmark_of("student", 3, 0.9)])
+    again = views.arms_view(folders)[0]["series"][f"benchmark//{name}"]["mean"]
+    assert again == [None, 0.3, None, 0.6], "where all seeds were asked"
+    benchmarks.keep(folders[0], [replace(benchmark_of("student", 4, 0.7), sha256="2")])
+    assert [(each["steps"], each["values"]) for each in views.run_view(folders[0])["benchmarks"]] == [([4], [0.7])]
 
 
 def test_compare_gives_verdicts_where_runs_were_examined(tmp_path, capsys):

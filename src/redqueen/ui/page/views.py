@@ -154,12 +154,18 @@ def _arm(name: str, seeds: Mapping[Path, int], *, examined: bool) -> JSON:
     curves: dict[str, list[dict[int, float]]] = {}
     bases: dict[str, list[float]] = {}
     spent: dict[str, list[dict[int, float]]] = {}
+    checked: dict[str, list[dict[int, float]]] = {}
     for folder in seeds:
         for key, values in _curves(folder).items():
             curves.setdefault(key, []).append(values)
         for key, checks in _checks(folder, examined).items():
-            curves.setdefault(key, []).append(dict(zip(checks["steps"], checks["values"], strict=True)))
+            checked.setdefault(key, []).append(dict(zip(checks["steps"], checks["values"], strict=True)))
             bases.setdefault(key, []).extend([] if checks["base"] is None else [checks["base"]])
+    for key, of_seeds in checked.items():
+        # At steps that all of them were asked at: a line would leap where another seed joins.
+        common = set.intersection(*map(set, of_seeds))
+        if common:
+            curves[key] = [{step: values[step] for step in common} for values in of_seeds]
         for unit, values in _spent(folder).items():
             spent.setdefault(unit, []).append(values)
     return {
@@ -211,7 +217,7 @@ def _exam(folder: Path) -> JSON | None:
 
 
 def _benchmarks(folder: Path) -> list[JSON]:
-    """What `redqueen eval` found of those who solve tasks, checkpoint by checkpoint."""
+    """What `redqueen eval` found of those who solve tasks, checkpoint by checkpoint; of the file asked last."""
     by_name: dict[str, list[benchmarks.Result]] = {}
     for result in sorted(benchmarks.read(folder), key=lambda result: result.step):
         if result.member is None and result.role in (None, str(Role.STUDENT)):
@@ -223,7 +229,8 @@ def _benchmarks(folder: Path) -> list[JSON]:
             "values": [_short(result.value) for result in results],
             "base": _short(results[-1].base),
         }
-        for name, results in by_name.items()
+        for name, all_results in by_name.items()
+        if (results := [result for result in all_results if result.sha256 == all_results[-1].sha256])
     ]
 
 

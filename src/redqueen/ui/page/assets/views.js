@@ -66,7 +66,7 @@ const benchmarks = (run) => Object.keys(run.series).filter((key) => key.startsWi
 
 // Accuracy at the checkpoints that were examined or evaluated, and the bare base's beside it.
 const checks = (run, each) => each.flatMap(({name, steps, values, base}, at) => [
-  {name, y: Array.from({length: run.step}, (_, step) => values[steps.indexOf(step + 1)] ?? null), colour: RQ.colour(at), gaps: true},
+  {name, y: Array.from({length: run.step}, (_, step) => values[steps.indexOf(step + 1)] ?? null), colour: RQ.colour(at), dash: RQ.dash(at), gaps: true},
   ...(base == null ? [] : [{name: `${name}, base`, y: Array(run.step).fill(base), colour: RQ.colour(at), dash: "dot"}])]);
 const exam = (run) => ["exam", "Exam", `${run.exam.title}: mean of those who solve tasks, beside the bare base`,
   checks(run, run.exam.figures.map((figure) => ({...figure, steps: run.exam.steps}))), {fromZero: true, raw: true}];
@@ -237,18 +237,21 @@ RQ.drawArms = (arms) => {
   const place = document.getElementById("arm-charts");
   const over = document.getElementById("over");
   const unit = over.value ? over.selectedOptions[0].textContent : undefined;
-  const draw = (key, title, more, gaps) => {
+  const draw = (key, title, more, gaps, id = `arm-${key.replaceAll("/", "-")}`) => {
     const drawn = arms.flatMap((arm, at) => arm.series[key] ? [{name: arm.name, y: arm.series[key].mean, half: arm.series[key].half, gaps, colour: RQ.colour(at), dash: RQ.dash(at),
       ...unit && {x: arm.series[key].mean.map((_, step) => (arm.spent[over.value] || [])[step] ?? null)}}] : []);
-    const base = arms.map((arm) => (arm.bases || {})[key]).find((each) => each != null);
+    // One line where all arms have one base, otherwise one beside each.
+    const based = drawn.map((line) => ({line, value: (arms.find((arm) => arm.name === line.name).bases || {})[key]})).filter(({value}) => value != null);
+    const same = based.every(({value}) => Math.abs(value - based[0].value) < .01);
     const longest = drawn.reduce((one, other) => one && one.y.length >= other.y.length ? one : other, null);
-    const beside = base == null || !longest ? [] : [{...longest, name: "base", y: longest.y.map(() => base), half: null, gaps: false, colour: "#999999", dash: "dot"}];
-    if (drawn.length) RQ.chart(place, {id: `arm-${key.replaceAll(/[^A-Za-z0-9_@]/g, "-")}`, title, lines: [...drawn, ...beside], raw: true, unit, ...more});
+    const beside = (same ? based.slice(0, 1).map(({value}) => ({line: longest, value, name: "base", colour: "#999999"})) : based.map((each) => ({...each, name: `${each.line.name}, base`, colour: each.line.colour})))
+      .map(({line, value, name, colour}) => ({...line, name, colour, y: line.y.map(() => value), half: null, gaps: false, dash: "dot"}));
+    if (drawn.length) RQ.chart(place, {id, title, lines: [...drawn, ...beside], raw: true, unit, ...more});
   };
   for (const [figure, title] of Object.entries({sampled: "sampled", greedy: "greedy", pass_at_k: "pass@k"}))
     draw(`exam//${figure}`, `Exam, ${title}`, {within: [0, 1]}, true);
-  for (const key of new Set(arms.flatMap((arm) => Object.keys(arm.series)).filter((each) => each.startsWith("benchmark//"))))
-    draw(key, RQ.visible(key.slice("benchmark//".length)), {within: [0, 1]}, true);
+  const asked = [...new Set(arms.flatMap((arm) => Object.keys(arm.series)).filter((each) => each.startsWith("benchmark//")))];
+  asked.forEach((key, at) => draw(key, RQ.visible(key.slice("benchmark//".length)), {within: [0, 1]}, true, `arm-benchmark-${at}`));
   for (const [metric, subject, kind = ""] of ARM_CHARTS(kinds)) {
     draw(keyOf(metric, subject, kind), capital(`${metric.role_titles[subject] || metric.title} ${kind}`.trim()), {within: RANGE(metric)}, metric === M.ruler);
   }
