@@ -41,7 +41,7 @@ def study(tmp_path_factory) -> Path:
 
 def evaluate(redqueen: Script, study: Path, seed: int, slices: Path, to: Path) -> Path:
     runs = sorted(study.glob(f"*-{seed}"))
-    how = ("--prompts", "raw", "--data", slices, "--max-tokens", 8, "--role", "students", "--every", 1)
+    how = ("--prompts", "raw", "--data", slices, "--max-tokens", 8, "--every", 1)
     here = ("--engine.device", "cpu", "--verifier.workers", "2")
     assert redqueen("eval", *runs, "--suite", "gsm8k,cruxeval_i", "--to", to, *how, *here)[0] == 0
     return know(to, slices, RIGHT)
@@ -105,12 +105,68 @@ def test_what_was_not_answered_is_not_in_the_tables(redqueen, script, study, sli
     answered = evaluate(redqueen, study, 0, slices, tmp_path / "e")
     file = answered / "answers" / "gsm8k.jsonl"
     lines = file.read_text().splitlines()
-    lines.remove(next(line for line in reversed(lines) if "population" in line))
+    lines.remove(next(line for line in reversed(lines) if "population-0:1/s" in line))
     file.write_text("\n".join(lines) + "\n")
     assert script("keep", study, answered, "--to", tmp_path / "kept", "--data", slices)[0] == 0
     _, out, _ = script("show", tmp_path / "kept")
     told = out.partition("### gsm8k raw\n")[2].partition("###")[0]
     assert "| single-wide | 0 |" in told and "| population | - |" in told and "| population | 0" not in told
+
+
+def race(seed: int, gsm8k: dict[str, str], **other: object) -> dict:
+    """As `keep` writes it: the digits of s0 by step."""
+    steps = {step: {"s0": {"right": digits, "tokens": 8}} for step, digits in gsm8k.items()}
+    found = {"gsm8k": {"sha256": "1", "max_tokens": 8, "base": "1000", "steps": steps, **other}}
+    return {"arm": "population", "seed": seed, "steps": 40, "figures": {}, "called_back": [], "benchmarks": found}
+
+
+def shown(script, folder: Path, *races: dict, words: tuple[object, ...] = ()) -> tuple[int, str, str]:
+    folder.mkdir()
+    for number, one in enumerate(races):
+        (folder / f"{number}.json").write_text(json.dumps(one))
+    return script("show", folder, *words)
+
+
+def test_a_step_that_not_all_seeds_have_says_so_and_is_not_chosen(script, tmp_path):
+    status, out, _ = shown(script, tmp_path / "d", race(0, {"20": "1100", "40": "1110"}), race(1, {"20": "1000"}))
+    assert status == 0
+    assert "| population | +12.5 ± 158.8 | +50.0 (1 of 2) |" in out
+    assert "At step 20, in %" in out
+
+
+def test_what_was_asked_otherwise_is_not_compared(script, tmp_path):
+    for number, other in enumerate(({"sha256": "2"}, {"max_tokens": 9})):
+        status, out, err = shown(
+            script, tmp_path / f"{number}", race(0, {"1": "1000"}), race(1, {"1": "1000"}, **other)
+        )
+        assert (status, out, err.count("\n")) == (2, "", 1)
+        assert "gsm8k was asked of two files, or with two longest answers" in err
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (("--against", "singel-wide"), "has no arm singel-wide; name one of population"),
+        (("--step", 33), "nothing was evaluated at step 33; name one of 1"),
+    ],
+)
+def test_an_arm_or_a_step_that_nobody_has_is_one_line(script, tmp_path, words, told):
+    status, out, err = shown(script, tmp_path / "d", race(0, {"1": "1000"}), words=words)
+    assert (status, out, err.count("\n")) == (2, "", 1) and told in err
+
+
+def test_other_files_are_one_line(script, tmp_path):
+    for name, text, told in (("odd.json", "{}", "odd.json is no race"), ("cut.json", "{", "cut.json is not whole")):
+        folder = tmp_path / name
+        folder.mkdir()
+        (folder / name).write_text(text)
+        status, out, err = script("show", folder)
+        assert (status, out, err.count("\n")) == (2, "", 1) and told in err
+    (tmp_path / "runs" / "mine").mkdir(parents=True)
+    (tmp_path / "runs" / "mine" / "records.sqlite").write_bytes(b"")
+    status, out, err = script("keep", tmp_path / "runs", "--to", tmp_path / "kept")
+    assert (status, out, err.count("\n")) == (2, "", 1) and "mine is not called ARM-SEED" in err
+    assert not (tmp_path / "kept").exists()
 
 
 def test_a_folder_without_an_evaluation_is_one_line(script, study, tmp_path):

@@ -17,7 +17,7 @@ import asyncio
 import json
 import sys
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from statistics import fmean, stdev
 from typing import Any
@@ -37,7 +37,7 @@ from redqueen.evals.data import LoadedBenchmark, find
 from redqueen.evals.evaluation import find_subsets
 from redqueen.evals.protocol import Prompts
 from redqueen.evals.subjects import BARE
-from redqueen.population.members import Role
+from redqueen.population.members import SOLO, Role
 from redqueen.runs import CONFIG
 from redqueen.runs.metrics import COMPUTE, ELSEWHERE, ENTROPY, LENGTH, RACE, SOLVE_RATE, VALID
 from redqueen.runs.records_file import RECORDS
@@ -54,6 +54,9 @@ EVERY = 10
 """Steps in a point of a curve."""
 UNANSWERED = "-"
 BASE_FILE = "base.json"
+KEPT = {"arm", "seed", "steps", "figures", "called_back", "benchmarks"}
+"""What `show` reads of a race."""
+USUAL = "single-wide"
 FORMS = ("_cot", "_long", "_direct")
 """Ends of the names of benchmarks that are others in other prompts."""
 CURVES = (
@@ -71,42 +74,61 @@ def keep(study: Path, evaluations: Sequence[Path], to: Path, data: Path | None) 
     runs = {path.parent.name: path.parent for path in sorted(study.glob(f"*/{RECORDS}"))}
     if not runs:
         raise InputError(f"{study} has no runs", "name the folder of a study")
-    file = study / OUTCOMES
-    outcomes = json.loads(file.read_text())["runs"] if file.is_file() else []
-    scores: defaultdict[str, Scores] = defaultdict(dict)
+    if odd := [name for name in runs if not name.rpartition("-")[2].isdecimal()]:
+        raise InputError(f"{study / odd[0]} is not called ARM-SEED", "name the folder of a study")
+    outcomes = _read(study / OUTCOMES).get("runs", [])
+    scores: dict[str, Scores] = {}
     for folder in evaluations:
         for run, found in _scores(folder, data):
-            scores[run] |= found
+            scores[run] = _merged(scores.get(run, {}), found)
     of_base = scores.pop(BARE, {})
-    if odd := scores.keys() - runs.keys():
-        raise InputError(f"{min(odd)} was evaluated and is not in {study}", "name the study that it is of")
+    if odd := sorted(scores.keys() - runs.keys()):
+        raise InputError(f"{odd[0]} was evaluated and is not in {study}", "name the study that it is of")
+    races = {name: race_of(name, run, outcomes, scores.get(name, {})) for name, run in runs.items()}
+    kept = {name: to / f"{name}.json" for name in races}
+    for name, race in races.items():
+        race["benchmarks"] = _merged(_read(kept[name]).get("benchmarks", {}), race["benchmarks"])
+    of_base = _merged(_read(to / BASE_FILE), of_base)
     to.mkdir(parents=True, exist_ok=True)
-    file = to / BASE_FILE
-    before = json.loads(file.read_text()) if file.is_file() else {}
-    file.write_text(json.dumps(_merged(before, of_base), indent=1) + "\n")
-    for name, run in runs.items():
-        kept = to / f"{name}.json"
-        before = json.loads(kept.read_text())["benchmarks"] if kept.is_file() else {}
-        race = {**race_of(name, run, outcomes), "benchmarks": _merged(before, scores[name])}
-        kept.write_text(json.dumps(race, indent=1) + "\n")
-        print(f"{kept}: {race['steps']} steps, {', '.join(race['benchmarks']) or 'no benchmarks'}")
+    (to / BASE_FILE).write_text(json.dumps(of_base, indent=1) + "\n")
+    for name, race in races.items():
+        kept[name].write_text(json.dumps(race, indent=1) + "\n")
+        print(f"{kept[name]}: {race['steps']} steps, {', '.join(race['benchmarks']) or 'no benchmarks'}")
+
+
+def _read(file: Path) -> dict[str, Any]:
+    """Empty where there is none."""
+    try:
+        found = json.loads(file.read_text()) if file.is_file() else {}
+    except ValueError:
+        found = None
+    if not isinstance(found, dict):
+        raise InputError(f"{file} is not whole", "remove it, or restore it from a copy")
+    return found
 
 
 def _merged(before: Scores, now: Scores) -> Scores:
-    """Both: the steps of both, and the base's answers of whichever has more of them."""
+    """Both: of the base's answers, and of a member's at a step, whichever has more of them."""
     merged = {**before, **now}
     for name in before.keys() & now.keys():
         old, new = before[name], now[name]
         if (old["sha256"], old["max_tokens"]) != (new["sha256"], new["max_tokens"]):
             what = f"{name} was asked of another file or with another longest answer before"
             raise InputError(what, "name another folder with --to")
-        fuller = min((new, old), key=lambda one: one["base"].count(UNANSWERED))
-        merged[name] = {**fuller, **({"steps": {**old["steps"], **new["steps"]}} if "steps" in new else {})}
+        merged[name] = {**new, "base": min((new["base"], old["base"]), key=lambda digits: digits.count(UNANSWERED))}
+        if "steps" in new:
+            steps = {step: dict(members) for step, members in old["steps"].items()}
+            for step, members in new["steps"].items():
+                own = steps.setdefault(step, {})
+                for member, found in members.items():
+                    both = (found, own.get(member, found))
+                    own[member] = min(both, key=lambda one: one["right"].count(UNANSWERED))
+            merged[name]["steps"] = steps
     return merged
 
 
-def race_of(name: str, run: Path, outcomes: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """What there is to keep of a race, beside its benchmarks."""
+def race_of(name: str, run: Path, outcomes: Sequence[Mapping[str, Any]], scores: Scores) -> dict[str, Any]:
+    """What there is to keep of a race; of benchmarks, what those found who solve tasks."""
     folder, _, seed = name.rpartition("-")
     arm, settings = unquote_plus(folder), load_run(run / CONFIG)
     with Store.read(run) as store:
@@ -116,12 +138,16 @@ def race_of(name: str, run: Path, outcomes: Sequence[Mapping[str, Any]]) -> dict
             measured = series(store, metric, subject)
             points = range(EVERY, steps + 1, EVERY)
             curves[f"{metric.name} {subject}"] = {at: measured.mean(range(at - EVERY + 1, at + 1)) for at in points}
-        teachers = {id for id, role in store.players().items() if role is Role.TEACHER}
-        solvers = [own.steps for id, own in by_subject(store, ELSEWHERE).items() if id not in teachers]
-        looks = sorted({at for own in solvers for at in own})
-        curves[ELSEWHERE.name] = {at: fmean(own[at][0] for own in solvers if at in own) for at in looks}
+        students = {id for id, role in store.players().items() if role is Role.STUDENT}
+        solvers = {SOLO} if settings.population.single else students
+        drifted = [own.steps for id, own in by_subject(store, ELSEWHERE).items() if id in solvers]
+        looks = sorted({at for own in drifted for at in own})
+        curves[ELSEWHERE.name] = {at: fmean(own[at][0] for own in drifted if at in own) for at in looks}
         backs = [[alarm.step, alarm.subject, alarm.says] for alarm in store.alarms() if alarm.measure == ELSEWHERE.name]
         figures = race_figures(store, settings)
+    found = {of: {**own, "steps": _solved(own["steps"], solvers)} for of, own in scores.items()}
+    if late := [step for own in found.values() for step in own["steps"] if int(step) > steps]:
+        raise InputError(f"{run} has no step {late[0]}, which was evaluated", "name the study that was evaluated")
     examined = [own["figures"] for own in outcomes if (own["arm"], str(own["seed"])) == (arm, seed)]
     return {
         "arm": arm,
@@ -132,7 +158,14 @@ def race_of(name: str, run: Path, outcomes: Sequence[Mapping[str, Any]]) -> dict
         "figures": {**figures, **(examined[0] if examined else {})},
         "curves": curves,
         "called_back": backs,
+        "benchmarks": found,
     }
+
+
+def _solved(steps: Mapping[str, Mapping[str, Any]], solvers: Collection[str]) -> dict[str, Any]:
+    """Without teachers and soups, and steps that have nobody else."""
+    own = {step: {id: one for id, one in members.items() if id in solvers} for step, members in steps.items()}
+    return {step: members for step, members in own.items() if members}
 
 
 def _scores(folder: Path, data: Path | None) -> Iterator[tuple[str, Scores]]:
@@ -155,11 +188,14 @@ def _scores(folder: Path, data: Path | None) -> Iterator[tuple[str, Scores]]:
             about["base"] = _digits(greedy[BARE], items)
             yield BARE, {part: about}
             steps: defaultdict[str, defaultdict[str, dict[str, Any]]] = defaultdict(lambda: defaultdict(dict))
+            paths: dict[str, str] = {}
             for who in sorted(greedy.keys() - {BARE}):
                 what, _, member = who.rpartition("/")
                 run, _, step = what.rpartition(":")
                 if not (run and step.isdecimal()):
                     raise InputError(f"{folder} does not say of which step {who} is", "evaluate with --every")
+                if paths.setdefault(Path(run).name, run) != run:
+                    raise InputError(f"{folder} has two runs that are called {Path(run).name}", "evaluate them apart")
                 own = {item: greedy[who][item] for item in items if item in greedy[who]}
                 tokens = round(fmean(answer.tokens for answer in own.values()), 1) if own else 0.0
                 steps[Path(run).name][step][member] = {"right": _digits(own, items), "tokens": tokens}
@@ -186,18 +222,37 @@ def _digits(answers: Mapping[str, Answer], items: Sequence[str]) -> str:
 # What is shown
 
 
-def show(data: Path, step: int | None, against: str) -> None:
-    files = {file.name: json.loads(file.read_text()) for file in sorted(data.glob("*.json"))}
-    of_base: Mapping[str, Any] = files.pop(BASE_FILE, {})
+def show(data: Path, step: int | None, against: str | None) -> None:
+    files = {file.name: _read(file) for file in sorted(data.glob("*.json"))}
+    of_base = files.pop(BASE_FILE, {})
     races = list(files.values())
     if not races:
         raise InputError(f"{data} has no races", "write some with `keep`")
+    if odd := [name for name, race in files.items() if not race.keys() >= KEPT]:
+        raise InputError(f"{data / odd[0]} is no race", "remove it")
+    if against is not None and against not in {race["arm"] for race in races}:
+        raise InputError(f"{data} has no arm {against}", f"name one of {', '.join({race['arm']: 0 for race in races})}")
+    steps = sorted({int(at) for race in races for found in race["benchmarks"].values() for at in found["steps"]})
+    if step is not None and step not in steps:
+        raise InputError(f"nothing was evaluated at step {step}", f"name one of {', '.join(map(str, steps)) or 'none'}")
+    _refuse_mixes([of_base, *(race["benchmarks"] for race in races)])
+    against = against or USUAL
     arms: dict[str, dict[int, Any]] = {}
     for race in sorted(races, key=lambda race: (race["arm"] != against, race["arm"], race["seed"])):
         arms.setdefault(race["arm"], {})[race["seed"]] = race
     _show_costs(arms)
     for benchmark in dict.fromkeys(name for race in races for name in race["benchmarks"]):
         _show_benchmark(benchmark, arms, step, against, _best(benchmark, of_base))
+
+
+def _refuse_mixes(of_all: Sequence[Scores]) -> None:
+    asked: dict[str, tuple[str, int]] = {}
+    for scores in of_all:
+        for name, found in scores.items():
+            how = found["sha256"], found["max_tokens"]
+            if asked.setdefault(name, how) != how:
+                what = f"{name} was asked of two files, or with two longest answers"
+                raise InputError(what, "keep races in folders of their own by how they were asked")
 
 
 def _show_costs(arms: Mapping[str, Mapping[int, Any]]) -> None:
@@ -223,15 +278,23 @@ def _show_benchmark(
     print(f"\n### {benchmark}\n\nGreedy, less the base, in points, by step; ± over seeds\n")
     _table("arm", *steps)
     for arm, by_step in gains.items():
-        _row(arm, *(_over_seeds([gain.mean() for gain in by_step.get(at, {}).values()]) for at in steps))
+        most = max(map(len, by_step.values()))
+        _row(arm, *(_over_seeds([gain.mean() for gain in by_step.get(at, {}).values()], most) for at in steps))
     whole = [by_step for by_step in gains.values() if any(by_step.values())]
-    common = [at for at in steps if whole and all(by_step.get(at) for by_step in whole)]
+    seeds = [max(map(len, by_step.values())) for by_step in whole]
+    common = [
+        at
+        for at in steps
+        if whole and all(len(own.get(at, ())) == most for own, most in zip(whole, seeds, strict=True))
+    ]
     step = step or max(common, default=None)
     if step is None:
-        print("\nNo step that all arms have been asked all of it at.")
+        print("\nNo step that all races have been asked all of it at: name one with --step.")
         return
     name, digits = best
-    other = f"less the base at `{name}`, {100 * _right(digits).mean():.1f}" if name != benchmark else "its best prompts"
+    other = "its best prompts"
+    if name != benchmark:
+        other = f"less the base at `{name}`, {100 * _right(digits).mean():.1f}"
     print(f"\nAt step {step}, in %; [ ] over tasks\n")
     _table("arm", "seeds", "students", "base", "less the base", "seed by seed", other, "weakest, best", "tokens")
     for arm, by_step in gains.items():
@@ -247,7 +310,7 @@ def _show_benchmark(
     for arm, seeds in others.items():
         more = [gains[arm][step][seed] - first[seed] for seed in seeds]
         means = [float(one.mean()) for one in more]
-        enough = "-" if len(means) < 2 else seeds_to_tell(fmean(means), stdev(means)) or "1,000 or more"
+        enough = _enough(means)
         _row(arm, ", ".join(map(str, seeds)), _over_seeds(means), _over_tasks(more), enough)
 
 
@@ -272,11 +335,13 @@ def _line(found: Sequence[Any], step: int, gains: Sequence[Vector], best: str) -
     shares = [[100 * _right(member["right"]).mean() for member in own] for own in members]
     yield f"{fmean(map(fmean, shares)):.1f}"
     yield f"{fmean(100 * _right(one['base']).mean() for one in found):.1f}"
-    over_best = [gain + 100 * (_right(one["base"]) - _right(best)) for gain, one in zip(gains, found, strict=True)]
-    for more in (gains, over_best):
+    yield f"{_over_seeds([gain.mean() for gain in gains])} {_over_tasks(gains)}"
+    yield ", ".join(f"{gain.mean():+.1f}" for gain in gains)
+    if best:
+        more = [gain + 100 * (_right(one["base"]) - _right(best)) for gain, one in zip(gains, found, strict=True)]
         yield f"{_over_seeds([gain.mean() for gain in more])} {_over_tasks(more)}"
-        if more is gains:
-            yield ", ".join(f"{gain.mean():+.1f}" for gain in gains)
+    else:
+        yield "-"
     yield f"{min(map(min, shares)):.1f}, {max(map(max, shares)):.1f}"
     yield f"{fmean(member['tokens'] for own in members for member in own):.0f}"
 
@@ -298,15 +363,25 @@ def _tasks(benchmark: str) -> tuple[str, str]:
     return next((name.removesuffix(form) for form in FORMS if name.endswith(form)), name), subset
 
 
+def _enough(means: Sequence[float]) -> object:
+    """Seeds that would show a difference of this size."""
+    if len(means) < 2:
+        return "-"
+    difference = fmean(means)
+    return (seeds_to_tell(difference, stdev(means)) or "1,000 or more") if difference else "no difference"
+
+
 def _right(text: str) -> Vector:
     return np.array([digit == "1" for digit in text], np.float64)
 
 
-def _over_seeds(points: Sequence[float]) -> str:
+def _over_seeds(points: Sequence[float], seeds: int | None = None) -> str:
+    """With how many seeds it is of, where there should be more."""
     told = estimate([float(value) for value in points])
     if told is None:
         return "-"
-    return f"{told.mean:+.1f}" + ("" if told.half is None else f" ± {told.half:.1f}")
+    fewer = f" ({len(points)} of {seeds})" if seeds is not None and len(points) < seeds else ""
+    return f"{told.mean:+.1f}" + ("" if told.half is None else f" ± {told.half:.1f}") + fewer
 
 
 def _over_tasks(gains: Sequence[Vector]) -> str:
@@ -336,7 +411,7 @@ def main() -> int:
     showing = commands.add_parser("show", help="print the tables of all races that were kept")
     showing.add_argument("data", type=Path)
     showing.add_argument("--step", type=int, help="of the tables; the last that all arms have when left out")
-    showing.add_argument("--against", default="single-wide", metavar="ARM", help="that the others are compared with")
+    showing.add_argument("--against", metavar="ARM", help=f"that the others are compared with; {USUAL} when left out")
     asked = parser.parse_args()
     try:
         if asked.command == "keep":
