@@ -101,6 +101,30 @@ def test_the_base_is_also_asked_in_the_prompts_that_suit_it(redqueen, script, st
     )
 
 
+def test_looks_at_one_race_are_put_together_and_others_are_refused(redqueen, script, study, slices, tmp_path):
+    part, kept = tmp_path / "part", tmp_path / "kept" / "population-0.json"
+    shutil.copytree(study / "population-0", part / "population-0")
+    answered = evaluate(redqueen, part, 0, slices, tmp_path / "e")
+    words = ("keep", part, answered, "--to", tmp_path / "kept", "--data", slices)
+    assert script(*words)[0] == 0
+    first = json.loads(kept.read_text())
+    # Of an earlier look: another step, and answers that are there in full.
+    gsm8k = first["benchmarks"]["gsm8k raw"]
+    gsm8k["steps"] = {"0": gsm8k["steps"]["1"], "1": {"s0": {"right": "11---", "tokens": 1.0}}}
+    kept.write_text(json.dumps(first))
+    assert script(*words)[0] == 0
+    steps = json.loads(kept.read_text())["benchmarks"]["gsm8k raw"]["steps"]
+    assert {step: own["s0"]["right"] for step, own in steps.items()} == {"0": "11100", "1": "11100"}
+    gsm8k["max_tokens"] = 9
+    kept.write_text(json.dumps(first))
+    status, _, err = script(*words)
+    assert (status, err.count("\n")) == (2, 1) and "gsm8k raw was asked of another file or with another" in err
+    gsm8k["max_tokens"] = 8
+    kept.write_text(json.dumps({**first, "settings": {**first["settings"], "rl.lr": 1.0}}))
+    status, _, err = script(*words)
+    assert (status, err.count("\n")) == (2, 1) and "population-0.json is of a race with other settings" in err
+
+
 def test_what_was_not_answered_is_not_in_the_tables(redqueen, script, study, slices, tmp_path):
     answered = evaluate(redqueen, study, 0, slices, tmp_path / "e")
     file = answered / "answers" / "gsm8k.jsonl"

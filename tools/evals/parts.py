@@ -87,13 +87,23 @@ def keep(study: Path, evaluations: Sequence[Path], to: Path, data: Path | None) 
     races = {name: race_of(name, run, outcomes, scores.get(name, {})) for name, run in runs.items()}
     kept = {name: to / f"{name}.json" for name in races}
     for name, race in races.items():
-        race["benchmarks"] = _merged(_read(kept[name]).get("benchmarks", {}), race["benchmarks"])
+        before = _read(kept[name])
+        if before and _recipe(before) != _recipe(race):
+            raise InputError(f"{kept[name]} is of a race with other settings", "name another folder with --to")
+        race["benchmarks"] = _merged(before.get("benchmarks", {}), race["benchmarks"])
     of_base = _merged(_read(to / BASE_FILE), of_base)
     to.mkdir(parents=True, exist_ok=True)
     (to / BASE_FILE).write_text(json.dumps(of_base, indent=1) + "\n")
     for name, race in races.items():
         kept[name].write_text(json.dumps(race, indent=1) + "\n")
         print(f"{kept[name]}: {race['steps']} steps, {', '.join(race['benchmarks']) or 'no benchmarks'}")
+
+
+def _recipe(race: Mapping[str, Any]) -> dict[str, Any]:
+    """What two looks at one race have in common: it may have gone on."""
+    settings = {key: value for key, value in race["settings"].items() if not key.startswith("run.")}
+    # As files have it.
+    return json.loads(json.dumps({"base": race["base"], **settings}))
 
 
 def _read(file: Path) -> dict[str, Any]:
