@@ -183,8 +183,9 @@ def test_the_exam_that_was_held_last_is_there_step_by_step(tmp_path):
 
 def test_arms_have_their_exams_and_what_they_had_spent(tmp_path):
     folders = [tmp_path / name for name in ("a-0", "a-1", "b-0")]
-    for folder, seed, lr in zip(folders, (0, 1, 0), ("1e-3", "1e-3", "2e-3"), strict=True):
-        make(folder, steps=4, members=4, tasks=40, seed=seed, overrides=[("rl.lr", lr)])
+    for folder, seed, lr, tasks in zip(folders, (0, 1, 0), ("1e-3", "1e-3", "2e-3"), (40, 80, 40), strict=True):
+        make(folder, steps=4, members=4, tasks=tasks, seed=seed, overrides=[("rl.lr", lr)])
+    before = [arm["spent"]["sampled_tokens"] for arm in views.arms_view(folders)]
     for folder, subject, value in zip(folders, ("student", "student", "solo"), (0.2, 0.4, 0.5), strict=True):
         exams.keep(folder, [exam_of(subject, step, value) for step in (2, 4)])
     first, second = views.arms_view(folders)
@@ -195,6 +196,7 @@ def test_arms_have_their_exams_and_what_they_had_spent(tmp_path):
         with Store.read(folder) as store:
             tokens.append(sum(row.value for row in store.metrics(SAMPLED_TOKENS, "race", "")))
     spent = first["spent"]["sampled_tokens"]
+    assert [arm["spent"]["sampled_tokens"] for arm in (first, second)] == before and tokens[0] != tokens[1]
     assert spent[-1] == pytest.approx(sum(tokens) / 2, rel=1e-3) and spent == sorted(spent)
     assert len(first["spent"]["hours"]) == 4 and first["spent"]["hours"] == sorted(first["spent"]["hours"])
     exams.keep(folders[2], [exam_of("solo", 4, 0.5, exam="other")])

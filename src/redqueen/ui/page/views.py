@@ -161,13 +161,13 @@ def _arm(name: str, seeds: Mapping[Path, int], *, examined: bool) -> JSON:
         for key, checks in _checks(folder, examined).items():
             checked.setdefault(key, []).append(dict(zip(checks["steps"], checks["values"], strict=True)))
             bases.setdefault(key, []).extend([] if checks["base"] is None else [checks["base"]])
+        for unit, values in _spent(folder).items():
+            spent.setdefault(unit, []).append(values)
     for key, of_seeds in checked.items():
         # At steps that all of them were asked at: a line would leap where another seed joins.
         common = set.intersection(*map(set, of_seeds))
         if common:
             curves[key] = [{step: values[step] for step in common} for values in of_seeds]
-        for unit, values in _spent(folder).items():
-            spent.setdefault(unit, []).append(values)
     return {
         "name": name,
         "runs": [name_of(folder) for folder in seeds],
