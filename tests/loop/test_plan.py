@@ -13,6 +13,7 @@ from redqueen.evolution.retention import CONTROLS
 from redqueen.phases.timeline import BINS
 from redqueen.population.members import restore
 from redqueen.runs import CHECKPOINTS, checkpoints
+from redqueen.runs.store import Store
 from redqueen.training import step_benchmark
 from redqueen.training.retention import measure_retention
 from redqueen.training.step_picture import BLOCKS
@@ -162,6 +163,11 @@ def test_averaged_members_have_no_crossovers_and_an_earlier_step_may_be_tested(p
         assert ("all students have the weights of s0 after step 2: crossovers are left out" in said) is (step == 2)
     assert main(["retention", str(folder), "--step", "9", *words]) == 2
     assert "has no checkpoint of step 9; its checkpoints are of steps 1, 2" in capsys.readouterr().err
+    with Store.open(folder) as store:
+        store.drop_after(1)
+    assert main(["retention", str(folder), "--step", "2", *words]) == 2
+    error = capsys.readouterr().err
+    assert "end at step 1, before that checkpoint; name an earlier --step" in error and error.count("\n") == 1
 
 
 def test_children_of_an_earlier_step_know_nothing_of_what_came_later(place: Path, capsys):

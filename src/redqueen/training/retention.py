@@ -54,7 +54,12 @@ def measure_retention(folder: Path, step: int | None, member: str, children: int
 def _records_until(folder: Path, step: int) -> Iterator[Store]:
     """The run's records, without what came after this step: neither tasks nor keys of its future may be known."""
     with Store.read(folder) as records, TemporaryDirectory(prefix="redqueen-") as place:
-        if records.last_step() <= step:
+        last = records.last_step()
+        if last < step:
+            raise InputError(
+                f"the records of {folder} end at step {last}, before that checkpoint", "name an earlier --step"
+            )
+        if last == step:
             yield records
             return
         records.copy_to(Path(place))
