@@ -233,6 +233,7 @@ GENETIC = {"rl.update": "none"}
         ({**GENETIC, "rl.share": "everybody"}, 'rl.share = "everybody" would do nothing'),
         ({**GENETIC, "rl.teacher-lr": "1e-5"}, "rl.teacher_lr = 1e-05 would do nothing: no teacher learns"),
         ({**GENETIC, "rl.full-rows": "8"}, "rl.full_rows = 8 would do nothing: nobody learns"),
+        ({**GENETIC, "rl.half-life": "8"}, "rl.half_life = 8 would do nothing: nobody learns"),
         ({**GENETIC, "tasks.replay": "2"}, "tasks.replay = 2 would do nothing"),
         ({**GENETIC, "evolution.pull": "0.5"}, "evolution.pull = 0.5 would do nothing: no role has two members that"),
     ],

@@ -98,6 +98,13 @@ def test_a_newborn_begins_slowly_whatever_the_step():
     assert {rate["s0"] for rate in rates} == {0.5}
 
 
+def test_a_half_life_is_of_the_race_whoever_is_young():
+    rl = {"rl": {"lr": 0.5, "half_life": 10, "warmup": 5}}
+    rates = [two_students(rl, step=step, born=11)[0].lrs for step in (11, 20, 30)]
+    assert [rate["s0"] for rate in rates] == pytest.approx([0.5 * 0.5**1.1, 0.125, 0.0625])
+    assert [rate["s1"] for rate in rates] == pytest.approx([0.5 * 0.5**1.1 / 5, 0.125, 0.0625])
+
+
 def test_teachers_may_have_a_rate_and_a_temperature_of_their_own(tmp_path: Path):
     assert two_students({"rl": {"lr": 0.5, "teacher_lr": 0.1}})[0].lrs == pytest.approx(
         {"t0": 0.1, "s0": 0.5, "s1": 0.5}

@@ -141,12 +141,14 @@ def _lessons(
 
 
 def _lr_factor(race: Race, state: State, step: int, adapter: MemberId, rows: Sequence[Rollout]) -> float:
-    """What the learning rate is multiplied by: for a role of its own rate, a young member, one that was called back,
-    one that is averaged with others, a handful of rows."""
+    """What the learning rate is multiplied by: for a role of its own rate, a young member, a late step, one that was
+    called back, one that is averaged with others, a handful of rows."""
     rl, population = race.settings.rl, state.population
     member = next((member for member in population.members if member.id == adapter), None)
     steps = step if member is None else member.steps(step)
     factor = min(1.0, steps / rl.warmup) if rl.warmup else 1.0
+    if rl.half_life:
+        factor *= 0.5 ** (step / rl.half_life)
     factor *= state.health.rates.get(adapter, 1.0)
     if member is not None and member.role is Role.TEACHER and rl.teacher_lr is not None:
         factor *= rl.teacher_lr / rl.lr

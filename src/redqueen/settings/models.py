@@ -320,6 +320,8 @@ class RlConfig(Section):
     """The teachers' learning rate; rl.lr when left out."""
     warmup: int = Field(default=5, ge=0, le=1_000_000)
     """Steps of a member in which it rises to that: a child begins anew."""
+    half_life: int = Field(default=0, ge=0, le=1_000_000)
+    """Steps of the race in which learning rates halve, again and again; 0 keeps them."""
     max_grad_norm: float = Field(default=1.0, gt=0, allow_inf_nan=False)
     """A member's longer gradients are cut to this length."""
     full_rows: int = Field(default=0, ge=0, le=1_000_000)

@@ -60,6 +60,8 @@ def idle(settings: Config) -> dict[str, str]:
         found["rl.teacher_lr"] = single if population.single else "no teacher learns"
     if rl.full_rows and not gradients:
         found["rl.full_rows"] = "nobody learns"
+    if rl.half_life and not gradients:
+        found["rl.half_life"] = "nobody learns"
     if settings.tasks.replay and (not gradients or rl.frozen == "students"):
         found["tasks.replay"] = "no student learns"
     if evolution.trial and not (evolution.every and several):
