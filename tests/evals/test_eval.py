@@ -18,6 +18,7 @@ from redqueen.evals import maths
 from redqueen.evals.answers import AnswerStore
 from redqueen.evals.data import find
 from redqueen.plugins import BENCHMARKS
+from redqueen.runs import benchmarks
 
 HERE = ("--engine.device", "cpu", "--engine.dtype", "float32", "--verifier.workers", "2")
 
@@ -161,6 +162,31 @@ def test_ctrl_c_says_what_is_kept_and_the_same_command_goes_on(redqueen, slices,
     status, out, err = redqueen(*words)
     assert status == 0
     assert "GSM8K: 5 tasks, 5 answers, 2 of them known" in err
+
+
+def test_what_was_answered_in_full_is_kept_with_its_run_when_the_rest_is_stopped(
+    redqueen, slices, tmp_path, monkeypatch
+):
+    race_to_the_end(tmp_path / "run", settings(changes={"run": {"steps": 1}}))
+    add = AnswerStore.add
+
+    def interrupted(self, answer):
+        add(self, answer)
+        if "gsm8k" in answer.item:
+            raise KeyboardInterrupt
+
+    class Left(BaseException):
+        pass
+
+    def leave(status):
+        raise Left(status)
+
+    monkeypatch.setattr(AnswerStore, "add", interrupted)
+    monkeypatch.setattr(os, "_exit", leave)
+    with pytest.raises(Left, match="130"):
+        redqueen("eval", tmp_path / "run", "--prompts", "raw", "--suite", "aime24,gsm8k", "--data", slices,
+                 "--to", tmp_path / "e", "--max-tokens", 8, *HERE)  # fmt: skip
+    assert {result.benchmark for result in benchmarks.read(tmp_path / "run")} == {"aime24"}
 
 
 def test_attempts_are_added_to_what_is_there(redqueen, slices, place):

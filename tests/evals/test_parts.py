@@ -1,11 +1,13 @@
 """A study in parts (tools/evals/parts.py): a small file for each race, and tables that say what the answers say."""
 
 import json
+import re
 import shutil
 import sys
 from collections.abc import Callable
 from pathlib import Path
 
+import answered
 import parts
 import pytest
 from loop.making import race_to_the_end, settings
@@ -83,6 +85,26 @@ def test_races_of_two_parts_are_one_table(redqueen, script, study, slices, tmp_p
     assert "| population | 0, 1 | +10.0 ± 127.1 | [+0.0, +30.0] | 18 |" in told
     assert "| single-wide | +20.0 ± 0.0 |" in told
     assert out.startswith("A race's mean\n\n| arm | seeds | steps | sampled tokens |")
+
+
+def test_an_evaluation_that_was_cut_is_shown_on_what_all_have_answered(
+    redqueen, study, slices, tmp_path, monkeypatch, capsys
+):
+    part = tmp_path / "part"
+    shutil.copytree(study / "population-0", part / "population-0")
+    folder = evaluate(redqueen, part, 0, slices, tmp_path / "e")
+    cut = folder / "answers" / "cruxeval_i.jsonl"
+    lost = find(BENCHMARKS.get("cruxeval_i"), slices).items[0].id
+    kept = [line for line in cut.read_text().splitlines(True) if json.loads(line)["who"] or lost not in line]
+    cut.write_text("".join(kept))
+    capsys.readouterr()
+    monkeypatch.setattr(sys, "argv", ["answered.py", "--data", str(slices), str(folder)])
+    answered.main()
+    out = capsys.readouterr().out
+    assert f"{folder} cruxeval_i: 4 tasks that all have answered\n  base " in out
+    # The base had the first task alone right, the population two more.
+    assert re.search(r"population-0:1 +50\.0 +\+50\.0 ", out)
+    assert re.search(r"cruxeval_i raw, (un)?copyable: [2-4] of them\n", out)
 
 
 def test_the_base_is_also_asked_in_the_prompts_that_suit_it(redqueen, script, study, slices, tmp_path):

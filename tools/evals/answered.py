@@ -1,22 +1,27 @@
 """Greedy figures of evaluations that did not come to their end, on the tasks that everybody has answered.
 
-    python tools/evals/answered.py FOLDER...
+    python tools/evals/answered.py [--data BENCHMARKS] FOLDER...
 
 A FOLDER is what `redqueen eval --to` writes; of a benchmark that several have, the tasks that all of them have count.
-Tasks are answered in the order that suits the engine, so these are no sample of the benchmark: compare members with
-each other and with the base here, and with nothing else. Members are averaged by the run and the step that they are of,
-so give `redqueen eval` one --role.
+With --data, as for `redqueen eval`, the subsets of a benchmark are shown apart as well. Tasks are answered in the order
+that suits the engine, so these are no sample of the benchmark: compare members with each other and with the base here,
+and with nothing else. Members are averaged by the run and the step that they are of: give `redqueen eval` one --role.
 """
 
-import sys
+import argparse
+import json
 from collections import defaultdict
 from collections.abc import Mapping
 from pathlib import Path
 
 import numpy as np
+from parts import with_subsets
 
 from redqueen.analysis.resampling import paired
-from redqueen.evals.answers import GREEDY, Answer, read_answers
+from redqueen.evals.answers import GREEDY, SETTINGS, Answer, read_answers
+from redqueen.evals.benchmarks import chosen
+from redqueen.evals.data import find
+from redqueen.evals.protocol import Prompts
 from redqueen.evals.subjects import BARE
 
 Answers = Mapping[str, Mapping[str, Answer]]
@@ -47,8 +52,21 @@ def show(answers: Answers, items: list[str]) -> None:
         print(f"  {group:72} {100 * mean_N.mean():5.1f} {told:22} {100 * formed:3.0f} % formed {tokens:4.0f} tokens")
 
 
+def subsets(folder: Path, benchmark: str, data: Path | None) -> dict[str, list[str]]:
+    """By name, the tasks of each subset; none without the benchmark's file."""
+    if data is None:
+        return {}
+    prompts = json.loads((folder / SETTINGS).read_text())["prompts"]
+    _, *parts = with_subsets(find(chosen([benchmark], Prompts(prompts))[0], data), prompts).items()
+    return dict(parts)
+
+
 def main() -> None:
-    folders = [Path(name) for name in sys.argv[1:]]
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("folders", type=Path, nargs="+", metavar="FOLDER")
+    parser.add_argument("--data", type=Path, metavar="BENCHMARKS")
+    asked = parser.parse_args()
+    folders: list[Path] = asked.folders
     for benchmark in sorted({file.stem for folder in folders for file in (folder / "answers").glob("*.jsonl")}):
         found = {folder: answers for folder in folders if (answers := greedy(folder, benchmark))}
         everybody = [own for answers in found.values() for own in answers.values()]
@@ -59,6 +77,11 @@ def main() -> None:
         for folder, answers in found.items():
             print(f"{folder} {benchmark}: {len(items)} tasks that all have answered")
             show(answers, items)
+            for name, part in subsets(folder, benchmark, asked.data).items():
+                if len(own := [item for item in items if item in set(part)]) < 2:
+                    continue
+                print(f"{folder} {name}: {len(own)} of them")
+                show(answers, own)
 
 
 if __name__ == "__main__":

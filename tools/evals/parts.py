@@ -193,7 +193,7 @@ def _scores(folder: Path, data: Path | None) -> Iterator[tuple[str, Scores]]:
         for (who, item, attempt), answer in read_answers(folder, name).items():
             if attempt == GREEDY:
                 greedy[who][item] = answer
-        for part, items in _parts(loaded, how["prompts"]).items():
+        for part, items in with_subsets(loaded, how["prompts"]).items():
             about = {"max_tokens": asked["max_tokens"], "sha256": asked["sha256"]}
             about["base"] = _digits(greedy[BARE], items)
             yield BARE, {part: about}
@@ -213,7 +213,7 @@ def _scores(folder: Path, data: Path | None) -> Iterator[tuple[str, Scores]]:
                 yield run, {part: {**about, "steps": dict(by_step)}}
 
 
-def _parts(loaded: LoadedBenchmark, prompts: str) -> dict[str, list[str]]:
+def with_subsets(loaded: LoadedBenchmark, prompts: str) -> dict[str, list[str]]:
     """A benchmark's tasks, and those of each of its subsets."""
     name = loaded.name if prompts == Prompts.CHAT else f"{loaded.name} {prompts}"
     parts = {name: [item.id for item in loaded.items]}

@@ -63,6 +63,15 @@ def evaluate(
             for benchmark in loaded
         }
         note_settings(folder, _settings(subjects, loaded, samplings) | computed)
+        how = {
+            "prompts": str(prompts),
+            "attempts": attempts,
+            "k": k,
+            "temperature": temperature,
+            "max_tokens": max_tokens,
+            "against": against,
+            "redqueen": __version__,
+        }
         say(f"{_who(subjects)}: ready after {span_text(time.perf_counter() - start)}")
         wanted = {benchmark.name: _questions(benchmark, subjects, attempts) for benchmark in loaded}
         reports: list[BenchmarkReport] = []
@@ -74,27 +83,17 @@ def evaluate(
                 )
                 sheets = {name: sheet(answers, name, benchmark.items, attempts) for name in subjects.in_engine}
                 subsets = asyncio.run(find_subsets(benchmark, verifier))
-                reports.append(
-                    benchmark_report(benchmark, sheets, subjects, against, k, seconds, sampling.max_tokens, subsets)
-                )
+                told = benchmark_report(benchmark, sheets, subjects, against, k, seconds, sampling.max_tokens, subsets)
+                _keep_with_runs(told, subjects, how)
+                reports.append(told)
         except KeyboardInterrupt:
             say(_stopped(folder, wanted))
             verifier.close()
             # The engine's thread may be in the middle of minutes of work. What is on the disk is whole at any moment.
             os._exit(130)
     notes = [*subjects.notes, *(note for benchmark in loaded for note in benchmark.notes)]
-    how = {
-        "prompts": str(prompts),
-        "attempts": attempts,
-        "k": k,
-        "temperature": temperature,
-        "max_tokens": max_tokens,
-        "against": against,
-        "redqueen": __version__,
-    }
     report = EvaluationReport(subjects.base, how | computed, tuple(reports), tuple(notes))
     write_text(folder / RESULTS, json.dumps(report.as_json(), indent=1) + "\n")
-    _keep_with_runs(report, subjects)
     return report
 
 
@@ -200,37 +199,35 @@ def fingerprint(state: MemberState) -> str:
     return digest.hexdigest()[:16]
 
 
-def _keep_with_runs(report: EvaluationReport, subjects: Subjects) -> None:
-    """Store the scores with their runs: of whole roles for `redqueen compare`, of each member for its card."""
+def _keep_with_runs(of_one: BenchmarkReport, subjects: Subjects, how: Mapping[str, Any]) -> None:
+    """Store a benchmark's scores with their runs as soon as they are there: of whole roles for `redqueen compare`, of
+    each member for its card."""
     by_run: dict[Path, list[benchmarks.Result]] = {}
     for group in subjects.groups:
         if group.run is None:
             continue
-        for of_one in report.benchmarks:
-            for line in of_one.lines:
-                if line.what == group.what and line.role == (group.role and str(group.role)):
-                    by_run.setdefault(group.run, []).extend(_results(report, of_one, group, line))
+        for line in of_one.lines:
+            if line.what == group.what and line.role == (group.role and str(group.role)):
+                by_run.setdefault(group.run, []).extend(_results(of_one, group, line, how))
     for run, results in by_run.items():
         benchmarks.keep(run, results)
 
 
-def _results(
-    report: EvaluationReport, of_one: BenchmarkReport, group: Group, line: Line
-) -> Iterator[benchmarks.Result]:
+def _results(of_one: BenchmarkReport, group: Group, line: Line, how: Mapping[str, Any]) -> Iterator[benchmarks.Result]:
     """Of each member, and of all of them where they are a whole role."""
-    temperature, usual_tokens = report.how["temperature"], of_one.loaded.benchmark.tokens
+    temperature, usual_tokens = how["temperature"], of_one.loaded.benchmark.tokens
     scored: list[tuple[str | None, list[str], Accuracy]] = [
         (group.ids[name], [name], score) for name, score in line.members.items()
     ]
     if group.whole and line.mean is not None:
         scored.append((None, list(line.members), line.mean))
     for member, whose, score in scored:
-        gain = score.gain if report.how["against"] is None else None
+        gain = score.gain if how["against"] is None else None
         yield benchmarks.Result(
             benchmark=line.benchmark,
             title=line.title,
             measure=line.name,
-            prompts=report.how["prompts"],
+            prompts=how["prompts"],
             role=line.role,
             step=group.step or 0,
             tasks=line.tasks,
