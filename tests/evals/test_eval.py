@@ -189,6 +189,16 @@ def test_what_was_answered_in_full_is_kept_with_its_run_when_the_rest_is_stopped
     assert {result.benchmark for result in benchmarks.read(tmp_path / "run")} == {"aime24"}
 
 
+def test_a_run_that_takes_no_results_does_not_keep_others_from_being_asked(redqueen, slices, tmp_path):
+    race_to_the_end(tmp_path / "run", settings(changes={"run": {"steps": 1}}))
+    (tmp_path / "run" / "benchmarks.json").write_text("{")
+    asked = ("--suite", "aime24,gsm8k", "--data", slices, "--max-tokens", 8)
+    status, out, err = redqueen("eval", tmp_path / "run", "--prompts", "raw", *asked, "--to", tmp_path / "e", *HERE)
+    assert (status, out) == (2, "") and "evaluate the run again" in err
+    found = json.loads((tmp_path / "e" / "results.json").read_text())
+    assert [one["name"] for one in found["benchmarks"]] == ["aime24", "gsm8k"]
+
+
 def test_attempts_are_added_to_what_is_there(redqueen, slices, place):
     words = ("eval", "pico", "--prompts", "raw", "--suite", "gsm8k", "--data", slices, "--to", place / "e",
              "--max-tokens", 24, "--attempts", 3, "--k", 2, "--json", *HERE)  # fmt: skip

@@ -16,7 +16,7 @@ from redqueen import __version__
 from redqueen.console import Progress, say, span_text
 from redqueen.engine.local import LocalEngine
 from redqueen.engine.protocol import MemberState
-from redqueen.errors import InputError
+from redqueen.errors import InputError, UserError
 from redqueen.evals.answers import GREEDY, RESULTS, Answer, AnswerId, AnswerStore, note_settings, read_answers
 from redqueen.evals.asking import Encode, Question, Sampling, ask, encoder, positions, questions
 from redqueen.evals.data import LoadedBenchmark
@@ -75,6 +75,7 @@ def evaluate(
         say(f"{_who(subjects)}: ready after {span_text(time.perf_counter() - start)}")
         wanted = {benchmark.name: _questions(benchmark, subjects, attempts) for benchmark in loaded}
         reports: list[BenchmarkReport] = []
+        unkept: list[UserError | OSError] = []
         try:
             for benchmark in loaded:
                 sampling = samplings[benchmark.name]
@@ -84,8 +85,12 @@ def evaluate(
                 sheets = {name: sheet(answers, name, benchmark.items, attempts) for name in subjects.in_engine}
                 subsets = asyncio.run(find_subsets(benchmark, verifier))
                 told = benchmark_report(benchmark, sheets, subjects, against, k, seconds, sampling.max_tokens, subsets)
-                _keep_with_runs(told, subjects, how)
                 reports.append(told)
+                try:
+                    _keep_with_runs(told, subjects, how)
+                except (UserError, OSError) as error:
+                    # A run that takes no results must not keep the other benchmarks from being asked.
+                    unkept.append(error)
         except KeyboardInterrupt:
             say(_stopped(folder, wanted))
             verifier.close()
@@ -94,6 +99,8 @@ def evaluate(
     notes = [*subjects.notes, *(note for benchmark in loaded for note in benchmark.notes)]
     report = EvaluationReport(subjects.base, how | computed, tuple(reports), tuple(notes))
     write_text(folder / RESULTS, json.dumps(report.as_json(), indent=1) + "\n")
+    if unkept:
+        raise unkept[0]
     return report
 
 
