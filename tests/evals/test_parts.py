@@ -9,6 +9,7 @@ from pathlib import Path
 
 import answered
 import parts
+import parts_curves
 import pytest
 from loop.making import race_to_the_end, settings
 
@@ -87,6 +88,36 @@ def test_races_of_two_parts_are_one_table(redqueen, script, study, slices, tmp_p
     assert out.startswith("A race's mean\n\n| arm | seeds | steps | sampled tokens |")
 
 
+def test_curves_are_drawn_of_benchmarks_at_several_steps(
+    redqueen, script, study, slices, tmp_path, monkeypatch, capsys
+):
+    answered = evaluate(redqueen, study, 0, slices, tmp_path / "e")
+    kept = tmp_path / "kept"
+    assert script("keep", study, answered, "--to", kept, "--data", slices)[0] == 0
+    monkeypatch.setattr(sys, "argv", ["parts_curves.py", str(kept), "--to", str(tmp_path / "pictures")])
+    assert parts_curves.main() == 2
+    told = f"parts_curves.py: {kept} has no race that is long enough for a curve; keep some of 10 steps or more\n"
+    assert capsys.readouterr().err == told
+    for name in ("population-0", "single-wide-0"):
+        race = json.loads((kept / f"{name}.json").read_text())
+        race["curves"]["entropy student"] = {"10": 0.5, "20": 0.25}
+        (kept / f"{name}.json").write_text(json.dumps(race))
+    assert parts_curves.main() == 2
+    told = f"parts_curves.py: {kept} has no benchmark that was asked at several steps; evaluate with --every\n"
+    assert capsys.readouterr().err == told and not (tmp_path / "pictures").exists()
+    for name in ("population-0", "single-wide-0"):
+        race = json.loads((kept / f"{name}.json").read_text())
+        steps = race["benchmarks"]["gsm8k raw"]["steps"]
+        steps["2"] = steps["1"]
+        (kept / f"{name}.json").write_text(json.dumps(race))
+    assert parts_curves.main() == 0
+    races, benchmarks = ((tmp_path / "pictures" / f"kept-{what}.svg").read_text() for what in ("races", "benchmarks"))
+    assert "gsm8k raw, points less the base" in benchmarks and "cruxeval_i raw" not in benchmarks
+    for picture in (races, benchmarks):
+        assert "population" in picture and "single-wide" in picture
+    assert "students' entropy, nats a token" in races
+
+
 def test_an_evaluation_that_was_cut_is_shown_on_what_all_have_answered(
     redqueen, study, slices, tmp_path, monkeypatch, capsys
 ):
@@ -99,12 +130,16 @@ def test_an_evaluation_that_was_cut_is_shown_on_what_all_have_answered(
     cut.write_text("".join(kept))
     capsys.readouterr()
     monkeypatch.setattr(sys, "argv", ["answered.py", "--data", str(slices), str(folder)])
-    answered.main()
+    assert answered.main() == 0
     out = capsys.readouterr().out
     assert f"{folder} cruxeval_i: 4 tasks that all have answered\n  base " in out
     # The base had the first task alone right, the population two more.
     assert re.search(r"population-0:1 +50\.0 +\+50\.0 ", out)
-    assert re.search(r"cruxeval_i raw, (un)?copyable: [2-4] of them\n", out)
+    assert f"{folder} cruxeval_i raw, uncopyable: 4 of them\n  base " in out
+    (tmp_path / "other").mkdir()
+    monkeypatch.setattr(sys, "argv", ["answered.py", "--data", str(tmp_path / "other"), str(folder)])
+    assert answered.main() == 2
+    assert re.fullmatch(r"answered\.py: .*cruxeval.*; .*\n", capsys.readouterr().err)
 
 
 def test_the_base_is_also_asked_in_the_prompts_that_suit_it(redqueen, script, study, slices, tmp_path):
@@ -163,7 +198,15 @@ def race(seed: int, gsm8k: dict[str, str], **other: object) -> dict:
     """As `keep` writes it: the digits of s0 by step."""
     steps = {step: {"s0": {"right": digits, "tokens": 8}} for step, digits in gsm8k.items()}
     found = {"gsm8k": {"sha256": "1", "max_tokens": 8, "base": "1000", "steps": steps, **other}}
-    return {"arm": "population", "seed": seed, "steps": 40, "figures": {}, "called_back": [], "benchmarks": found}
+    return {
+        "arm": "population",
+        "seed": seed,
+        "steps": 40,
+        "figures": {},
+        "curves": {},
+        "called_back": [],
+        "benchmarks": found,
+    }
 
 
 def shown(script, folder: Path, *races: dict, words: tuple[object, ...] = ()) -> tuple[int, str, str]:

@@ -10,18 +10,17 @@ and with nothing else. Members are averaged by the run and the step that they ar
 
 import argparse
 import json
+import sys
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
-from parts import with_subsets
+from parts import loaded_as_asked, with_subsets
 
 from redqueen.analysis.resampling import paired
+from redqueen.errors import UserError
 from redqueen.evals.answers import GREEDY, SETTINGS, Answer, read_answers
-from redqueen.evals.benchmarks import chosen
-from redqueen.evals.data import find
-from redqueen.evals.protocol import Prompts
 from redqueen.evals.subjects import BARE
 
 Answers = Mapping[str, Mapping[str, Answer]]
@@ -56,17 +55,25 @@ def subsets(folder: Path, benchmark: str, data: Path | None) -> dict[str, list[s
     """By name, the tasks of each subset; none without the benchmark's file."""
     if data is None:
         return {}
-    prompts = json.loads((folder / SETTINGS).read_text())["prompts"]
-    _, *parts = with_subsets(find(chosen([benchmark], Prompts(prompts))[0], data), prompts).items()
+    loaded = loaded_as_asked(folder, benchmark, data)
+    _, *parts = with_subsets(loaded, json.loads((folder / SETTINGS).read_text())["prompts"]).items()
     return dict(parts)
 
 
-def main() -> None:
+def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("folders", type=Path, nargs="+", metavar="FOLDER")
     parser.add_argument("--data", type=Path, metavar="BENCHMARKS")
     asked = parser.parse_args()
-    folders: list[Path] = asked.folders
+    try:
+        compare(asked.folders, asked.data)
+    except UserError as error:
+        print(f"answered.py: {error}", file=sys.stderr)
+        return 2
+    return 0
+
+
+def compare(folders: Sequence[Path], data: Path | None) -> None:
     for benchmark in sorted({file.stem for folder in folders for file in (folder / "answers").glob("*.jsonl")}):
         found = {folder: answers for folder in folders if (answers := greedy(folder, benchmark))}
         everybody = [own for answers in found.values() for own in answers.values()]
@@ -77,7 +84,7 @@ def main() -> None:
         for folder, answers in found.items():
             print(f"{folder} {benchmark}: {len(items)} tasks that all have answered")
             show(answers, items)
-            for name, part in subsets(folder, benchmark, asked.data).items():
+            for name, part in subsets(folder, benchmark, data).items():
                 if len(own := [item for item in items if item in set(part)]) < 2:
                     continue
                 print(f"{folder} {name}: {len(own)} of them")
@@ -85,4 +92,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

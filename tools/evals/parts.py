@@ -5,6 +5,7 @@
     redqueen eval BASE --suite cruxeval_o_cot --to OTHER              # other prompts, which may suit the base better
     python tools/evals/parts.py keep STUDY EVALUATION... --to DATA [--data BENCHMARKS]
     python tools/evals/parts.py show DATA [--step N] [--against ARM]
+    python tools/evals/parts_curves.py DATA --to FOLDER
 
 `keep` writes DATA/ARM-SEED.json: the settings, what the race was like and cost, what the exam found, and a digit for
 each task of a benchmark and each greedy answer; DATA/base.json has the base's. `show` prints the tables in Markdown:
@@ -54,8 +55,8 @@ EVERY = 10
 """Steps in a point of a curve."""
 UNANSWERED = "-"
 BASE_FILE = "base.json"
-KEPT = {"arm", "seed", "steps", "figures", "called_back", "benchmarks"}
-"""What `show` reads of a race."""
+KEPT = {"arm", "seed", "steps", "figures", "curves", "called_back", "benchmarks"}
+"""What is read of a race."""
 USUAL = "single-wide"
 FORMS = ("_cot", "_long", "_direct")
 """Ends of the names of benchmarks that are others in other prompts."""
@@ -184,11 +185,7 @@ def _scores(folder: Path, data: Path | None) -> Iterator[tuple[str, Scores]]:
         raise InputError(f"{folder} holds no evaluation", "name a folder that `redqueen eval --to` wrote")
     how = json.loads((folder / SETTINGS).read_text())
     for name, asked in how["benchmarks"].items():
-        [benchmark] = chosen([name], Prompts(how["prompts"]))
-        loaded = find(benchmark, data)
-        if loaded.sha256 != asked["sha256"]:
-            what = f"{folder} was asked another file of {name} than {loaded.origin}"
-            raise InputError(what, "name the folder of the one that it was asked with --data")
+        loaded = loaded_as_asked(folder, name, data)
         greedy: defaultdict[str, dict[str, Answer]] = defaultdict(dict)
         for (who, item, attempt), answer in read_answers(folder, name).items():
             if attempt == GREEDY:
@@ -213,6 +210,17 @@ def _scores(folder: Path, data: Path | None) -> Iterator[tuple[str, Scores]]:
                 yield run, {part: {**about, "steps": dict(by_step)}}
 
 
+def loaded_as_asked(folder: Path, name: str, data: Path | None) -> LoadedBenchmark:
+    """The benchmark whose answers are in the folder of an evaluation; another file of it is refused."""
+    how = json.loads((folder / SETTINGS).read_text())
+    [benchmark] = chosen([name], Prompts(how["prompts"]))
+    loaded = find(benchmark, data)
+    if loaded.sha256 != how["benchmarks"][name]["sha256"]:
+        what = f"{folder} was asked another file of {name} than {loaded.origin}"
+        raise InputError(what, "name the folder of the one that it was asked with --data")
+    return loaded
+
+
 def with_subsets(loaded: LoadedBenchmark, prompts: str) -> dict[str, list[str]]:
     """A benchmark's tasks, and those of each of its subsets."""
     name = loaded.name if prompts == Prompts.CHAT else f"{loaded.name} {prompts}"
@@ -232,7 +240,8 @@ def _digits(answers: Mapping[str, Answer], items: Sequence[str]) -> str:
 # What is shown
 
 
-def show(data: Path, step: int | None, against: str | None) -> None:
+def kept_races(data: Path) -> tuple[list[dict[str, Any]], Scores]:
+    """The races, and what the base answered."""
     files = {file.name: _read(file) for file in sorted(data.glob("*.json"))}
     of_base = files.pop(BASE_FILE, {})
     races = list(files.values())
@@ -240,16 +249,27 @@ def show(data: Path, step: int | None, against: str | None) -> None:
         raise InputError(f"{data} has no races", "write some with `keep`")
     if odd := [name for name, race in files.items() if not race.keys() >= KEPT]:
         raise InputError(f"{data / odd[0]} is no race", "remove it")
+    _refuse_mixes([of_base, *(race["benchmarks"] for race in races)])
+    return races, of_base
+
+
+def by_arm(races: Sequence[Mapping[str, Any]], first: str) -> dict[str, dict[int, Any]]:
+    """By seed, with one arm before the others."""
+    arms: dict[str, dict[int, Any]] = {}
+    for race in sorted(races, key=lambda race: (race["arm"] != first, race["arm"], race["seed"])):
+        arms.setdefault(race["arm"], {})[race["seed"]] = race
+    return arms
+
+
+def show(data: Path, step: int | None, against: str | None) -> None:
+    races, of_base = kept_races(data)
     if against is not None and against not in {race["arm"] for race in races}:
         raise InputError(f"{data} has no arm {against}", f"name one of {', '.join({race['arm']: 0 for race in races})}")
     steps = sorted({int(at) for race in races for found in race["benchmarks"].values() for at in found["steps"]})
     if step is not None and step not in steps:
         raise InputError(f"nothing was evaluated at step {step}", f"name one of {', '.join(map(str, steps)) or 'none'}")
-    _refuse_mixes([of_base, *(race["benchmarks"] for race in races)])
     against = against or USUAL
-    arms: dict[str, dict[int, Any]] = {}
-    for race in sorted(races, key=lambda race: (race["arm"] != against, race["arm"], race["seed"])):
-        arms.setdefault(race["arm"], {})[race["seed"]] = race
+    arms = by_arm(races, against)
     _show_costs(arms)
     for benchmark in dict.fromkeys(name for race in races for name in race["benchmarks"]):
         _show_benchmark(benchmark, arms, step, against, _best(benchmark, of_base))
@@ -282,7 +302,7 @@ def _show_benchmark(
     gains = {
         arm: by_step
         for arm, runs in arms.items()
-        if (by_step := {at: _gains(runs, benchmark, at) for at in _steps(runs, benchmark)})
+        if (by_step := {at: gains_of(runs, benchmark, at) for at in _steps(runs, benchmark)})
     }
     steps = sorted({at for by_step in gains.values() for at in by_step})
     print(f"\n### {benchmark}\n\nGreedy, less the base, in points, by step; ± over seeds\n")
@@ -290,6 +310,15 @@ def _show_benchmark(
     for arm, by_step in gains.items():
         most = max(map(len, by_step.values()))
         _row(arm, *(_over_seeds([gain.mean() for gain in by_step.get(at, {}).values()], most) for at in steps))
+    cut = [
+        f"{arm} {seed} at step {at}"
+        for arm, runs in arms.items()
+        for at in _steps(runs, benchmark)
+        for seed, race in runs.items()
+        if str(at) in race["benchmarks"].get(benchmark, {"steps": {}})["steps"] and seed not in gains[arm][at]
+    ]
+    if cut:
+        print(f"\nLeft out, since answers are missing: {', '.join(cut)}.")
     whole = [by_step for by_step in gains.values() if any(by_step.values())]
     seeds = [max(map(len, by_step.values())) for by_step in whole]
     common = [
@@ -329,7 +358,7 @@ def _steps(runs: Mapping[int, Any], benchmark: str) -> list[int]:
     return sorted({int(step) for one in found for step in one["steps"]})
 
 
-def _gains(runs: Mapping[int, Any], benchmark: str, step: int) -> dict[int, Vector]:
+def gains_of(runs: Mapping[int, Any], benchmark: str, step: int) -> dict[int, Vector]:
     """By seed, in points and task by task, the mean of those who solve less the base; of whole evaluations alone."""
     gains = {}
     for seed, race in runs.items():

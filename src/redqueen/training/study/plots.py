@@ -2,7 +2,8 @@
 
 import math
 import statistics
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -25,24 +26,30 @@ def draw(
     races: Sequence[StudyRace], outcomes: Sequence[RaceOutcome], base: Mapping[str, float], folder: Path
 ) -> list[Path]:
     """Write all plots; their paths."""
+    with drawing(folder) as (pyplot, write):
+        figures = {"exam": _exam(pyplot, outcomes, base)}
+        figures |= {metric.title.replace(" ", "-"): _over_steps(pyplot, races, metric) for metric in CURVES}
+        return [write(name, figure) for name, figure in figures.items()]
+
+
+@contextmanager
+def drawing(folder: Path) -> Iterator[tuple[Any, Callable[[str, Any], Path]]]:
+    """pyplot in the style of all pictures, and what writes one of its figures into the folder."""
     import matplotlib
     from matplotlib import pyplot
 
+    def write(name: str, figure: Any) -> Path:
+        path = folder / f"{name}.svg"
+        figure.savefig(path, facecolor="white", bbox_inches="tight", metadata={"Date": None})
+        pyplot.close(figure)
+        return path
+
     folder.mkdir(parents=True, exist_ok=True)
-    written = []
     # Text as text is small and can be searched; a fixed salt and no date make equal plots equal files.
     plain = {"svg.fonttype": "none", "font.size": 9, "axes.spines.top": False, "axes.spines.right": False}
     style: dict[Any, Any] = {**plain, "svg.hashsalt": "redqueen"}
     with matplotlib.rc_context(style):
-        for name, figure in {
-            "exam": _exam(pyplot, outcomes, base),
-            **{metric.title.replace(" ", "-"): _over_steps(pyplot, races, metric) for metric in CURVES},
-        }.items():
-            path = folder / f"{name}.svg"
-            figure.savefig(path, facecolor="white", bbox_inches="tight", metadata={"Date": None})
-            pyplot.close(figure)
-            written.append(path)
-    return written
+        yield pyplot, write
 
 
 def _exam(pyplot: Any, outcomes: Sequence[RaceOutcome], base: Mapping[str, float]) -> Any:
