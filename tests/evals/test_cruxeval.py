@@ -75,6 +75,11 @@ def test_what_is_cut_is_no_answer_where_races_ask(verifier):
     assert [grade.correct for grade in grades] == [True, False]
 
 
+@pytest.mark.parametrize("side", ["o", "i"])
+def test_a_thought_may_be_as_long_where_races_ask_as_where_the_official_prompts_do(side):
+    assert benchmark(f"cruxeval_{side}_long").tokens == benchmark(f"cruxeval_{side}_cot").tokens
+
+
 # What is read
 
 

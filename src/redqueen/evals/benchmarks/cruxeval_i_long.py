@@ -10,5 +10,5 @@ from redqueen.tasks.protocol import Form
 class CruxEvalILong(AskedInput):
     name = "cruxeval_i_long"
     title = "CRUXEval-I as races ask, thinking first"
-    tokens = 512
+    tokens = 1_024
     kind: ClassVar = CodeI(Form.LONG)

@@ -10,5 +10,5 @@ from redqueen.tasks.protocol import Form
 class CruxEvalOLong(AskedOutput):
     name = "cruxeval_o_long"
     title = "CRUXEval-O as races ask, thinking first"
-    tokens = 512
+    tokens = 1_024
     kind: ClassVar = CodeO(Form.LONG)
