@@ -271,7 +271,7 @@ def test_what_is_nothing_at_all_is_told_what_it_could_be(redqueen, slices, tmp_p
 
 
 def test_math_verify_is_missed_before_the_base_is_loaded(redqueen, slices, tmp_path, monkeypatch):
-    monkeypatch.setattr(maths, "maths_paths", list)
+    monkeypatch.setattr(maths, "absent", lambda checker: ["math_verify"])
     words = ("eval", "nowhere", "--suite", "math500", "--data", slices, "--to", tmp_path / "e", *HERE)
     status, out, err = redqueen(*words)
     assert (status, out, err.count("\n")) == (2, "", 1)

@@ -14,7 +14,7 @@ from redqueen.errors import InputError
 from redqueen.evals.extraction import EXACT, final_answer, grouped, numeral
 from redqueen.evals.protocol import Grade, Item, Prompt, Prompts, Published, Row, Suite
 from redqueen.verifier import Job, Limits, Verifier
-from redqueen.verifier.zygotes import maths_paths
+from redqueen.verifier.checkers import MATH_VERIFY, absent
 
 TOLERANCE = Decimal("1e-6")
 SECONDS = 5.0
@@ -112,7 +112,7 @@ class Maths(Published):
 def check_gradable(benchmarks: Iterable[Published]) -> None:
     """Refuse benchmarks that cannot be graded here, before anything is sampled."""
     missing = [benchmark.title for benchmark in benchmarks if isinstance(benchmark, Maths) and benchmark.algebra]
-    if missing and not maths_paths():
+    if missing and absent(MATH_VERIFY):
         raise InputError(
             f"{', '.join(missing)} cannot be graded: math-verify is not installed",
             "run `pip install 'redqueen[evals]'`",

@@ -8,6 +8,7 @@
 isolation is chosen. docs/verifier.md has the threat model.
 """
 
+from redqueen.verifier.checkers import Checker
 from redqueen.verifier.jobs import MOST_SEEDS, USUAL_SEEDS, Job, Limits, Mode, Outcome, Result, Status
 from redqueen.verifier.pool import LocalVerifier, StrictVerifier, Verifier, available_tier, every_verdict
 from redqueen.verifier.tiers import AvailableTier, Refusal, Tier
@@ -16,6 +17,7 @@ __all__ = [
     "MOST_SEEDS",
     "USUAL_SEEDS",
     "AvailableTier",
+    "Checker",
     "Job",
     "Limits",
     "LocalVerifier",

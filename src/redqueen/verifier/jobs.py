@@ -4,12 +4,18 @@ An outcome has one result per call, with the value as canonical literal text: no
 object here unless `literals.parse` rebuilds it from plain values.
 """
 
+import cmath
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from enum import StrEnum
 
+from redqueen.verifier.checkers import MATH_VERIFY, Checker
+from redqueen.verifier.guest import literals
+
 MAX_SOURCE_CHARS = 1_000_000
 """A job's texts together; a longer job is refused before it reaches a guest."""
+_MAX_ARGUMENT_CHARS = 10 * MAX_SOURCE_CHARS
+"""A longer job is `toolong` as any is; this only keeps its text within reason."""
 
 HASH_SEEDS = (1, 2, 84, 29, 105, 47, 40, 3)
 """In the order in which a job uses them; fixed, so that a verdict is the same tomorrow. Under the first two about half
@@ -101,15 +107,16 @@ class Job:
     """Runs, each under a hash seed of its own, every other one with the calls in opposite order; their results must
     agree. Two are enough where there are no sets; the order of a set shows under `MOST_SEEDS`."""
     limits: Limits = field(default_factory=Limits)
-    maths: bool = False
-    """Run in a guest that has math-verify, as `redqueen_maths`."""
+    checker: Checker | None = None
+    """Run in a guest that has this module, which the source then imports. `Job.check` writes that source; a program
+    that a model wrote gets no checker, whose functions it could replace."""
 
     def __post_init__(self) -> None:
         texts = (self.source, self.entry, self.stdin, *self.texts, *(text for pair in self.modules for text in pair))
         if not all(isinstance(text, str) for text in texts) or not all(len(pair) == 2 for pair in self.modules):
             raise TypeError("a job is made of text: write arguments as in a call (`'12'`), modules as (name, source)")
-        if self.numpy and self.maths:
-            raise ValueError("a guest has numpy or math-verify, not both")
+        if self.numpy and self.checker:
+            raise ValueError("a guest has numpy or a checker: name numpy in the checker's imports")
         if self.mode is not Mode.PROGRAM and not self.texts:
             raise ValueError(f"a job of mode {self.mode} needs at least one text")
         if not 1 <= self.seeds <= MOST_SEEDS:
@@ -172,22 +179,65 @@ class Job:
         return cls(mode=Mode.LITERALS, texts=tuple(texts), seeds=1, limits=limits or Limits())
 
     @classmethod
-    def answers(cls, pairs: Iterable[tuple[str, str]], *, limits: Limits) -> "Job":
-        """Whether both answers of each pair, the right one first, are equal by math-verify: one result per pair."""
-        texts = tuple(f"{gold!r}, {answer!r}" for gold, answer in pairs)
+    def check(
+        cls,
+        checker: Checker,
+        function: str,
+        calls: Iterable[tuple[object, ...]],
+        *,
+        limits: Limits | None = None,
+        seeds: int = 1,
+    ) -> "Job":
+        """Call a checker's function with each tuple of plain values, all in one process: one result per call.
+
+        Any string will do, whoever wrote it. A text that makes the function loop or crash takes the job's other calls
+        with it, so texts of different authors belong in jobs of their own.
+        """
+        if not function.isidentifier():
+            raise ValueError(f"a checker's function has a name, not {function!r}")
         return cls(
             mode=Mode.CALLS,
-            source="from redqueen_maths import same as f",
-            texts=texts,
-            seeds=1,
-            limits=limits,
-            maths=True,
+            source=f"from {checker.module} import {function} as f",
+            texts=tuple(map(_arguments, calls)),
+            checker=checker,
+            seeds=seeds,
+            limits=limits or Limits(),
         )
+
+    @classmethod
+    def answers(cls, pairs: Iterable[tuple[str, str]], *, limits: Limits) -> "Job":
+        """Whether both answers of each pair, the right one first, are equal by math-verify: one result per pair."""
+        return cls.check(MATH_VERIFY, "same", pairs, limits=limits)
 
     @classmethod
     def arguments(cls, texts: Iterable[str], *, limits: Limits | None = None) -> "Job":
         """Read texts as call arguments inside a guest: each result's value is the canonical `1, [2, 3], n=5`."""
         return cls(mode=Mode.ARGUMENTS, texts=tuple(texts), seeds=1, limits=limits or Limits())
+
+
+def _arguments(call: tuple[object, ...]) -> str:
+    """A call's arguments as text, which is ASCII whatever their strings hold."""
+    if not isinstance(call, tuple):
+        raise TypeError("each call is a tuple of arguments: one argument is `(text,)`")
+    try:
+        text = literals.encode_arguments(call, {}, _MAX_ARGUMENT_CHARS)
+    except literals.Opaque:
+        kinds = ", ".join(type(value).__name__ for value in call)
+        raise TypeError(f"a checker's function gets plain values, by exact type, and not ({kinds})") from None
+    except literals.TooLong:
+        raise ValueError("an argument of a checker's function is too long, too deep or has too many keys") from None
+    if ("inf" in text or "nan" in text) and not all(map(_is_literal, call)):
+        raise ValueError("infinities and nan are no literals: give a checker's function their text")
+    return text
+
+
+def _is_literal(value: object) -> bool:
+    """Whether a plain value can be written: no literal is an infinity or nan."""
+    if isinstance(value, dict):
+        return all(_is_literal(each) for item in value.items() for each in item)
+    if isinstance(value, list | tuple | set):
+        return all(map(_is_literal, value))
+    return cmath.isfinite(value) if isinstance(value, float | complex) else True
 
 
 @dataclass(frozen=True, slots=True)

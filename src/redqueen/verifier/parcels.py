@@ -1,8 +1,10 @@
 """Jobs, outcomes and errors as plain tuples, and back: what passes between a verifier and its shards."""
 
+from functools import cache
 from typing import Any, NamedTuple
 
-from redqueen.errors import MachineError, RedQueenError, UserError, VerifierFault
+from redqueen.errors import InputError, MachineError, RedQueenError, UserError, VerifierFault
+from redqueen.verifier.checkers import Checker
 from redqueen.verifier.jobs import Job, Limits, Mode, Outcome, Result, Status
 from redqueen.verifier.zygotes import Greeting
 
@@ -27,15 +29,15 @@ class Report(NamedTuple):
 
 
 def pack_job(job: Job) -> Packed:
-    limits = job.limits
+    limits, checker = job.limits, job.checker and (job.checker.file, job.checker.imports)
     return (
-        *(job.mode.value, job.source, job.texts, job.entry, job.stdin, job.modules, job.numpy, job.seeds, job.maths),
+        *(job.mode.value, job.source, job.texts, job.entry, job.stdin, job.modules, job.numpy, job.seeds, checker),
         *(float(limits.cpu_s), limits.memory_mb, limits.value_chars, limits.stdout_bytes),
     )
 
 
 def unpack_job(packed: Packed) -> Job:
-    mode, source, texts, entry, stdin, modules, numpy, seeds, maths, *limits = packed
+    mode, source, texts, entry, stdin, modules, numpy, seeds, checker, *limits = packed
     return Job(
         mode=Mode(mode),
         source=source,
@@ -46,8 +48,12 @@ def unpack_job(packed: Packed) -> Job:
         numpy=numpy,
         seeds=seeds,
         limits=Limits(*limits),
-        maths=maths,
+        checker=checker and _checker(*checker),
     )
+
+
+_checker = cache(Checker)
+"""A shard meets the same few again and again."""
 
 
 def pack_outcome(outcome: Outcome) -> Packed:
@@ -79,12 +85,17 @@ def _unpack_results(packed: Packed) -> tuple[Result, ...]:
 
 
 def pack_error(error: RedQueenError) -> Packed:
-    return (error.what, error.mend) if isinstance(error, UserError) else (str(error),)
+    if isinstance(error, UserError):
+        return isinstance(error, InputError), error.what, error.mend
+    return (str(error),)
 
 
 def unpack_error(packed: Packed) -> RedQueenError:
-    """One that says how to mend it is the machine's, the only such that a supervisor has."""
-    return MachineError(*packed) if len(packed) == 2 else VerifierFault(*packed)
+    """One that says how to mend it is about a checker's file, or else the machine's: a supervisor has no others."""
+    if len(packed) == 1:
+        return VerifierFault(*packed)
+    about_a_file, what, mend = packed
+    return InputError(what, mend) if about_a_file else MachineError(what, mend)
 
 
 def pack_greeting(greeting: Greeting) -> Packed:

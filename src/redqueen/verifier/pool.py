@@ -12,12 +12,13 @@ from concurrent.futures import Future
 from typing import Protocol, Self
 
 from redqueen.errors import InputError, IsolationError, VerifierFault
+from redqueen.verifier import checkers
 from redqueen.verifier.desk import Desk, LocalDesk
 from redqueen.verifier.jobs import Job, Outcome, Status
 from redqueen.verifier.machine import Retries, not_judged
 from redqueen.verifier.sharded_desk import ShardedDesk
 from redqueen.verifier.tiers import AvailableTier, Refusal, Tier, canary_jobs, failed_canaries, mend, unsupported
-from redqueen.verifier.zygotes import PRELOAD, available_cores, maths_paths, numpy_paths
+from redqueen.verifier.zygotes import PRELOAD, available_cores, numpy_paths
 
 WORKERS_PER_SHARD = 4
 """One supervisor keeps about twice as many busy. Up to this many are supervised in this process."""
@@ -99,10 +100,8 @@ class LocalVerifier:
     def submit(self, jobs: Sequence[Job]) -> Future[list[Outcome]]:
         if any(job.numpy for job in jobs) and not numpy_paths():
             raise InputError("a program needs numpy, which is not installed", "run `pip install numpy`")
-        if any(job.maths for job in jobs) and not maths_paths():
-            raise InputError(
-                "math-verify, which grades mathematics, is not installed", "run `pip install 'redqueen[evals]'`"
-            )
+        for checker in {job.checker for job in jobs if job.checker is not None}:
+            checkers.require(checker)
         return self._pool().submit(jobs)
 
     def zygote_pids(self) -> list[int]:

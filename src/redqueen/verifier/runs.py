@@ -45,6 +45,7 @@ class Ticket:
     user_s: float = 0.0
     fault: str | None = None
     """What the machine did to the run of it that was given up."""
+    failed: bool = False
 
     @classmethod
     def of(cls, job: Job, index: int, recipient: Recipient) -> Self:
@@ -67,7 +68,10 @@ class Ticket:
         self.recipient.add(self.index, outcome)
 
     def fail(self, error: RedQueenError) -> None:
-        self.recipient.refuse(self.index, error)
+        """Once, though none of its runs may find a zygote."""
+        if not self.failed:
+            self.failed = True
+            self.recipient.refuse(self.index, error)
 
 
 @dataclass(slots=True, eq=False, kw_only=True)

@@ -13,13 +13,14 @@ import socket
 import subprocess
 import sys
 import time
-from collections import deque
+from collections import Counter, defaultdict, deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 
 from redqueen.errors import RedQueenError
 from redqueen.verifier import parcels
+from redqueen.verifier.checkers import Checker
 from redqueen.verifier.desk import Batch, Desk
 from redqueen.verifier.jobs import Job
 from redqueen.verifier.link import Link
@@ -32,6 +33,7 @@ _END_S = 20.0
 """How long a shard may take to end its zygotes and itself."""
 _LONGEST_PAUSE_S = 5.0
 """Before another try to start a shard, where others do its work."""
+Kind = Modules | Checker
 _START = "from redqueen.verifier.shard import main; main()"
 
 
@@ -46,9 +48,9 @@ class Errand:
     """Of shards that died under it."""
 
 
-def _kind(job: Job) -> Modules:
+def _kind(job: Job) -> Kind:
     """Which zygotes it waits for, as far as that shows without reading it: those without packages start fast."""
-    return Modules.NUMPY if job.numpy else Modules.MATHS if job.maths else Modules.ALL
+    return job.checker or (Modules.NUMPY if job.numpy else Modules.ALL)
 
 
 class ShardProcess:
@@ -67,7 +69,7 @@ class ShardProcess:
         self.under_way: dict[int, Errand] = {}
         self.runs = 0
         """Of all jobs that are under way."""
-        self.runs_of = dict.fromkeys(Modules, 0)
+        self.runs_of: Counter[Kind] = Counter()
         self.zygotes: tuple[tuple[int, ...], int] = ((), 0)
         end, child_end = socket.socketpair()
         with child_end:
@@ -81,10 +83,10 @@ class ShardProcess:
             )
         self.link = Link(end, selector, on_message, on_end)
 
-    def has_room(self, modules: Modules) -> bool:
+    def has_room(self, kind: Kind) -> bool:
         """No more than its slots, so that what waits, waits where any shard may take it. A kind whose zygotes have yet
         to start does not keep out the others."""
-        return self.ready and self.runs_of[modules] < self._slots
+        return self.ready and self.runs_of[kind] < self._slots
 
     def load(self) -> float:
         return self.runs / self._slots
@@ -153,7 +155,7 @@ class ShardedDesk(Desk):
         super().__init__(tier)
         self._preload = preload
         self._places = [Place(workers * (at + 1) // shards - workers * at // shards) for at in range(shards)]
-        self._queues = {modules: Queue() for modules in Modules}
+        self._queues: defaultdict[Kind, Queue] = defaultdict(Queue)
         self._numbers = itertools.count(1)
 
     # From any thread.
@@ -203,23 +205,23 @@ class ShardedDesk(Desk):
         self._hand_out()
 
     def _take(self, batch: Batch) -> None:
-        errands: dict[Modules, list[Errand]] = {}
+        errands: dict[Kind, list[Errand]] = {}
         for index, job in enumerate(batch.jobs):
             errands.setdefault(_kind(job), []).append(Errand(job, index, batch))
-        for modules, some in errands.items():
-            self._queues[modules].put(some)
+        for kind, some in errands.items():
+            self._queues[kind].put(some)
 
     def _hand_out(self) -> None:
         """Give every shard what it has room for, one message each."""
         portions: dict[ShardProcess, list[tuple[int, parcels.Packed]]] = {}
-        for modules, queue in self._queues.items():
-            free = [shard for shard in self._shards() if shard.has_room(modules)]
+        for kind, queue in self._queues.items():
+            free = [shard for shard in self._shards() if shard.has_room(kind)]
             while free and (errand := queue.get()) is not None:
                 shard = min(free, key=ShardProcess.load)
                 number = next(self._numbers)
                 shard.give(number, errand)
                 portions.setdefault(shard, []).append((number, parcels.pack_job(errand.job)))
-                if not shard.has_room(modules):
+                if not shard.has_room(kind):
                     free.remove(shard)
         for shard, portion in portions.items():
             shard.link.send(portion)
@@ -255,8 +257,8 @@ class ShardedDesk(Desk):
         shard.process.kill()  # where only its link has ended
         shard.process.wait()
         left = [shard.take_back(number) for number in list(shard.under_way)]
-        for modules, queue in self._queues.items():
-            again = [errand for errand in left if _kind(errand.job) is modules and self._goes_on(errand, why)]
+        for kind, queue in self._queues.items():
+            again = [errand for errand in left if _kind(errand.job) == kind and self._goes_on(errand, why)]
             if again:
                 queue.put(again, first=True)
         self._retry(place, why)

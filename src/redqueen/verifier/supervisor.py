@@ -16,14 +16,15 @@ from collections import deque
 from collections.abc import Sequence
 
 from redqueen.errors import RedQueenError, VerifierFault
-from redqueen.verifier import jobs, machine
+from redqueen.verifier import checkers, jobs, machine
 from redqueen.verifier.channel import Channel
+from redqueen.verifier.checkers import Checker
 from redqueen.verifier.jobs import MAX_SOURCE_CHARS, Result, Status
 from redqueen.verifier.replies import Ending, KillReason, judge, max_reply_bytes, result_count
 from redqueen.verifier.runs import GuestRun, Ticket
 from redqueen.verifier.tiers import Tier
 from redqueen.verifier.zygote_pool import ZygotePool
-from redqueen.verifier.zygotes import Flavour, Modules, Zygote, available_cores, modules_for
+from redqueen.verifier.zygotes import Flavour, Modules, Zygote, available_cores, flavour_for
 
 IN_FLIGHT_PER_CORE = 16
 """Infinite loops hold a slot for their whole CPU limit; with this many slots the others still get through."""
@@ -112,9 +113,8 @@ class Supervisor:
         if size > MAX_SOURCE_CHARS:
             ticket.answer((Result(Status.TOO_LONG),) * result_count(job), self.tier)
             return
-        modules = modules_for(job)
         for order in range(len(ticket.results)):
-            self._enqueue(GuestRun(ticket=ticket, flavour=Flavour(jobs.HASH_SEEDS[order], modules), order=order))
+            self._enqueue(GuestRun(ticket=ticket, flavour=flavour_for(job, order), order=order))
 
     def _enqueue(self, run: GuestRun, first: bool = False) -> None:
         self._ensure_zygotes(run.flavour)
@@ -131,6 +131,8 @@ class Supervisor:
             self._start_failed(flavour, error.strerror or str(error), refused=False)
 
     def _read_zygote(self, zygote: Zygote) -> None:
+        if zygote not in self.zygotes.all:
+            return  # removed by what was read just before
         try:
             for child_exit in zygote.receive():
                 run = self._running.get(child_exit.run)
@@ -152,7 +154,10 @@ class Supervisor:
         self.zygotes.remove(zygote)
         for run in [self._running[number] for number in zygote.runs]:
             self._retry(run, why, zygote_died=zygote.dead)
-        if zygote.ready or self._start_failed(zygote.flavour, why, refused=zygote.refused):
+        checker = zygote.flavour.checker
+        if zygote.broken and checker is not None:
+            self._refuse(checker, why)
+        elif zygote.ready or self._start_failed(zygote.flavour, why, refused=zygote.refused):
             self._ensure_zygotes(zygote.flavour)
 
     def _start_failed(self, flavour: Flavour, why: str, refused: bool) -> bool:
@@ -165,9 +170,19 @@ class Supervisor:
             return True
         if self.first_zygote is None:
             self.failure = error
+        self._fail_waiting(flavour, error)
+        return False
+
+    def _refuse(self, checker: Checker, why: str) -> None:
+        """A checker cannot be loaded: nobody waits for it any longer, nor for what else was about to load that file."""
+        for zygote in [each for each in self.zygotes.all if each.flavour.checker == checker and not each.ready]:
+            self.zygotes.remove(zygote)
+        for flavour in [each for each in self._waiting if each.checker == checker]:
+            self._fail_waiting(flavour, checkers.broken(checker, why))
+
+    def _fail_waiting(self, flavour: Flavour, error: RedQueenError) -> None:
         for run in self._waiting.pop(flavour, ()):
             run.ticket.fail(error)
-        return False
 
     def _retry(self, run: GuestRun, why: str, zygote_died: bool = False) -> None:
         """Start a run that the machine failed once more, after a pause, for as long as failures are tolerated."""
@@ -304,7 +319,7 @@ class Supervisor:
         """Run it again with twice the limits, because load may have caused its end."""
         ticket.results[order] = None
         ticket.repeated.add(order)
-        flavour = Flavour(jobs.HASH_SEEDS[order], modules_for(ticket.job))
+        flavour = flavour_for(ticket.job, order)
         self._enqueue(GuestRun(ticket=ticket, flavour=flavour, order=order, time_factor=2 * time_factor))
 
     def _release(self, run: GuestRun) -> None:

@@ -85,14 +85,14 @@ class ZygotePool:
             self._refusals[flavour] = self._refusals.get(flavour, 0) + 1
             if self._refusals[flavour] < _MAX_REFUSALS:
                 return None
-            error = VerifierFault(f"no zygote with {flavour.modules} modules starts: {why}")
+            error = VerifierFault(f"no zygote with {flavour} starts: {why}")
         else:
             retries = self._retries.setdefault(flavour, Retries.start())
             pause = retries.next_pause()
             if pause is not None:
                 self._not_before[flavour] = time.monotonic() + pause
                 return None
-            error = retries.error(f"no zygote starts: {why}")
+            error = retries.error(f"no zygote with {flavour} starts: {why}")
         # The next job that needs the flavour starts from zero.
         self.forget_failures(flavour)
         self._not_before.pop(flavour, None)

@@ -5,7 +5,6 @@ empty environment. It exits when the host's end of its control socket closes.
 """
 
 import contextlib
-import importlib.util
 import os
 import platform
 import re
@@ -16,14 +15,14 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from pathlib import Path
 
-from redqueen.verifier import jobs
+from redqueen.verifier import checkers, jobs
+from redqueen.verifier.checkers import Checker
 from redqueen.verifier.guest import wire
 from redqueen.verifier.jobs import Job
 from redqueen.verifier.tiers import Tier
 
-GUEST = Path(__file__).parent / "guest"
+GUEST = checkers.GUEST
 _PADDING = 7
 """More objects of each size in each further seed's zygotes, so that the low bits of addresses differ too."""
 _TIME_ZONES = ("UTC0", "LATER-24")
@@ -53,25 +52,27 @@ PRELOAD = (
 )  # fmt: skip
 """What programs may import: a guest cannot open a file to import anything else from."""
 NUMPY_PRELOAD = ("numpy", "numpy.linalg", "numpy.fft", "numpy.random", "numpy.polynomial", "numpy.ma")
-MATHS = "redqueen_maths"
-_MATHS_NEEDS = ("math_verify", "latex2sympy2_extended", "antlr4", "sympy", "mpmath")
 _ONE_THREAD = {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
 """A zygote must have a single thread when it forks."""
 
 
 class Modules(StrEnum):
-    """Which modules a zygote holds; the last two hold all, and numpy or math-verify."""
+    """Which modules a zygote holds for programs; the last has all, and numpy."""
 
     CORE = "core"
     ALL = "all"
     NUMPY = "numpy"
-    MATHS = "maths"
 
 
 @dataclass(frozen=True, slots=True)
 class Flavour:
     seed: int
     modules: Modules
+    checker: Checker | None = None
+    """Loaded on top of the modules, with all that it imports."""
+
+    def __str__(self) -> str:
+        return f"{self.modules} modules" if self.checker is None else f"the checker {self.checker.file}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -106,6 +107,8 @@ class Zygote:
         self.dead = False
         self.refused = False
         """The machine's rules do not allow it, for the reason in `why`."""
+        self.broken = False
+        """Its checker cannot be loaded, for the reason in `why`: trying again would change nothing."""
         self.why: str | None = None
         """Why it could not start: refused, or short of something just now."""
         self.greeting: Greeting | None = None
@@ -120,12 +123,14 @@ class Zygote:
         layers = ["linux"] if sys.platform == "linux" else []
         layers += {Tier.FULL: ["namespaces", "seccomp"], Tier.SECCOMP: ["seccomp"], Tier.NONE: []}[tier]
         seed_index = jobs.HASH_SEEDS.index(self.flavour.seed)
-        modules = self.flavour.modules
+        modules, checker = self.flavour.modules, self.flavour.checker
         if modules is Modules.CORE:
             preload = [name for name in preload if name in CORE]
-        preload = [*preload, *{Modules.NUMPY: NUMPY_PRELOAD, Modules.MATHS: (MATHS,)}.get(modules, ())]
+        paths = [] if checker is None else checkers.folders(checker)
+        if modules is Modules.NUMPY:
+            preload, paths = [*preload, *NUMPY_PRELOAD], numpy_paths()
         words = [platform.machine(), ",".join(layers), str(_PADDING * seed_index), ",".join(preload)]
-        paths = {Modules.NUMPY: numpy_paths, Modules.MATHS: maths_paths}.get(modules, list)()
+        words += ["", ""] if checker is None else [checker.file, ",".join(checker.imports)]
         command = [sys.executable, "-s", "-P", "-S", "-B", str(GUEST / "zygote.py")]
         return subprocess.Popen(
             [*command, str(control_fd), *words, *paths],
@@ -184,7 +189,7 @@ class Zygote:
             self.greeting = Greeting(int(rest[0]), dict(line.split(" ", 1) for line in rest[1:]))
         else:
             self.why = " ".join(rest)
-            self.refused = word == "refused"
+            self.refused, self.broken = word == "refused", word == "broken"
 
     def close(self) -> None:
         """End the zygote and, with it, every child that still runs."""
@@ -194,12 +199,17 @@ class Zygote:
             self.process.wait(5)
 
 
+def flavour_for(job: Job, order: int) -> Flavour:
+    """Of the zygotes that take the run of this order."""
+    return Flavour(jobs.HASH_SEEDS[order], modules_for(job), job.checker)
+
+
 def modules_for(job: Job) -> Modules:
-    """The smallest zygote that has what the job's texts import."""
+    """The smallest zygote that has what the job's texts import. What a checker imports comes with it."""
     if job.numpy:
         return Modules.NUMPY
-    if job.maths:
-        return Modules.MATHS
+    if job.checker is not None:
+        return Modules.CORE
     if not all(text.isascii() and "\\N" not in text for text in job.texts):
         return Modules.ALL
     sources = (job.source, *(text for _, text in job.modules))
@@ -222,19 +232,6 @@ def available_cores() -> int:
 
 
 def numpy_paths() -> list[str]:
-    """The folder that numpy would be imported from, without importing it here."""
-    return _folders(("numpy",))
-
-
-def maths_paths() -> list[str]:
-    """The folders of math-verify, its dependencies and our use of it; none where any of them is missing."""
-    folders = _folders(_MATHS_NEEDS)
-    return [*folders, str(GUEST / "maths")] if folders else []
-
-
-def _folders(packages: Sequence[str]) -> list[str]:
-    """Where packages would be imported from, each folder once; none where a package is missing."""
-    origins = [spec and spec.origin for spec in map(importlib.util.find_spec, packages)]
-    if None in origins:
-        return []
-    return list(dict.fromkeys(str(Path(origin).parent.parent) for origin in origins if origin))
+    """The folder that numpy would be imported from; none where it is not installed."""
+    found = checkers.folder("numpy")
+    return [] if found is None else [found]
