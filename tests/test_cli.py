@@ -242,6 +242,23 @@ def test_every_bundled_example_comes_out_as_stated(redqueen):
     assert "all as stated" in out
 
 
+# check
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (("check",), "check needs FAMILY"),
+        (("check", "cod"), "did you mean code?"),
+        (("check", "nowhere.py:X"), "there is no file nowhere.py"),
+        (("check", "code", "--tasks", 0), "--tasks cannot be 0"),
+    ],
+)
+def test_a_family_that_is_not_there_is_told(redqueen, words, told):
+    """Families that are there: tests/tasks/test_soundness.py."""
+    assert told in mistake(redqueen(*words))
+
+
 # verify
 
 

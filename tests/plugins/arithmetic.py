@@ -68,7 +68,7 @@ def _ask(text: str) -> Prompt:
     return Prompt(({"role": "user", "content": text},))
 
 
-SEEDS = (Sum("sum", (17, 3, 4)), Sum("sum", (2, 9, 5)), Sum("sum", (8, 8, 8)))
+SEEDS = tuple(Sum("sum", (n, n + 3, 2 * n)) for n in range(2, 32))
 
 
 class Arithmetic(Family):
@@ -78,3 +78,6 @@ class Arithmetic(Family):
 
     def kinds(self, form: Form = Form.LONG) -> Mapping[str, Sums]:
         return {"sum": Sums()}
+
+    async def answers(self, tasks: Sequence[Task], verifier: Verifier) -> list[str | None]:
+        return [str(task.answer) if isinstance(task, Sum) else None for task in tasks]

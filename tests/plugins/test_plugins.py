@@ -40,7 +40,7 @@ PAGE = (HERE.parents[1] / "docs" / "extending.md").read_text()
 SMALL = {
     "engine.base": "chains", "engine.rank": 4, "engine.device": "cpu", "engine.dtype": "float32",
     "verifier.workers": 2, "population.teachers": 2, "population.students": 2,
-    "tasks.form": "short", "tasks.prompts": 2, "tasks.proposals": 4, "tasks.attempts": 4,
+    "tasks.form": "short", "tasks.prompts": 4, "tasks.proposals": 8, "tasks.attempts": 4,
     "tasks.proposal-tokens": 48, "tasks.attempt-tokens": 48,
     "guard.entropy-floor": 0, "rl.lr": 1e-3, "run.checkpoint-every": 1, "run.measure-every": 1,
 }  # fmt: skip

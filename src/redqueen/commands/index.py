@@ -39,7 +39,7 @@ COMMANDS: Mapping[str, CommandEntry] = {
     name: CommandEntry(name)
     for name in (
         "train", "study", "watch", "report", "tasks", "compare", "crossplay", "eval", "exam", "export", "retention",
-        "doctor", "verify", "examples", "diversity", "plugins", "operators", "breed", "base list", "base pull",
+        "doctor", "verify", "examples", "check", "diversity", "plugins", "operators", "breed", "base list", "base pull",
         "bench verifier", "bench sample", "bench update", "bench members", "bench operators", "bench step",
         "simulate ratings", "simulate lineage",
     )

@@ -290,6 +290,11 @@ class Family(ABC):
         """What each task does, as a hash that tasks share that do the same; None where there is no telling."""
         return [None] * len(tasks)
 
+    async def answers(self, tasks: Sequence[Task], verifier: Verifier) -> list[str | None]:
+        """For each task a text that a student could write and that is right, in the answer's own form; None where the
+        family has none. `redqueen check` tries the family with them."""
+        return [None] * len(tasks)
+
     async def shortcuts(self, tasks: Sequence[Task], verifier: Verifier) -> list[str | None]:
         """For each task the name, in a word, of a way to solve it without reasoning; None where there is none. Races
         refuse such tasks (`guard.shortcuts`), exams report them apart."""

@@ -23,6 +23,7 @@ from redqueen.tasks.code.code_f import CodeF
 from redqueen.tasks.code.code_i import CodeI
 from redqueen.tasks.code.code_o import CodeO
 from redqueen.tasks.code.files import read_drafts, read_held_out
+from redqueen.tasks.code.prompts import right_answer
 from redqueen.tasks.code.seeds import SEEDS
 from redqueen.tasks.code.shortcut import shortcuts
 from redqueen.tasks.code.task import DEFAULT_LIMITS, CodeDraft, CodeTask
@@ -76,6 +77,9 @@ class CodeFamily(Family):
 
     async def behaviours(self, tasks: Sequence[Task], verifier: Verifier) -> list[str | None]:
         return await behaviours(tasks, verifier)
+
+    async def answers(self, tasks: Sequence[Task], verifier: Verifier) -> list[str | None]:
+        return [right_answer(task) if isinstance(task, CodeTask) else None for task in tasks]
 
     async def shortcuts(self, tasks: Sequence[Task], verifier: Verifier) -> list[str | None]:
         return await shortcuts(tasks, self.limits, verifier)

@@ -164,6 +164,16 @@ def fenced(label: str, text: str) -> str:
     return f"```{label}\n{text}\n```"
 
 
+def right_answer(task: CodeTask) -> str | None:
+    """What a student could write at a task of the family's own kinds; None at one of another's."""
+    parts = {
+        "code_o": ("output", task.outputs[0]),
+        "code_i": ("input", task.inputs[0]),
+        "code_f": ("python", task.program),
+    }
+    return fenced(*parts[task.kind]) if task.kind in parts else None
+
+
 def program_and_input(task: CodeTask) -> str:
     """A task as a teacher would have proposed it."""
     return fenced("python", task.program) + "\n" + fenced("input", task.inputs[0])
