@@ -235,7 +235,7 @@ FAMILIES = Registry(
     setting="tasks.families",
     group="redqueen.families",
     type="redqueen.tasks.protocol:Family",
-    builtins={"code": "redqueen.tasks.code:FAMILY"},
+    builtins={"code": "redqueen.tasks.code:FAMILY", "logic": "redqueen.tasks.logic:FAMILY"},
 )
 """They bring the task kinds."""
 MATCHMAKERS = Registry(

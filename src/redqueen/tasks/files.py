@@ -132,9 +132,16 @@ def read_held_out(paths: Sequence[Path], families: Families) -> HeldOut:
     """What all these files keep out."""
     files: list[HeldOut] = []
     for path in paths:
-        of_path = [family.held_out(path) for family in families.families]
+        of_path, errors = list[HeldOut](), list[InputError]()
+        for family in families.families:
+            try:
+                of_path.append(family.held_out(path))
+            except InputError as error:
+                errors.append(error)
+        # What is no file of one family may be one of another.
         if not any(held_out.keys for held_out in of_path):
-            raise InputError(f"{path}: nothing in it that tasks.families could hold out", "leave it out")
+            nothing = InputError(f"{path}: nothing in it that tasks.families could hold out", "leave it out")
+            raise errors[0] if errors else nothing
         files += of_path
     keys = frozenset[str]().union(*(file.keys for file in files))
     return HeldOut(keys, sum(file.programs for file in files), sum(file.unreadable for file in files))

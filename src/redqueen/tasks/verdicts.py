@@ -17,6 +17,7 @@ class Reason(StrEnum):
     NOT_TEXT = "not_text"
     """It has a lone surrogate or a NUL."""
     NO_PROGRAM = "no_program"
+    NO_PUZZLE = "no_puzzle"
     NO_INPUT = "no_input"
     NO_ANSWER = "no_answer"
     TOO_FEW_INPUTS = "too_few_inputs"
@@ -77,11 +78,15 @@ class Reason(StrEnum):
     DENIED = "denied"
     """One of the user's patterns matches."""
     TOO_COMPLEX = "too_complex"
-    """It is over one of the user's caps."""
+    """It is over one of the user's caps, or takes more to check than a check may."""
     DUPLICATE = "duplicate"
     """An earlier task has the same program, up to names and layout."""
     GUESSABLE = "guessable"
-    """Too many recent tasks of its kind have the same answer."""
+    """Too many recent tasks of its kind have the same answer, or too many answers are right."""
+    TOO_EASY = "too_easy"
+    """What it shows is nearly the answer already, or next to nothing in it is needed."""
+    JOINED = "joined"
+    """It falls into parts that have nothing to do with each other."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,172 @@
+"""Finding assignments: domains as bit masks, clues that filter the last unknown that they leave open, and fuel.
+
+Fuel counts evaluations of clues, never time, so that a verdict is the same on every machine.
+"""
+
+import operator
+
+from logic_language import KNIGHTS, names_in
+
+_COMPARE = {
+    "==": operator.eq, "!=": operator.ne, "<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge,
+}  # fmt: skip
+_ARITHMETIC = {"+": operator.add, "-": operator.sub, "*": operator.mul, "%": operator.mod}
+
+
+class OutOfFuel(Exception):
+    """The search did not come to its end."""
+
+
+def compiled(node):
+    """A function from an assignment (a dict by name) to the node's value."""
+    what = node[0]
+    if what in ("int", "word"):
+        value = node[1]
+        return lambda given: value
+    if what == "name":
+        return operator.itemgetter(node[1])
+    if what == "cmp":
+        compare, left, right = _COMPARE[node[1]], compiled(node[2]), compiled(node[3])
+        return lambda given: compare(left(given), right(given))
+    if what in _ARITHMETIC:
+        work, left, right = _ARITHMETIC[what], compiled(node[1]), compiled(node[2])
+        return lambda given: work(left(given), right(given))
+    if what in ("and", "or", "count"):
+        parts, join = [compiled(part) for part in node[1]], {"and": all, "or": any, "count": sum}[what]
+        return lambda given: join([part(given) for part in parts])
+    if what == "says":
+        name, inner = node[1], compiled(node[2])
+        return lambda given: (given[name] == KNIGHTS[0]) == inner(given)
+    inner = compiled(node[1])
+    apply = {"not": operator.not_, "neg": operator.neg, "abs": abs}[what]
+    return lambda given: apply(inner(given))
+
+
+class Clue:
+    """A clue, ready to be asked."""
+
+    def __init__(self, node, names):
+        self.node = node
+        self.holds = compiled(node)
+        self.places = tuple(sorted({names.index(name) for name in names_in(node)}))
+
+
+class Search:
+    """All assignments that clues leave, one by one."""
+
+    def __init__(self, groups, clues, fuel):
+        self.names = [name for names, _, _ in groups for name in names]
+        self.values = [values for names, values, _ in groups for _ in names]
+        self.apart = [[] for _ in self.names]
+        for names, _, different in groups:
+            if different:
+                places = [self.names.index(name) for name in names]
+                for place in places:
+                    self.apart[place] = [other for other in places if other != place]
+        self.clues = [Clue(node, self.names) for node in clues]
+        self.fuel = fuel  # a list of one number, which several searches share
+        self.guesses = 0
+        self._given = {}
+
+    def full(self):
+        """The masks before any clue."""
+        return [(1 << len(values)) - 1 for values in self.values]
+
+    def after_single_clues(self):
+        """The masks that clues about one unknown leave."""
+        masks = self.full()
+        for clue in self.clues:
+            if len(clue.places) == 1:
+                self._filter(clue, masks, {}, clue.places[0])
+        return masks
+
+    def solutions(self, most):
+        """The first so many, as dicts; `guesses` counts the values that were tried where several were left."""
+        found = []
+        clues_at = [[] for _ in self.names]
+        for clue in self.clues:
+            if len(clue.places) > 1:
+                for place in clue.places:
+                    clues_at[place].append(clue)
+        self._extend(self.after_single_clues(), {}, clues_at, found, most)
+        return found
+
+    def _extend(self, masks, given, clues_at, found, most):
+        open_places = [place for place in range(len(masks)) if self.names[place] not in given]
+        if not open_places:
+            found.append(dict(given))
+            return
+        place = min(open_places, key=lambda each: masks[each].bit_count())
+        several = masks[place].bit_count() > 1
+        for at in range(len(self.values[place])):
+            if not masks[place] >> at & 1:
+                continue
+            self.guesses += several
+            given[self.names[place]] = self.values[place][at]
+            left = self._propagate(list(masks), given, clues_at, place, at)
+            if left is not None:
+                self._extend(left, given, clues_at, found, most)
+            del given[self.names[place]]
+            if len(found) >= most:
+                return
+
+    def _propagate(self, masks, given, clues_at, place, at):
+        """What a value leaves to the others; None where one of them has nothing left."""
+        masks[place] = 1 << at
+        for other in self.apart[place]:
+            if self.names[other] not in given:
+                masks[other] &= ~(1 << at)
+                if not masks[other]:
+                    return None
+        for clue in clues_at[place]:
+            left = [each for each in clue.places if self.names[each] not in given]
+            if len(left) == 1:
+                self._filter(clue, masks, given, left[0])
+                if not masks[left[0]]:
+                    return None
+        return masks
+
+    def _filter(self, clue, masks, given, place):
+        """Leave the unknown the values with which the clue holds."""
+        trial, name, mask, fuel = dict(given), self.names[place], masks[place], self.fuel
+        for at, value in enumerate(self.values[place]):
+            if mask >> at & 1:
+                fuel[0] -= 1
+                if fuel[0] < 0:
+                    raise OutOfFuel
+                trial[name] = value
+                if not clue.holds(trial):
+                    mask &= ~(1 << at)
+        masks[place] = mask
+
+
+def candidates(groups, masks):
+    """How many assignments these masks leave, with the unknowns of a group apart where they are to be."""
+    total, at = 1, 0
+    for names, _, different in groups:
+        own = masks[at : at + len(names)]
+        at += len(names)
+        total *= _apart(own) if different else _product(mask.bit_count() for mask in own)
+    return total
+
+
+def _product(counts):
+    total = 1
+    for count in counts:
+        total *= count
+    return total
+
+
+def _apart(masks):
+    """Ways to give each a bit of its own."""
+    ways = {0: 1}
+    for mask in masks:
+        more = {}
+        for taken, count in ways.items():
+            free = mask & ~taken
+            while free:
+                bit = free & -free
+                more[taken | bit] = more.get(taken | bit, 0) + count
+                free ^= bit
+        ways = more
+    return sum(ways.values())
