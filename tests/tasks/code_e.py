@@ -11,12 +11,13 @@ from redqueen.tasks.code import CodeFamily
 from redqueen.tasks.code.blocks import read_answer
 from redqueen.tasks.code.evidence import VALIDATED, shown
 from redqueen.tasks.code.pairs import parse_pair
-from redqueen.tasks.code.prompts import ask, draw, fenced, program_and_input, propose_pair
+from redqueen.tasks.code.prompts import draw, program_and_input, propose_pair
 from redqueen.tasks.code.running import read_inputs
 from redqueen.tasks.code.seeds import SEEDS
 from redqueen.tasks.code.task import DEFAULT_LIMITS, CodeDraft, CodeTask
 from redqueen.tasks.protocol import Attempt, Form, Prompt
 from redqueen.tasks.verdicts import CUT_ATTEMPT, Grade, Reason, Rejection, Verdict, malformed
+from redqueen.tasks.wording import ask, fenced
 from redqueen.verifier import Job, Limits, Outcome, Status, Verifier
 
 

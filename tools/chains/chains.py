@@ -19,8 +19,9 @@ from pathlib import Path
 from random import Random
 
 from redqueen.tasks.code import CodeO, CodeTask
-from redqueen.tasks.code.prompts import fenced, program_and_input
+from redqueen.tasks.code.prompts import program_and_input
 from redqueen.tasks.protocol import Form
+from redqueen.tasks.wording import fenced
 
 LEVELS = 10
 NAMES = "abcdeghijk"

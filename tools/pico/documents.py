@@ -15,8 +15,8 @@ from grammar import LEARNT, Program, examined, learnable, other_inputs, outputs
 
 from redqueen.tasks.code import CodeF, CodeI, CodeO, CodeTask
 from redqueen.tasks.code.code_f import MIN_INPUTS
-from redqueen.tasks.code.prompts import fenced
 from redqueen.tasks.protocol import Form, Prompt
+from redqueen.tasks.wording import fenced
 
 CODE_O, CODE_I, CODE_F = CodeO(Form.SHORT), CodeI(Form.SHORT), CodeF(Form.SHORT)
 PROPOSED, SOLVED = 0.6, 0.85

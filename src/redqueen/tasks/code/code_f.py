@@ -16,16 +16,7 @@ from redqueen.tasks.code.blocks import Answer, read_answer
 from redqueen.tasks.code.evidence import BESIDE_ATTEMPTS, shown
 from redqueen.tasks.code.plain import plain_message, refuse_fence
 from redqueen.tasks.code.program import read_program
-from redqueen.tasks.code.prompts import (
-    EXAMPLES,
-    MESSAGE_CONTRACT,
-    PROGRAM_CONTRACT,
-    ask,
-    fenced,
-    paragraphs,
-    program_and_input,
-    shown_answer,
-)
+from redqueen.tasks.code.prompts import EXAMPLES, MESSAGE_CONTRACT, PROGRAM_CONTRACT, program_and_input
 from redqueen.tasks.code.running import (
     Ran,
     call_job,
@@ -48,6 +39,7 @@ from redqueen.tasks.verdicts import (
     Verdict,
     malformed,
 )
+from redqueen.tasks.wording import ask, fenced, paragraphs, shown_answer
 from redqueen.verifier import Job, Limits, Outcome, Status, Verifier
 
 MIN_INPUTS = 4

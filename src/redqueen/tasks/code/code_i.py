@@ -13,16 +13,7 @@ from redqueen.tasks.code.blocks import call_arguments, read_answer
 from redqueen.tasks.code.brief import NO_BRIEF, Brief
 from redqueen.tasks.code.evidence import BESIDE_ATTEMPTS, shown
 from redqueen.tasks.code.pairs import parse_pair, validate_pairs
-from redqueen.tasks.code.prompts import (
-    EXAMPLES,
-    INPUT_CONTRACT,
-    ask,
-    draw,
-    fenced,
-    paragraphs,
-    propose_pair,
-    shown_answer,
-)
+from redqueen.tasks.code.prompts import EXAMPLES, INPUT_CONTRACT, draw, propose_pair
 from redqueen.tasks.code.running import call_job, gives, read_inputs, refuse_unanswerable
 from redqueen.tasks.code.seeds import SEEDS
 from redqueen.tasks.code.shortcut import copies
@@ -38,6 +29,7 @@ from redqueen.tasks.verdicts import (
     Verdict,
     malformed,
 )
+from redqueen.tasks.wording import ask, fenced, paragraphs, shown_answer
 from redqueen.verifier import Job, Limits, Outcome, Status, Verifier
 
 

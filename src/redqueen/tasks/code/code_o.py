@@ -11,22 +11,14 @@ from random import Random
 from redqueen.tasks.code.blocks import read_answer
 from redqueen.tasks.code.brief import NO_BRIEF, Brief
 from redqueen.tasks.code.pairs import parse_pair, validate_pairs
-from redqueen.tasks.code.prompts import (
-    EXAMPLES,
-    ask,
-    draw,
-    fenced,
-    paragraphs,
-    program_and_input,
-    propose_pair,
-    shown_answer,
-)
+from redqueen.tasks.code.prompts import EXAMPLES, draw, program_and_input, propose_pair
 from redqueen.tasks.code.running import read_literals, refuse_unanswerable, same_text
 from redqueen.tasks.code.seeds import SEEDS
 from redqueen.tasks.code.shortcut import copies
 from redqueen.tasks.code.task import DEFAULT_LIMITS, CodeDraft, CodeTask
 from redqueen.tasks.protocol import Attempt, Form, Prompt
 from redqueen.tasks.verdicts import CUT_ATTEMPT, Grade, Reason, Rejection, Verdict, malformed
+from redqueen.tasks.wording import ask, fenced, paragraphs, shown_answer
 from redqueen.verifier import Limits, Verifier
 
 

@@ -7,8 +7,8 @@ They are examples, not results: no model wrote them.
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from redqueen.tasks.code.prompts import fenced
 from redqueen.tasks.verdicts import Grade, Reason
+from redqueen.tasks.wording import fenced
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

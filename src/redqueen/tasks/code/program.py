@@ -12,7 +12,7 @@ import re
 import warnings
 from functools import lru_cache
 
-from redqueen.tasks.code.blocks import is_text
+from redqueen.tasks.blocks import is_text
 from redqueen.tasks.code.names import check_names, own_nodes
 from redqueen.tasks.code.trees import KEPT_TREES, known
 from redqueen.tasks.verdicts import Reason, Rejection

@@ -9,7 +9,7 @@ closed fence, never inside something that the answer would have to finish: the t
 text ever was.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from random import Random
 
@@ -17,10 +17,8 @@ from redqueen.tasks.code.brief import NO_BRIEF, Brief
 from redqueen.tasks.code.names import ALLOWED_IMPORTS
 from redqueen.tasks.code.program import MAX_PROGRAM_CHARS
 from redqueen.tasks.code.task import MAX_INPUT_CHARS, MAX_MESSAGE_CHARS, MAX_OUTPUT_CHARS, CodeTask
-from redqueen.tasks.protocol import Form, Message, Prompt
-
-REFERENCES = {Form.SHORT: 2, Form.LONG: 4, Form.DIRECT: 4}
-"""How many earlier tasks a teacher is shown."""
+from redqueen.tasks.protocol import Form, Prompt
+from redqueen.tasks.wording import REFERENCES, ask, fenced, paragraphs
 
 PROGRAM_CONTRACT = f"""\
 The program
@@ -140,28 +138,6 @@ EXAMPLES = (
     ),
 )
 """What the long and the direct form show answers for."""
-
-
-def shown_answer(form: Form, thought: str, block: str) -> str:
-    """An answer as an earlier turn shows it."""
-    return paragraphs(thought, block) if form is Form.LONG else block
-
-
-def ask(*parts: str, context: Mapping[str, str] | None = None, after: Sequence[tuple[str, str]] = ()) -> Prompt:
-    """One user message from its paragraphs, after earlier turns: what was asked, and what was answered."""
-    earlier: list[Message] = []
-    for question, answer in after:
-        earlier += [Message(role="user", content=question), Message(role="assistant", content=answer)]
-    return Prompt((*earlier, Message(role="user", content=paragraphs(*parts))), context or {})
-
-
-def paragraphs(*parts: str) -> str:
-    return "\n\n".join(part for part in parts if part)
-
-
-def fenced(label: str, text: str) -> str:
-    """A part as the contract wants it."""
-    return f"```{label}\n{text}\n```"
 
 
 def right_answer(task: CodeTask) -> str | None:

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any
 
-from redqueen.tasks.code.blocks import is_text
+from redqueen.tasks.blocks import is_text
 from redqueen.tasks.code.evidence import AS_GRADED, VALIDATED, agreed, shown
 from redqueen.tasks.code.order import seeds_for
 from redqueen.tasks.code.program import brackets_nest, parameters, parse_source

@@ -13,13 +13,13 @@ from typing import Any
 
 from redqueen.errors import InputError
 from redqueen.tasks.checkers import ask
-from redqueen.tasks.code.prompts import fenced
 from redqueen.tasks.files import read_rows
 from redqueen.tasks.logic.guest import logic_language
 from redqueen.tasks.logic.logic_s import LogicS
 from redqueen.tasks.logic.seeds import SEEDS
 from redqueen.tasks.logic.task import CHECKER, LIMITS, LogicDraft, LogicTask
 from redqueen.tasks.protocol import Complexity, Draft, Family, Form, HeldOut, Kind, Task
+from redqueen.tasks.wording import fenced
 from redqueen.verifier import Result, Verifier
 
 BANDS = {"variables": (4, 6, 8), "lines": (4, 6, 9), "cyclomatic": (5, 13, 33)}

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from random import Random
 from typing import Any
 
+from redqueen.tasks.blocks import read_answer
 from redqueen.tasks.checkers import ask
-from redqueen.tasks.code.blocks import read_answer
 from redqueen.tasks.logic.guest.logic_language import MOST_CHARS
 from redqueen.tasks.logic.prompts import propose_puzzle, solve_puzzle
 from redqueen.tasks.logic.seeds import SEEDS
@@ -45,7 +45,7 @@ class LogicS:
         return propose_puzzle(self.form, references or SEEDS, rng)
 
     def parse_proposal(self, text: str, context: Mapping[str, str]) -> LogicDraft | Rejection:
-        answer = read_answer(text)
+        answer = read_answer(text, "puzzle")
         if isinstance(answer, Rejection):
             return answer
         puzzle = answer.part("puzzle")
@@ -90,7 +90,7 @@ def _task(draft: LogicDraft, said: Any) -> LogicTask | Rejection:
 
 def read_values(text: str) -> str | Verdict:
     """The lines that a text answers with."""
-    answer = read_answer(text)
+    answer = read_answer(text, "answer")
     if isinstance(answer, Rejection):
         return malformed(answer)
     return answer.value("answer") or malformed(Rejection(Reason.NO_ANSWER, "no values"))

@@ -4,13 +4,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from random import Random
 
-from redqueen.tasks.code.prompts import ask, fenced, paragraphs, shown_answer
 from redqueen.tasks.logic.guest.logic_language import MOST_CLUES, MOST_UNKNOWNS, MOST_VALUES
 from redqueen.tasks.logic.task import LogicTask
 from redqueen.tasks.protocol import Form, Prompt
-
-REFERENCES = {Form.SHORT: 2, Form.LONG: 4, Form.DIRECT: 4}
-"""How many earlier puzzles a teacher is shown."""
+from redqueen.tasks.wording import REFERENCES, ask, fenced, paragraphs, shown_answer
 
 NOTATION = """\
 A clue compares sums of names and numbers (+, -, *, % for the remainder, abs(x) for the value without its sign) by \
