@@ -1,8 +1,15 @@
-"""Asking a checker, code of ours in a guest, about texts of a model: many in one process, alone where that fails."""
+"""Asking a checker, code of ours in a guest, about texts of a model: many in one process, alone where that fails.
 
-from collections.abc import Mapping, Sequence
+What a checker says: of a proposal a dict, which has a "reason" and a "detail" where it is refused; of an answer
+"correct", "wrong", or a list of reason and detail where it is none.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from redqueen.tasks.blocks import read_answer
+from redqueen.tasks.protocol import Attempt, Draft, TaskT
+from redqueen.tasks.verdicts import CUT_ATTEMPT, NOT_JUDGED_ATTEMPT, Grade, Reason, Rejection, Verdict, malformed
 from redqueen.verifier import Checker, Job, Limits, Result, Status, Verifier
 from redqueen.verifier.guest import literals
 
@@ -48,3 +55,47 @@ async def _ask(
 
 def _value(result: Result) -> Any:
     return literals.parse(result.value) if result.status is Status.OK and result.value is not None else result
+
+
+def refused(draft: Draft, said: Any) -> Rejection | None:
+    """Why the checker takes the draft for no task; None where it takes it."""
+    if isinstance(said, Result):
+        if said.status is Status.FAULT:
+            return draft.rejected(Reason.NOT_JUDGED, "the machine failed its check")
+        return draft.rejected(Reason.TOO_COMPLEX, f"its check did not end well: {said.status}")
+    return draft.rejected(Reason(said["reason"]), said["detail"]) if "reason" in said else None
+
+
+async def grade(
+    checker: Checker,
+    function: str,
+    attempts: Sequence[Attempt[TaskT]],
+    label: str,
+    shown: Callable[[TaskT], str],
+    verifier: Verifier,
+    *,
+    limits: Limits | None = None,
+) -> list[Verdict]:
+    """What the function says to what each task shows and the block with this label of each attempt."""
+    read = [CUT_ATTEMPT if attempt.cut else _value_of(attempt.text, label) for attempt in attempts]
+    calls = {at: (shown(attempts[at].task), text) for at, text in enumerate(read) if isinstance(text, str)}
+    said = await ask(checker, function, list(calls.values()), verifier, limits=limits) if calls else []
+    judged = {at: _verdict(one) for at, one in zip(calls, said, strict=True)}
+    return [judged[at] if isinstance(answer, str) else answer for at, answer in enumerate(read)]
+
+
+def _value_of(text: str, label: str) -> str | Verdict:
+    answer = read_answer(text, label)
+    if isinstance(answer, Rejection):
+        return malformed(answer)
+    return answer.value(label) or malformed(Rejection(Reason.NO_ANSWER, f"no {label}"))
+
+
+def _verdict(said: Any) -> Verdict:
+    if isinstance(said, Result):
+        if said.status is Status.FAULT:
+            return NOT_JUDGED_ATTEMPT
+        return malformed(Rejection(Reason.NO_ANSWER, "it cannot be read"), said.status)
+    if isinstance(said, list):
+        return malformed(Rejection(Reason(said[0]), said[1]), Status.OK)
+    return Verdict(grade=Grade.CORRECT if said == "correct" else Grade.WRONG, status=Status.OK)

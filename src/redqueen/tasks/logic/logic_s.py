@@ -10,22 +10,14 @@ from random import Random
 from typing import Any
 
 from redqueen.tasks.blocks import read_answer
-from redqueen.tasks.checkers import ask
+from redqueen.tasks.checkers import ask, grade, refused
 from redqueen.tasks.logic.guest.logic_language import MOST_CHARS
 from redqueen.tasks.logic.prompts import propose_puzzle, solve_puzzle
 from redqueen.tasks.logic.seeds import SEEDS
 from redqueen.tasks.logic.task import CHECKER, LIMITS, LogicDraft, LogicTask
 from redqueen.tasks.protocol import Attempt, Form, Prompt
-from redqueen.tasks.verdicts import (
-    CUT_ATTEMPT,
-    NOT_JUDGED_ATTEMPT,
-    Grade,
-    Reason,
-    Rejection,
-    Verdict,
-    malformed,
-)
-from redqueen.verifier import Result, Status, Verifier
+from redqueen.tasks.verdicts import Reason, Rejection, Verdict
+from redqueen.verifier import Verifier
 
 TOGETHER = 4
 """Puzzles that are checked in one process: it takes about as long to start as a search does, and a step's puzzles
@@ -68,39 +60,13 @@ class LogicS:
         return solve_puzzle(self.form, task.puzzle)
 
     async def grade(self, attempts: Sequence[Attempt[LogicTask]], verifier: Verifier) -> list[Verdict]:
-        read = [CUT_ATTEMPT if attempt.cut else read_values(attempt.text) for attempt in attempts]
-        pairs = {at: (attempts[at].task.puzzle, text) for at, text in enumerate(read) if isinstance(text, str)}
-        said = await ask(CHECKER, "grade", list(pairs.values()), verifier, limits=LIMITS) if pairs else []
-        judged = {at: _verdict(one) for at, one in zip(pairs, said, strict=True)}
-        return [judged[at] if isinstance(answer, str) else answer for at, answer in enumerate(read)]
+        return await grade(CHECKER, "grade", attempts, "answer", lambda task: task.puzzle, verifier, limits=LIMITS)
 
 
 def _task(draft: LogicDraft, said: Any) -> LogicTask | Rejection:
-    if isinstance(said, Result):
-        if said.status is Status.FAULT:
-            return draft.rejected(Reason.NOT_JUDGED, "the machine failed its check")
-        return draft.rejected(Reason.TOO_COMPLEX, f"its check did not end well: {said.status}")
-    if "reason" in said:
-        return draft.rejected(Reason(said["reason"]), said["detail"])
+    if (rejection := refused(draft, said)) is not None:
+        return rejection
     if said["written"] in draft.shown:
         # What was drawn for it anew may look different: clues that are needed once may follow the next time.
         return draft.rejected(Reason.DUPLICATE, "a puzzle that was shown, but for names and what is drawn by lot")
     return LogicTask(draft.kind, puzzle=said["puzzle"], guesses=said["guesses"])
-
-
-def read_values(text: str) -> str | Verdict:
-    """The lines that a text answers with."""
-    answer = read_answer(text, "answer")
-    if isinstance(answer, Rejection):
-        return malformed(answer)
-    return answer.value("answer") or malformed(Rejection(Reason.NO_ANSWER, "no values"))
-
-
-def _verdict(said: Any) -> Verdict:
-    if isinstance(said, Result):
-        if said.status is Status.FAULT:
-            return NOT_JUDGED_ATTEMPT
-        return malformed(Rejection(Reason.NO_ANSWER, "it cannot be read"), said.status)
-    if isinstance(said, list):
-        return malformed(Rejection(Reason(said[0]), said[1]), Status.OK)
-    return Verdict(grade=Grade.CORRECT if said == "correct" else Grade.WRONG, status=Status.OK)
