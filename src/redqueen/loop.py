@@ -163,7 +163,7 @@ async def _step(race: Race, state: State, step: int, evolved: Evolved, clock: Cl
             ruled=ruled,
             evaluated=evaluated,
         )
-    timeline = Timeline.of(clock.spans, sampled["propose"], sampled["solve"])
+    timeline = Timeline.of(clock.spans, sampled["propose"], sampled["solve"], race.checks.take())
     rows = record.rows(race, happened, clock.seconds, timeline)
     return replace(after, flops=state.flops + int(rows.figures()[FLOPS])), rows
 

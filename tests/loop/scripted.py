@@ -25,6 +25,7 @@ from redqueen.engine.protocol import (
     Trajectory,
     UpdateStats,
 )
+from redqueen.phases.checks import Checks
 from redqueen.phases.journal import Journal
 from redqueen.phases.race import Race
 from redqueen.phases.state import Health, State
@@ -153,6 +154,7 @@ def race(changes: dict[str, Any] | None = None, engine: Script | None = None, ve
         guards=Guards(),
         operators={},
         journal=Journal(Shelf(), CODE.restore),
+        checks=Checks(),
         base_name="none",
         modules=(),
         device=torch.device("cpu"),

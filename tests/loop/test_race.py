@@ -236,6 +236,8 @@ def test_every_metric_is_recorded_and_of_whom_and_by_kind_as_the_schema_says(ran
     assert not recorded.pop("pull"), "nor anybody averaged"
     for name in ("elsewhere", "elsewhere_length", "elsewhere_entropy"):
         assert not recorded.pop(name), "and the base knows nothing but the short form"
+    assert not recorded.pop("guess_rate"), "which races of the default family alone do not record"
+    assert {row["kind"] for row in recorded.pop("coverage")} == {""}, "nor cells by kind"
     for name, rows in recorded.items():
         subjects, of = {row["subject"] for row in rows}, METRICS[name].of.split(", ")
         assert subjects <= set().union(*(groups[each] for each in of)), name

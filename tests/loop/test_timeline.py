@@ -18,7 +18,7 @@ PHASES = [
 ]
 PROPOSALS = [(101.0, 102.0), (101.0, 102.5), (101.3, 103.0)]
 ATTEMPTS = [(102.75, 104.0), (104.5, 104.75)]
-STEP = Timeline.of(PHASES, PROPOSALS, ATTEMPTS)
+STEP = Timeline.of(PHASES, PROPOSALS, ATTEMPTS, {"code_o": (24, 0.5)})
 
 
 def lasting(spans) -> float:
@@ -55,7 +55,7 @@ def test_other_phases_and_what_the_stream_waited_for_are_told_apart():
 
 
 def test_a_step_without_a_text_is_all_waiting():
-    bare = Timeline.of(PHASES, [], [(0.0, 0.0)])
+    bare = Timeline.of(PHASES, [], [(0.0, 0.0)], {})
     assert set(bare.rows) == {0.0}
     assert ("verify", 1.0, 5.0) in bare.others
     assert text_plot(bare, 0.0) == " " * BINS
@@ -91,7 +91,7 @@ def test_a_line_of_text_rises_and_falls_with_the_rows():
 
 
 def test_a_picture_has_a_panel_for_each_arm_with_axes_and_a_legend():
-    half = Timeline.of([(STREAM, (0.0, 5.0))], [(0.0, 5.0)], [])
+    half = Timeline.of([(STREAM, (0.0, 5.0))], [(0.0, 5.0)], [], {})
     root = ET.fromstring(picture({"population <&>": STEP, "single": half}))
     svg = "{http://www.w3.org/2000/svg}"
     texts = [each.text for each in root.iter(f"{svg}text")]

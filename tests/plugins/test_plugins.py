@@ -1,5 +1,6 @@
 """Plug-ins come in by one door: the examples of docs/extending.md, from files and from a package, up to whole races."""
 
+import asyncio
 import json
 import os
 import re
@@ -32,8 +33,11 @@ from redqueen.population.ratings import Rating
 from redqueen.runs.records_file import RECORDS
 from redqueen.settings import Config, dump, load
 from redqueen.settings.models import EvolutionConfig
+from redqueen.tasks.soundness import check_family
+from redqueen.tasks.verdicts import Reason, Rejection
 from redqueen.training.checks import check, with_kinds
 from redqueen.training.rules import read_rules
+from redqueen.verifier import LocalVerifier
 
 HERE = Path(__file__).parent
 PAGE = (HERE.parents[1] / "docs" / "extending.md").read_text()
@@ -47,10 +51,16 @@ SMALL = {
 
 
 @pytest.fixture(scope="module")
+def verifier() -> Iterator[LocalVerifier]:
+    with LocalVerifier(workers=2) as verifier:
+        yield verifier
+
+
+@pytest.fixture(scope="module")
 def examples(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with the page's examples, each in the file that the page calls it by."""
     folder = tmp_path_factory.mktemp("examples")
-    for source in re.findall(r'```python\n(""".*?)```', PAGE, re.DOTALL):
+    for source in re.findall(r'^```python\n(""".*?)^```$', PAGE, re.DOTALL | re.MULTILINE):
         [name] = re.findall(r"\w+", source)[:1]
         (folder / f"{name.lower()}.py").write_text(source)
     return folder
@@ -188,6 +198,39 @@ def test_a_family_brings_all_its_kinds_unless_some_are_named(examples):
     families = read_rules(with_kinds(load(None, both))).families
     assert list(families.kinds) == ["code_e", "sum"]
     assert {type(seed).__name__ for seed in families.seeds} == {"CodeTask", "Sum"}
+
+
+def test_the_sql_family_of_the_page_is_short_and_sound(examples, verifier):
+    file = examples / "sql.py"
+    assert file.read_text().count("\n") <= 120
+    found = asyncio.run(check_family(f"{file}:Sql", verifier, 40))
+    assert [(row.check, row.finding.what) for row in found.failures] == []
+
+
+@pytest.mark.parametrize(
+    ("query", "reason"),
+    [
+        ("SELECT n FROM t", Reason.NOT_PLAIN),
+        ("SELECT random() FROM t LIMIT 1", Reason.RAISES),
+        ("SELECT datetime(), 10", Reason.RAISES),
+        ("SELECT current_timestamp, 10", Reason.RAISES),
+        ("SELECT load_extension('x'), n FROM t ORDER BY n", Reason.RAISES),
+        ("SELECT count(*) FROM t a, t b, t c, t d, t e, t f, t g, t h, t i, t j, t k, t l, t m", Reason.RAISES),
+        ("SELECT name, NULL, n FROM t ORDER BY n", Reason.NOT_PLAIN),
+        ("DROP TABLE t", Reason.SYNTAX),
+        ("SELECT sum(n) FROM t -- 17", Reason.SYNTAX),
+        ("SELECT sum(n), zzz FROM t", Reason.RAISES),
+    ],
+)
+def test_the_sql_family_of_the_page_refuses_what_is_not_settled(examples, verifier, query, reason):
+    [kind] = FAMILIES.get(f"{examples}/sql.py:Sql").kinds().values()
+    script = "CREATE TABLE t (name TEXT, n INT); INSERT INTO t VALUES ('a', 15), ('b', 26), ('c', 37)"
+    [sound, bad] = [
+        kind.parse_proposal(f"```sql\n{script}; {each}\n```", {}) for each in ("SELECT sum(n) FROM t", query)
+    ]
+    task, refused = asyncio.run(kind.validate([sound, bad], verifier))
+    assert isinstance(task, kind.task_type) and isinstance(refused, Rejection)
+    assert refused.reason is reason
 
 
 def test_an_estimator_from_a_file(examples):

@@ -23,6 +23,7 @@ from redqueen.tasks.guards import (
     ENOUGH_UNSOLVED,
     WINDOW,
     Guards,
+    guess_rates,
     mark_trivial,
     read_patterns,
     set_aside,
@@ -230,6 +231,22 @@ def test_a_program_that_was_there_is_refused_unless_duplicates_are_allowed(verif
     assert screen(guards, verifier, RENAMED, SEEDS[3], archive=archive) == [reason, reason]
     other = code("def f(k):\n    return k + 2")
     assert screen(guards, verifier, other, other, archive=archive) == ["task", reason]
+
+
+def test_the_guess_rate_is_how_often_the_commonest_recent_answer_is_right():
+    def returning(*outputs: str) -> list[Task]:
+        return [replace(code(f"def f(n):\n    return n + {at}"), outputs=(each,)) for at, each in enumerate(outputs)]
+
+    def archive(step: int, *outputs: str) -> Archive:
+        return Archive().add(
+            [Entry(task=task, step=step, teacher="t0", solved=1, attempts=8) for task in returning(*outputs)]
+        )
+
+    known = archive(1, "7", "7", "8")
+    assert guess_rates(returning("7", "8", "9", "7"), known) == {"code_o": 0.5}
+    assert guess_rates(returning("9"), known) == {"code_o": 0.0}
+    assert guess_rates(returning("7"), Archive()) == {}, "nothing recent to guess from"
+    assert guess_rates([], known) == {}
 
 
 def test_a_refused_proposal_does_not_stand_in_the_way_of_a_later_one(verifier):

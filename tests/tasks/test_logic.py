@@ -400,5 +400,11 @@ def test_a_race_asks_for_puzzles_as_well_as_programs(tmp_path):
         found = dict(db.execute("SELECT kind, COUNT(*) FROM rejections GROUP BY kind").fetchall())
         tasks = dict(db.execute("SELECT kind, COUNT(*) FROM tasks GROUP BY kind").fetchall())
         proposals = load(str(run / "config.toml")).tasks.proposals
+        cells = dict(db.execute("SELECT kind, value FROM metrics WHERE name = 'coverage'").fetchall())
+        [[timeline]] = db.execute("SELECT timeline FROM timelines").fetchall()
     assert found.get("logic_s", 0) + tasks.get("logic_s", 0) == 3 * proposals
+    # A race of several families counts cells by kind too.
+    assert cells.keys() == {"", "code_o", "logic_s"} and cells[""] == cells["code_o"] + cells["logic_s"] > 0
+    texts, _ = json.loads(timeline)["checks"]["code_o"]
+    assert texts >= tasks["code_o"]
     assert found.get("code_o", 0) + tasks.get("code_o", 0) == proposals

@@ -165,7 +165,8 @@ def _timeline() -> Timeline:
     proposals = [(0.1, 0.6 + 0.01 * number) for number in range(96)]
     attempts = [(ended + 0.1, ended + 0.5) for _, ended in proposals for _ in range(ATTEMPTS)]
     phases = [("evolve", (0.0, 0.1)), (STREAM, (0.1, 2.2)), ("grade", (2.2, 2.25)), ("update", (2.25, 3.1))]
-    return Timeline.of(phases, proposals, attempts)
+    checks = {"code_o": (90, 0.2), "code_i": (80, 0.25), "code_f": (40, 0.3)}
+    return Timeline.of(phases, proposals, attempts, checks)
 
 
 _PHASES = {"match": 0.001, "propose": 1.6, "verify": 0.2, "solve": 1.3, "grade": 0.1, "update": 1.1, "record": 0.02}

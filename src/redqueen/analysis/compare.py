@@ -19,6 +19,7 @@ from redqueen.analysis import quarters
 from redqueen.analysis.claims import Claim, claims
 from redqueen.analysis.claims import table as claims_table
 from redqueen.analysis.intervals import Estimate, estimate
+from redqueen.analysis.kinds import by_kind
 from redqueen.analysis.quarters import Figure, Series, series
 from redqueen.console import printable
 from redqueen.errors import InputError
@@ -224,6 +225,15 @@ def _figures(store: Store, settings: Config, steps: int) -> dict[str, Figure]:
     for kind in settings.tasks.kinds:
         figures[f"{metrics.SOLVE_RATE.title} {kind}"] = solved.get(kind, Series({})).over(last)
     figures[metrics.VALID.title_of(Role.TEACHER)] = series(store, metrics.VALID, Role.TEACHER).over(last)
+    if len(settings.tasks.kinds) > 1:
+        for of_kind in by_kind(store, settings.tasks.kinds, last[0]):
+            for title, value in (
+                (metrics.VALID.title_of(Role.TEACHER), of_kind.valid),
+                (metrics.GUESS_RATE.title, of_kind.guess_rate),
+                (metrics.COVERAGE.title, of_kind.cells),
+                ("checks a second", of_kind.checks_a_second),
+            ):
+                figures[f"{title} {of_kind.kind}"] = None if value is None else Figure(value)
     for metric in (*metrics.COMPLEXITY, metrics.RULER):
         measured = series(store, metric)
         early = measured.mean(first)

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from redqueen.analysis.kinds import by_kind
 from redqueen.analysis.quarters import (
     Series,
     by_subject,
@@ -65,6 +66,8 @@ class Summary:
 
     steps: int
     members: Table
+    kinds: Table | None
+    """Their figures side by side, where there are several."""
     quarters: Table
     note: str
     """What the figures of the quarters can bear."""
@@ -83,7 +86,8 @@ class Summary:
         best = _best(self.members)
         left_out = len(self.members.rows) - len(best.rows)
         more = [f"{left_out} more in {REPORT}"] if left_out else []
-        return ["", *best.lines(width), *more, "", *self.quarters.lines(width), self.note, "", self.totals]
+        kinds = [*self.kinds.lines(width), ""] if self.kinds else []
+        return ["", *best.lines(width), *more, "", *kinds, *self.quarters.lines(width), self.note, "", self.totals]
 
     def markdown(self, name: str) -> str:
         """All there is to say about the run of this name."""
@@ -91,6 +95,7 @@ class Summary:
         blocks = [
             [f"# {_escaped(name)}", "", self.totals],
             self.members.markdown(),
+            *([self.kinds.markdown()] if self.kinds else []),
             [*self.quarters.markdown(), "", self.note],
             self.usage.markdown(),
             self.phases.markdown(),
@@ -109,6 +114,7 @@ def summarise(store: Store, settings: Config, population: Population) -> Summary
     return Summary(
         steps=steps,
         members=_members(store, settings, population, last),
+        kinds=_kinds(store, settings, last) if len(settings.tasks.kinds) > 1 else None,
         quarters=table,
         note=note,
         totals=_totals(store, phases),
@@ -151,6 +157,24 @@ def _members(store: Store, settings: Config, population: Population, last: range
 def _best(members: Table) -> Table:
     rows = [[row for row in members.rows if row[1] == role][:MOST_MEMBERS] for role in Role]
     return replace(members, rows=tuple(row for some in rows for row in some))
+
+
+def _kinds(store: Store, settings: Config, last: range) -> Table:
+    rows = tuple(
+        (
+            of_kind.kind,
+            f"{of_kind.proposals:,}",
+            _two(of_kind.valid),
+            _two(of_kind.solve_rate),
+            _two(of_kind.guess_rate),
+            count_text(of_kind.cells),
+            count_text(of_kind.checks_a_second),
+            ", ".join(f"{reason} {share:.0%}" for reason, share in of_kind.rejected) or "-",
+        )
+        for of_kind in by_kind(store, settings.tasks.kinds, last[0])
+    )
+    head = ("kind", "proposals", "valid", "solved", "guessed", "cells", "checks/s", "rejected for")
+    return Table(f"Kinds, {_span(last)}", head, rows, (0, len(head) - 1))
 
 
 def origin(born: Birth, generation: int) -> str:

@@ -1,6 +1,6 @@
 """Every figure of a step: of the race, of both roles, of each member, where it applies by kind."""
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain
 from statistics import fmean
@@ -41,6 +41,7 @@ def step_metrics(race: Race, happened: Happened) -> list[MetricRow]:
         _of_updates(happened),
         _of_proposals(happened, proposals),
         _of_measures(happened),
+        _of_kinds(race, happened) if race.other_families else (),
         _of_diversity(happened),
         (Figure(metrics.TRIAL, member, value) for member, value in happened.evolved.trials.values.items()),
         (
@@ -137,6 +138,15 @@ def _of_measures(happened: Happened) -> Iterator[Figure]:
         yield Figure(metrics.RULER, RACE, rate, kind)
     for (subject, benchmark), right in happened.evaluated.items():
         yield Figure(metrics.BENCHMARK, subject, right, benchmark)
+
+
+def _of_kinds(race: Race, happened: Happened) -> Iterator[Figure]:
+    measured = happened.measured
+    filled = Counter(cell.partition("/")[0] for cell in measured.cells.cells)
+    for kind in race.kinds:
+        yield Figure(metrics.COVERAGE, RACE, filled[kind], kind)
+    for kind, rate in measured.guess_rates.items():
+        yield Figure(metrics.GUESS_RATE, RACE, rate, kind)
 
 
 def _of_diversity(happened: Happened) -> Iterator[Figure]:

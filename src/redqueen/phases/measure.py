@@ -10,6 +10,7 @@ from redqueen.analysis.semantics import embeddings, semantic_distance
 from redqueen.phases.race import Race
 from redqueen.phases.state import State
 from redqueen.rl.rollout import Rollout
+from redqueen.tasks.guards import guess_rates
 from redqueen.tasks.protocol import Complexity, Task
 
 
@@ -24,6 +25,8 @@ class Measured:
     cells: Coverage
     """All that were ever filled, by now."""
     new_cells: int
+    guess_rates: Mapping[str, float]
+    """By kind, of those that it can be told of."""
     seen: Coverage
     """All behaviours that were ever seen, by now."""
     semantic_distance: float | None
@@ -50,6 +53,7 @@ async def measure(
         behaviours=dict(zip(tasks, shown, strict=True)),
         cells=cells,
         new_cells=len(new_cells),
+        guess_rates=guess_rates(list(tasks.values()), state.archive),
         seen=seen,
         semantic_distance=distance,
         verifier_runs=runs,

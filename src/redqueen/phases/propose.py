@@ -167,8 +167,10 @@ async def _check(
 
     async def validate(drafts: Sequence[Draft]) -> Judged[Task | Rejection]:
         counted = Counted(race.verifier)
-        became = await kind.validate(drafts, counted)
-        return await race.guards.refuse_shortcuts(became, race.families, counted), counted.runs
+        with race.checks.of(kind.name, len(drafts)):
+            became = await kind.validate(drafts, counted)
+            became = await race.guards.refuse_shortcuts(became, race.families, counted)
+        return became, counted.runs
 
     valid, runs = await race.journal.drafts([proposal for proposal in read if isinstance(proposal, Draft)], validate)
     left = iter(_readable(race, became) for became in valid)

@@ -13,6 +13,7 @@ from redqueen.engine.protocol import Engine, MemberId
 from redqueen.evals.asking import Slices
 from redqueen.evolution.variation import Operator
 from redqueen.keys import Part, key, numbers
+from redqueen.phases.checks import Checks
 from redqueen.phases.journal import Journal
 from redqueen.plugins import ESTIMATORS, MATCHMAKERS, REWARDS
 from redqueen.population.matchmaking import Maker
@@ -48,6 +49,7 @@ class Race:
     guards: Guards
     operators: Mapping[str, Operator]
     journal: Journal
+    checks: Checks
     base_name: str
     modules: tuple[str, ...]
     """The names of the base's modules, which a checkpoint's adapters are written with."""
@@ -70,6 +72,12 @@ class Race:
         return lru_cache(maxsize=KNOWN)(
             lambda chat: encode([{"role": role, "content": content} for role, content in chat])
         )
+
+    @cached_property
+    def other_families(self) -> bool:
+        """Whether a step also records cells and guess rates by kind. Races of the default family alone keep the records
+        that they always had, so that they can be compared bit for bit."""
+        return self.settings.tasks.families != Config().tasks.families
 
     def frozen(self, role: Role) -> bool:
         return self.settings.rl.frozen == f"{role}s" or self.settings.rl.update == "none"

@@ -143,7 +143,8 @@ async def graded(race: Race, task: Task, samples: Sequence[Sample]) -> Judged[Ve
 
     async def grade(attempts: Sequence[Attempt]) -> Judged[Verdict]:
         counted = Counted(race.verifier)
-        return await race.kinds[task.kind].grade(attempts, counted), counted.runs
+        with race.checks.of(task.kind, len(attempts)):
+            return await race.kinds[task.kind].grade(attempts, counted), counted.runs
 
     attempts = [Attempt(task, sample.text, sample.stop is Stop.LENGTH) for sample in samples]
     return await race.journal.attempts(attempts, grade)

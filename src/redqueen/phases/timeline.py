@@ -1,7 +1,7 @@
 """Where a step's seconds went: how many rows were in flight when, and what was done while there were none."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from redqueen.phases.clock import STREAM, Span
@@ -22,10 +22,18 @@ class Timeline:
     attempts: tuple[float, ...]
     others: tuple[tuple[str, float, float], ...]
     """What is neither, in order: a phase, when it began and when it ended, in seconds from the step's beginning."""
+    checks: Mapping[str, tuple[int, float]] = field(default_factory=dict)
+    """By kind: how many texts were checked, and the seconds in which any of them was."""
 
     @classmethod
-    def of(cls, phases: Sequence[tuple[str, Span]], proposals: Sequence[Span], attempts: Sequence[Span]) -> "Timeline":
-        """From the phases of a step and from when each of its texts was sampled."""
+    def of(
+        cls,
+        phases: Sequence[tuple[str, Span]],
+        proposals: Sequence[Span],
+        attempts: Sequence[Span],
+        checks: Mapping[str, tuple[int, float]],
+    ) -> "Timeline":
+        """From the phases of a step, from when each of its texts was sampled, and from how long checking them took."""
         began, ended = min(span[0] for _, span in phases), max(span[1] for _, span in phases)
         others = []
         for phase, span in phases:
@@ -38,6 +46,7 @@ class Timeline:
             proposals=rows_in_flight(proposals, (began, ended), BINS),
             attempts=rows_in_flight(attempts, (began, ended), BINS),
             others=tuple((phase, start - began, end - began) for phase, start, end in others),
+            checks=checks,
         )
 
     @classmethod
@@ -49,6 +58,8 @@ class Timeline:
             proposals=tuple(ms / each_ms for ms in record["proposals"]),
             attempts=tuple(ms / each_ms for ms in record["attempts"]),
             others=tuple((phase, start / 1000, end / 1000) for phase, start, end in record["others"]),
+            # Steps that were recorded before checks were timed have none.
+            checks={kind: (texts, ms / 1000) for kind, (texts, ms) in record.get("checks", {}).items()},
         )
 
     @property
@@ -65,6 +76,7 @@ class Timeline:
             "proposals": [round(rows * each_ms) for rows in self.proposals],
             "attempts": [round(rows * each_ms) for rows in self.attempts],
             "others": [[phase, start, end] for phase, start, end in others if start < end],
+            "checks": {kind: [texts, round(1000 * seconds)] for kind, (texts, seconds) in self.checks.items()},
         }
 
 

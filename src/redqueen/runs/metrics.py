@@ -90,6 +90,10 @@ LOSS = Metric("loss", "loss", "", "of the update", of="adapters", signed=True)
 UPDATED = Metric("updated", "updated", SHARE, "1 where there was an update, 0 where it was skipped", of="adapters")
 LR = Metric("lr", "learning rate", "", "of the step", of="adapters")
 DUPLICATES = Metric("duplicates", "duplicates", SHARE, "proposals that were rejected for it", of="race")
+GUESS_RATE = Metric(
+    "guess_rate", "guess rate", SHARE, "tasks whose answer is the commonest one of recent tasks of their kind",
+    of="race", by_kind=True,
+)  # fmt: skip
 DEPTH = Metric("depth", "depth", "levels", "of a syntax tree, mean over tasks", of="race, teachers", by_kind=True)
 CYCLOMATIC = Metric(
     "cyclomatic", "cyclomatic", "paths", "cyclomatic complexity, mean over tasks", of="race, teachers", by_kind=True
@@ -98,7 +102,7 @@ LINES = Metric("lines", "lines", "lines", "lines of a task's program, mean", of=
 VARIABLES = Metric(
     "variables", "variables", "names", "variables of a program, mean over tasks", of="race, teachers", by_kind=True
 )
-COVERAGE = Metric("coverage", "coverage", "cells", "cells of structures ever filled", of="race")
+COVERAGE = Metric("coverage", "coverage", "cells", "cells of structures ever filled", of="race", by_kind=True)
 NEW_CELLS = Metric("new_cells", "new cells", "cells", "cells of structures first filled in this step", of="race")
 BEHAVIOURS = Metric("behaviours", "behaviours", "behaviours", "behaviours of programs ever seen", of="race")
 SEMANTIC_DISTANCE = Metric("semantic_distance", "semantic distance", "", "mean between tasks of the step", of="race")

@@ -103,6 +103,16 @@ class Queries(RecordsFile):
         group = "GROUP BY reason ORDER BY count(*) DESC, reason"
         return dict(self._query(f"SELECT reason, count(*) FROM rejections {condition} {group}", [str, int], values))
 
+    def proposals(self, since: int) -> Iterator[tuple[str, str | None, int]]:
+        """Kind, why rejected (None of tasks) and how many: all proposals from a step on."""
+        made = "SELECT kind, NULL, count(*) FROM tasks INDEXED BY browse_tasks WHERE step >= ? GROUP BY kind"
+        rejected = "SELECT kind, reason, count(*) FROM rejections WHERE step >= ? GROUP BY kind, reason"
+        return self._query(f"{made} UNION ALL {rejected}", [str, str | None, int], (since, since))
+
+    def timelines(self, since: int) -> Iterator[TimelineRow]:
+        """From a step on."""
+        return self._select(TimelineRow, [("step >= ?", since)], order="step")
+
     def outline(self) -> Iterator[tuple[int, int, str, int, int, bool]]:
         """Step, place, kind, solved, attempts and whether its difficulty counts: every task, from the index alone."""
         columns = "step, place, kind, solved, attempts, trivial IS NULL"

@@ -10,8 +10,10 @@ thought; it was cut.
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
-from redqueen.tasks.verdicts import Reason, Rejection
+from redqueen.tasks.protocol import Attempt
+from redqueen.tasks.verdicts import CUT_ATTEMPT, Reason, Rejection, Verdict, malformed
 
 MAX_TEXT_CHARS = 100_000
 NEUTRAL = dict.fromkeys(("", "text", "txt", "plaintext", "plain", "json", "literal"), "")
@@ -58,6 +60,25 @@ def read_answer(text: str, *labels: str) -> Blocks | Rejection:
     """The blocks of a text that is to have these."""
     found = split(text, NEUTRAL | {label: label for label in labels})
     return Rejection(Reason.CUT, CUT_IN_BLOCK) if isinstance(found, Blocks) and found.open else found
+
+
+def proposed(text: str, label: str) -> str | Rejection:
+    """The last block with the label of a teacher's text, or the last one without any, or why there is none."""
+    answer = read_answer(text, label)
+    if isinstance(answer, Rejection):
+        return answer
+    block = answer.part(label)
+    return block if block and block.strip() else Rejection(Reason.NO_PROGRAM, f"no block ```{label}")
+
+
+def answered(attempt: Attempt[Any], label: str) -> str | Verdict:
+    """The last block with the label of a student's text; the verdict on a text that has none, or was cut."""
+    answer = CUT_ATTEMPT if attempt.cut else read_answer(attempt.text, label)
+    if isinstance(answer, Verdict):
+        return answer
+    if isinstance(answer, Rejection):
+        return malformed(answer)
+    return (answer.last(label) or "").strip() or malformed(Rejection(Reason.NO_ANSWER, f"no block ```{label}"))
 
 
 def split(text: str, labels: Mapping[str, str]) -> Blocks | Rejection:

@@ -100,8 +100,9 @@ class Families:
         return self.kinds[record["kind"]].task_type.from_record(record)
 
     def cell(self, kind: str, descriptor: str, complexity: Complexity) -> str:
-        """The cell of a task in the grid by which coverage is counted."""
-        return self.of_kind(kind).cell(kind, descriptor, complexity)
+        """The cell of a task in the grid by which coverage is counted; kinds share none."""
+        cell = self.of_kind(kind).cell(kind, descriptor, complexity)
+        return cell if cell.startswith(f"{kind}/") else f"{kind}/{cell}"
 
     async def behaviours(self, tasks: Sequence[Task], verifier: Verifier) -> list[str | None]:
         """What each task does, in their order, as far as its family can tell."""

@@ -191,6 +191,21 @@ async def _search(
     }
 
 
+def guess_rates(tasks: Sequence[Task], archive: Archive) -> dict[str, float]:
+    """How often the answer that was right most often lately is right for these tasks, by kind; kinds of which nothing
+    recent or nothing here has one right answer are left out."""
+    recent: Answers = defaultdict(Counter)
+    for entry in _recent(archive):
+        if entry.task.guess_key is not None:
+            recent[entry.task.kind][entry.task.guess_key] += 1
+    hits: defaultdict[str, list[bool]] = defaultdict(list)
+    for task in tasks:
+        if task.guess_key is not None and recent[task.kind]:
+            [(commonest, _)] = recent[task.kind].most_common(1)
+            hits[task.kind].append(task.guess_key == commonest)
+    return {kind: sum(own) / len(own) for kind, own in hits.items()}
+
+
 def read_patterns(texts: Sequence[str]) -> tuple[re.Pattern[str], ...]:
     """The user's patterns, in Python's syntax."""
     patterns: list[re.Pattern[str]] = []

@@ -29,6 +29,7 @@ from redqueen.errors import InputError
 from redqueen.evals.asking import Slices, encoder, is_chat, positions
 from redqueen.evals.protocol import Prompts
 from redqueen.evolution.breeding import scatter
+from redqueen.phases.checks import Checks
 from redqueen.phases.journal import Forgetful, Journal, Shelf
 from redqueen.phases.race import Race
 from redqueen.phases.state import State, restored
@@ -212,6 +213,7 @@ def _race(start: Start, engine: Engine, whole: LocalEngine, verifier: Verifier) 
         guards=rules.guards,
         operators=rules.operators,
         journal=Journal(start.shelf, rules.families.restore),
+        checks=Checks(),
         base_name=base.name,
         modules=tuple(name for name, _ in base.model.named_modules()),
         device=next(base.model.parameters()).device,

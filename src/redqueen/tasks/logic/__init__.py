@@ -22,8 +22,8 @@ from redqueen.tasks.protocol import Complexity, Draft, Family, Form, HeldOut, Ki
 from redqueen.tasks.wording import fenced
 from redqueen.verifier import Result, Verifier
 
-BANDS = {"variables": (4, 6, 8), "lines": (4, 6, 9), "cyclomatic": (5, 13, 33)}
-"""The highest value of each band but the last: of unknowns, clues, and guesses with one more."""
+UNKNOWNS, CLUES, GUESSES = (4, 6, 8), (4, 6, 9), (5, 13, 33)
+"""The highest value of each band but the last; of guesses with one more."""
 _FORM = '{"kind": "logic_s", "puzzle": "Ann, Bob in 1..9, different\\nAnn < Bob\\n..."}'
 
 
@@ -59,8 +59,8 @@ class LogicFamily(Family):
 
     def cell(self, kind: str, descriptor: str, complexity: Complexity) -> str:
         """By sorts of clues and of unknowns, and by how large it is: `logic_s/order+sum/numbers/v1l0c2`."""
-        bands = (f"{name[0]}{bisect_left(highest, getattr(complexity, name))}" for name, highest in BANDS.items())
-        return f"{kind}/{descriptor}/{''.join(bands)}"
+        unknowns, clues = bisect_left(UNKNOWNS, complexity.variables), bisect_left(CLUES, complexity.lines)
+        return f"{kind}/{descriptor}/v{unknowns}l{clues}c{bisect_left(GUESSES, complexity.cyclomatic)}"
 
     async def answers(self, tasks: Sequence[Task], verifier: Verifier) -> list[str | None]:
         puzzles = [(task.puzzle,) for task in tasks if isinstance(task, LogicTask)]

@@ -51,7 +51,7 @@ class LogicTask(Task):
     def complexity(self) -> Complexity:
         """The depth of the deepest clue, one more than the guesses, the clues and the unknowns."""
         own = self._figures
-        return Complexity(own["depth"], 1 + self.guesses, own["clues"], own["unknowns"])
+        return Complexity(own["deepest"], 1 + self.guesses, own["clues"], own["unknowns"])
 
     @property
     def body(self) -> str:

@@ -8,6 +8,7 @@ import math
 import os
 import statistics
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict
 from itertools import accumulate
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,7 @@ from redqueen.analysis.browse import CELL_CHARS, Filters, rows
 from redqueen.analysis.claims import SOLVERS, claims
 from redqueen.analysis.compare import arm_names, no_race_twice, race_of
 from redqueen.analysis.intervals import band
+from redqueen.analysis.kinds import by_kind
 from redqueen.analysis.summary import origin
 from redqueen.phases.timeline import Timeline
 from redqueen.population.lineage import generations
@@ -57,6 +59,7 @@ def run_view(folder: Path, since: int = 0) -> JSON:
             "seed": settings.run.seed,
             "single": settings.population.single,
             "kinds": list(settings.tasks.kinds),
+            "by_kind": [asdict(each) for each in by_kind(store, settings.tasks.kinds, quarters.quarters(last)[1][0])],
             "drift_ceiling": settings.guard.drift_ceiling,
             "series": _series(store, since, last),
             "phases": _phases(store, since, last),

@@ -410,7 +410,7 @@ def figures(puzzle):
         "descriptor": descriptor(groups, clues),
         "unknowns": sum(len(names) for names, _, _ in groups),
         "clues": len(clues),
-        "depth": max(map(depth, clues), default=0),
+        "deepest": max(map(depth, clues), default=0),
         "answer_chars": sum(len(f"{name} = {max(map(str, values), key=len)}\n") for names, values, _ in groups
                             for name in names),
     }  # fmt: skip

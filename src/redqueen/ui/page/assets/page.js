@@ -83,6 +83,7 @@ const draw = () => {
   status();
   RQ.drawRace(run);
   RQ.drawMembers(run);
+  RQ.drawKinds(run);
   RQ.drawMatrix(run);
   RQ.drawLineage(run);
   RQ.drawMember();

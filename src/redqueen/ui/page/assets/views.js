@@ -149,6 +149,14 @@ RQ.drawMembers = (run) => {
   RQ.table(document.getElementById("member-table"), heads, rows, `means over steps ${run.late} to ${run.step}${all ? ", of those that were replaced over all their steps" : ""}`);
 };
 
+RQ.drawKinds = (run) => {
+  const heads = [["kind", "word"], ["proposals", ""], ["valid", ""], ["solved", ""], ["guess rate", ""], ["cells", ""], ["checks a second", ""], ["rejected for, of all proposals", "word"]];
+  const rows = run.by_kind.map((each) => [RQ.visible(each.kind), RQ.count(each.proposals), RQ.two(each.valid), RQ.two(each.solve_rate), RQ.two(each.guess_rate), RQ.count(each.cells), RQ.count(each.checks_a_second),
+    each.rejected.map(([why, share]) => `${RQ.visible(why)} ${(100 * share).toFixed(0)} %`).join(", ") || "-"]);
+  RQ.table(document.getElementById("kind-table"), heads, rows,
+    `steps ${run.late} to ${run.step}. Guess rate: tasks whose answer is the commonest one of recent tasks of their kind. Cells: sorts of structures ever filled.`);
+};
+
 RQ.drawMatrix = (run) => {
   const found = run.matches[document.getElementById("window").value];
   const cells = new Map(found.map((each) => [`${each.teacher} ${each.student}`, each]));
