@@ -173,7 +173,7 @@ def _kinds(store: Store, settings: Config, last: range) -> Table:
         )
         for of_kind in by_kind(store, settings.tasks.kinds, last[0])
     )
-    head = ("kind", "proposals", "valid", "solved", "guessed", "cells", "checks/s", "rejected for")
+    head = ("kind", "proposals", metrics.VALID.title, "solved", "guessed", "cells", "checks/s", "rejected for")
     return Table(f"Kinds, {_span(last)}", head, rows, (0, len(head) - 1))
 
 
