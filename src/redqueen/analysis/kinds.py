@@ -41,11 +41,7 @@ def by_kind(store: Store, kinds: tuple[str, ...], since: int) -> list[KindFigure
             tasks[kind] += count
         else:
             rejected[kind][reason] += count
-    solved, attempts = Counter[str](), Counter[str]()
-    for meeting in store.meetings():
-        if meeting.step >= since:
-            solved[meeting.kind] += meeting.solved
-            attempts[meeting.kind] += meeting.attempts
+    rates = {kind: solved / attempts for kind, solved, attempts in store.solved(since) if attempts}
     guesses, cells = _values(store, metrics.GUESS_RATE, since), _values(store, metrics.COVERAGE, since)
     texts, seconds = Counter[str](), defaultdict[str, float](float)
     for row in store.timelines(since):
@@ -61,7 +57,7 @@ def by_kind(store: Store, kinds: tuple[str, ...], since: int) -> list[KindFigure
                 proposals=proposals,
                 valid=tasks[kind] / proposals if proposals else None,
                 rejected=tuple((why, n / proposals) for why, n in rejected[kind].most_common(MOST_REASONS)),
-                solve_rate=solved[kind] / attempts[kind] if attempts[kind] else None,
+                solve_rate=rates.get(kind),
                 guess_rate=fmean(guesses[kind]) if guesses[kind] else None,
                 cells=cells[kind][-1] if cells[kind] else None,
                 checks_a_second=texts[kind] / seconds[kind] if seconds[kind] else None,
@@ -73,7 +69,7 @@ def by_kind(store: Store, kinds: tuple[str, ...], since: int) -> list[KindFigure
 def _values(store: Store, metric: metrics.Metric, since: int) -> dict[str, list[float]]:
     """By kind, in the order of the steps."""
     values: dict[str, list[float]] = defaultdict(list)
-    for row in store.metrics(metric, RACE):
-        if row.kind and row.step >= since and math.isfinite(row.value):
-            values[row.kind].append(row.value)
+    for subject, kind, _, value in store.figures(metric, since - 1, RACE):
+        if subject == RACE and kind and value is not None and math.isfinite(value):
+            values[kind].append(value)
     return values

@@ -109,6 +109,11 @@ class Queries(RecordsFile):
         rejected = "SELECT kind, reason, count(*) FROM rejections WHERE step >= ? GROUP BY kind, reason"
         return self._query(f"{made} UNION ALL {rejected}", [str, str | None, int], (since, since))
 
+    def solved(self, since: int) -> Iterator[tuple[str, int, int]]:
+        """Kind, attempts that were right, and attempts: all matches from a step on."""
+        sums = "SELECT kind, sum(solved), sum(attempts) FROM matches WHERE step >= ? GROUP BY kind"
+        return self._query(sums, [str, int, int], (since,))
+
     def timelines(self, since: int) -> Iterator[TimelineRow]:
         """From a step on."""
         return self._select(TimelineRow, [("step >= ?", since)], order="step")

@@ -154,7 +154,7 @@ RQ.drawKinds = (run) => {
   const rows = run.by_kind.map((each) => [RQ.visible(each.kind), RQ.count(each.proposals), RQ.two(each.valid), RQ.two(each.solve_rate), RQ.two(each.guess_rate), RQ.count(each.cells), RQ.count(each.checks_a_second),
     each.rejected.map(([why, share]) => `${RQ.visible(why)} ${(100 * share).toFixed(0)} %`).join(", ") || "-"]);
   RQ.table(document.getElementById("kind-table"), heads, rows,
-    `steps ${run.late} to ${run.step}. Guess rate: tasks whose answer is the commonest one of recent tasks of their kind. Cells: sorts of structures ever filled.`);
+    `${run.late === run.step ? `step ${run.step}` : `steps ${run.late} to ${run.step}`}. Guess rate: tasks whose answer is the commonest one of recent tasks of their kind. Cells: sorts of structures ever filled.`);
 };
 
 RQ.drawMatrix = (run) => {
