@@ -27,6 +27,7 @@ from redqueen.analysis.quarters import Series
 from redqueen.analysis.resampling import Interval
 from redqueen.commands import command as command_module
 from redqueen.commands.main import main as redqueen
+from redqueen.commands.study import arm_list
 from redqueen.engine.protocol import MemberState
 from redqueen.errors import InputError
 from redqueen.evals.figures import Tally
@@ -39,7 +40,7 @@ from redqueen.runs.store import Store
 from redqueen.settings import dump, load, override
 from redqueen.tasks.files import ExamTask, FileDraft
 from redqueen.tasks.protocol import Task
-from redqueen.training import setup
+from redqueen.training import arms, setup
 from redqueen.training import train as training
 from redqueen.training.study import design as study_design
 from redqueen.training.study import exam as study_exam
@@ -225,6 +226,14 @@ def test_a_study_that_is_stopped_goes_on_from_its_checkpoints(design, result, pl
     assert checkpoints.steps(again.folder / "population-0" / CHECKPOINTS) == [1]
     assert run_study(again) is not None
     assert records(again.folder / "population-0") == records(design.folder / "population-0")
+
+
+def test_arms_are_separated_by_semicolons_where_their_settings_have_commas():
+    assert arm_list("population, single rl.lr=1e-3,") == ("population", "single rl.lr=1e-3")
+    with_kinds = "population tasks.kinds=code_o,code_i; single tasks.kinds=code_f"
+    assert arm_list(with_kinds) == ("population tasks.kinds=code_o,code_i", "single tasks.kinds=code_f")
+    changed = arms.apply(load("demo"), arm_list(with_kinds)[0])
+    assert changed.tasks.kinds == ("code_o", "code_i")
 
 
 def test_arms_that_are_matched_spend_what_the_population_of_their_seed_spends(design, result, place, monkeypatch):

@@ -23,7 +23,7 @@ class StudyCommand(Reporting, OfRace):
     """Where runs, answers and outcomes.json are kept; runs/study-SETTINGS when left out."""
     arms: Annotated[str, tyro.conf.arg(metavar="ARM,ARM")] = ",".join(STUDIED)
     """`population`, and baselines as in `redqueen train --arm`; each may have settings of its own, such as
-    "population rl.share=students"."""
+    "population rl.share=students". With a semicolon in it, semicolons separate arms: settings may then have commas."""
     seeds: int = 5
     """Races of each arm."""
     first_seed: int | None = None
@@ -64,7 +64,7 @@ class StudyCommand(Reporting, OfRace):
         design = Design(
             folder=self.to or Path("runs") / f"study-{Path(self.source or 'default').stem}",
             settings=self.settings,
-            arms=tuple(name.strip() for name in self.arms.split(",") if name.strip()),
+            arms=arm_list(self.arms),
             seeds=self.seeds,
             first_seed=self.settings.run.seed if self.first_seed is None else self.first_seed,
             steps=self.steps,
@@ -85,3 +85,9 @@ class StudyCommand(Reporting, OfRace):
             for path in plots.draw(report.races, report.outcomes, report.base, self.plots):
                 say(str(path))
         return report
+
+
+def arm_list(text: str) -> tuple[str, ...]:
+    """Separated by semicolons where there are any, otherwise by commas."""
+    names = text.split(";" if ";" in text else ",")
+    return tuple(name.strip() for name in names if name.strip())
