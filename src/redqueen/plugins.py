@@ -15,7 +15,7 @@ import json
 import re
 import sys
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import pairwise
 from pathlib import Path
 from traceback import walk_tb
@@ -51,6 +51,9 @@ class Registry:
     """Names that stand for several."""
     takes_values: bool = False
     """Numbers may follow a name: `spectral sigma=0.2`."""
+    of_files: Mapping[str, str] = field(default_factory=dict)
+    """The package's own that may be made of a file of the user's, named as NAME:FILE: the function that makes one of
+    its path, as `module:attribute`. It raises an `InputError` for a file that will not do."""
 
     def names(self) -> tuple[str, ...]:
         """All that have one: the package's own, then what installed packages provide."""
@@ -68,7 +71,7 @@ class Registry:
 
     def package(self, name: str) -> str | None:
         """The package that provides it, with its version; None for the package's own, suites and files."""
-        if name in (*self.suites, *self.builtins) or file_and_name(name) is not None:
+        if name in (*self.suites, *self.builtins) or self.file_in(name) is not None:
             return None
         dists = [entry.dist for entry in self.installed().get(name, ())]
         return ", ".join(f"{dist.name} {dist.version}" for dist in dists if dist) or None
@@ -77,7 +80,7 @@ class Registry:
         """Refuse, as the value of the setting, what no plug-in can be known by. Nothing is imported: what is wrong with
         a file or a package is said by `get`."""
         name = self.name_in(text)
-        if name not in (*self.suites, *self.builtins) and file_and_name(name) is None and name not in self.installed():
+        if name not in (*self.suites, *self.builtins) and self.file_in(name) is None and name not in self.installed():
             raise self._unknown(name, f"{self.setting} cannot be {json.dumps(text)}")
 
     def get(self, name: str) -> Any:
@@ -86,6 +89,8 @@ class Registry:
             plugin = _attribute(self.builtins[name])
         elif (place := file_and_name(name)) is not None:
             plugin = self._from_file(*place)
+        elif (parts := self._name_and_file(name)) is not None:
+            plugin = _attribute(self.of_files[parts[0]])(parts[1])
         elif name in (installed := self.installed()):
             plugin = self._from_package(installed[name])
         else:
@@ -100,6 +105,18 @@ class Registry:
         """Every plug-in that has a name, by it."""
         return {name: self.get(name) for name in self.names()}
 
+    def file_in(self, name: str) -> Path | None:
+        """The user's file in FILE.py:NAME or NAME:FILE, whose content decides what the name stands for; None for any
+        other name."""
+        if (place := file_and_name(name)) is not None:
+            return place[0]
+        parts = self._name_and_file(name)
+        return None if parts is None else parts[1]
+
+    def _name_and_file(self, name: str) -> tuple[str, Path] | None:
+        own, colon, path = name.partition(":")
+        return (own, Path(path).expanduser()) if colon and path and own in self.of_files else None
+
     def name_in(self, text: str) -> str:
         """The name in a value of the setting, without the numbers that may follow it."""
         return name_and_values(text)[0] if self.takes_values else text
@@ -107,7 +124,8 @@ class Registry:
     def _unknown(self, name: str, what: str) -> ConfigError:
         names = (*self.suites, *self.names())
         close = difflib.get_close_matches(name, names, 1)
-        mend = f"use FILE.py:NAME or one of {', '.join(names)}"
+        taking = "".join(f", {own}:FILE" for own in self.of_files)
+        mend = f"use FILE.py:NAME{taking} or one of {', '.join(names)}"
         return ConfigError(what, f"did you mean {close[0]}? Or {mend}" if close else mend)
 
     def _from_file(self, path: Path, name: str) -> Any:
@@ -235,7 +253,12 @@ FAMILIES = Registry(
     setting="tasks.families",
     group="redqueen.families",
     type="redqueen.tasks.protocol:Family",
-    builtins={"code": "redqueen.tasks.code:FAMILY", "logic": "redqueen.tasks.logic:FAMILY"},
+    builtins={
+        "code": "redqueen.tasks.code:FAMILY",
+        "logic": "redqueen.tasks.logic:FAMILY",
+        "proof": "redqueen.tasks.proof:FAMILY",
+    },
+    of_files={"proof": "redqueen.tasks.proof:of_file"},
 )
 """They bring the task kinds."""
 MATCHMAKERS = Registry(

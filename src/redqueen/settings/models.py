@@ -130,7 +130,7 @@ class TasksConfig(Section):
 
     families: Plugins = tuple(_PRESET["tasks"]["families"])
     """Where kinds of tasks come from: names that `redqueen plugins` lists, or FILE.py:NAME for one of your own, which
-    is code that you trust."""
+    is code that you trust. proof:FILE.mm has proofs of a Metamath database of yours."""
     kinds: Annotated[Names, Field(min_length=1), Metavar("KIND,KIND")] = tuple(_PRESET["tasks"]["kinds"])
     """What teachers are asked for; all kinds of the families when left out."""
     mix: Annotated[

@@ -18,6 +18,7 @@ class Reason(StrEnum):
     """It has a lone surrogate or a NUL."""
     NO_PROGRAM = "no_program"
     NO_PUZZLE = "no_puzzle"
+    NO_PROOF = "no_proof"
     NO_INPUT = "no_input"
     NO_ANSWER = "no_answer"
     TOO_FEW_INPUTS = "too_few_inputs"
@@ -46,6 +47,9 @@ class Reason(StrEnum):
     FORBIDDEN_NAME = "forbidden_name"
     UNUSED = "unused"
     """It has a function or a class that is defined twice or that nothing uses."""
+
+    INVALID_STEP = "invalid_step"
+    """A step of a proof refers to nothing that there is, or what it refers to does not fit."""
 
     # The program ran and came to nothing that can be asked.
     RAISES = "raises"

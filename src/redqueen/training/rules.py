@@ -12,7 +12,7 @@ from redqueen.evals.data import LoadedBenchmark, at_hand, find
 from redqueen.evals.maths import check_gradable
 from redqueen.evals.protocol import Prompts
 from redqueen.evolution.variation import Operator, resolve
-from redqueen.plugins import BENCHMARKS, FAMILIES, file_and_name
+from redqueen.plugins import BENCHMARKS, FAMILIES
 from redqueen.settings import Config
 from redqueen.tasks.families import Families
 from redqueen.tasks.files import FileDraft, exam_file, read_held_out, read_seeds
@@ -129,8 +129,8 @@ def versions(settings: Config, families: Families) -> dict[str, str]:
         if registry is BENCHMARKS and settings.evals.every == 0:
             continue
         name = registry.name_in(text)
-        if (place := file_and_name(name)) is not None:
-            files.append((registry.setting, place[0]))
+        if (file := registry.file_in(name)) is not None:
+            files.append((registry.setting, file))
         elif (package := registry.package(name)) is not None:
             packages[f"{registry.setting} {name}"] = package
     hashes = {f"{name} {path}": hashlib.sha256(Path(path).read_bytes()).hexdigest()[:16] for name, path in files}

@@ -31,6 +31,8 @@ class Checker:
     imports: tuple[str, ...] = ()
     """Modules that are loaded before it: installed packages, which it would not find otherwise, with all that these
     import in turn, and what its functions import only when they are called."""
+    data: str = ""
+    """The absolute path of a file that it reads while it is loaded, as `sys.argv[1]`; none when left out."""
 
     def __post_init__(self) -> None:
         if not isinstance(self.file, str) or not isinstance(self.imports, tuple):
@@ -38,6 +40,8 @@ class Checker:
         path = Path(self.file)
         if not path.is_absolute() or path.suffix != ".py":
             raise InputError(f"a checker cannot be {self.file}", "give the absolute path of a .py file")
+        if self.data and not Path(self.data).is_absolute():
+            raise InputError(f"the checker {self.file} cannot read {self.data}", "give the absolute path of the file")
         if not path.stem.isascii() or not path.stem.isidentifier():
             raise InputError(
                 f"the checker {self.file} has a name that cannot be imported",
@@ -86,6 +90,9 @@ def require(checker: Checker) -> None:
     """Refuse a checker that cannot be loaded for want of a file or a package, before a zygote is started for it."""
     if not Path(checker.file).is_file():
         raise InputError(f"there is no checker {checker.file}", "a checker is a .py file that stays where it is")
+    if checker.data and not Path(checker.data).is_file():
+        what = f"there is no file {checker.data}, which the checker {checker.file} reads"
+        raise InputError(what, "give the path of a file that stays where it is")
     if names := absent(checker):
         if checker == MATH_VERIFY:
             what = "math-verify, which grades mathematics, is not installed"

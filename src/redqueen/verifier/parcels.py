@@ -29,7 +29,7 @@ class Report(NamedTuple):
 
 
 def pack_job(job: Job) -> Packed:
-    limits, checker = job.limits, job.checker and (job.checker.file, job.checker.imports)
+    limits, checker = job.limits, job.checker and (job.checker.file, job.checker.imports, job.checker.data)
     return (
         *(job.mode.value, job.source, job.texts, job.entry, job.stdin, job.modules, job.numpy, job.seeds, checker),
         *(float(limits.cpu_s), limits.memory_mb, limits.value_chars, limits.stdout_bytes),

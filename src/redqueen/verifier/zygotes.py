@@ -130,7 +130,7 @@ class Zygote:
         if modules is Modules.NUMPY:
             preload, paths = [*preload, *NUMPY_PRELOAD], numpy_paths()
         words = [platform.machine(), ",".join(layers), str(_PADDING * seed_index), ",".join(preload)]
-        words += ["", ""] if checker is None else [checker.file, ",".join(checker.imports)]
+        words += ["", "", ""] if checker is None else [checker.file, ",".join(checker.imports), checker.data]
         command = [sys.executable, "-s", "-P", "-S", "-B", str(GUEST / "zygote.py")]
         return subprocess.Popen(
             [*command, str(control_fd), *words, *paths],

@@ -17,7 +17,7 @@ from redqueen.engine.local import LocalEngine
 from redqueen.errors import InputError
 from redqueen.evals.examination import examine
 from redqueen.evals.figures import Tally, figures, scores
-from redqueen.plugins import file_and_name
+from redqueen.plugins import FAMILIES
 from redqueen.resources import place
 from redqueen.runs.atomic import write_text
 from redqueen.settings import Config
@@ -160,7 +160,7 @@ class HalfExam:
     def _conditions(self) -> dict[str, Any]:
         """All that answers depend on beside the weights."""
         settings = self.settings
-        files = [parts[0] for name in settings.tasks.families if (parts := file_and_name(name))]
+        files = [file for name in settings.tasks.families if (file := FAMILIES.file_in(name))]
         return {
             **{str(file): _digest(file) for file in files},
             "exam": _digest(self.file),

@@ -16,7 +16,7 @@ _MOST_CHARS = 500
 
 
 def main():
-    control_fd, machine, layers, padding, preload, checker, imports, *paths = sys.argv[1:]
+    control_fd, machine, layers, padding, preload, checker, imports, data, *paths = sys.argv[1:]
     guest_folder = os.path.dirname(os.path.abspath(__file__))
     standard = list(sys.path)
     sys.path += paths
@@ -25,7 +25,7 @@ def main():
     sys.modules["_hashlib"] = None  # pyright: ignore[reportArgumentType] (the type stub does not know of it)
     words = _import_all(preload.split(","))
     if checker and not words:
-        words = _load(checker, imports.split(",") if imports else [], guest_folder)
+        words = _load(checker, imports.split(",") if imports else [], data, guest_folder)
     sys.path[:] = [guest_folder, *standard]
     if words:
         sys.modules.pop("wire", None)  # where the checker imports one of its own
@@ -48,12 +48,13 @@ def _import_all(names):
         return ["refused", f"importing what programs may use: {error}"]
 
 
-def _load(file, imports, guest_folder):
+def _load(file, imports, data, guest_folder):
     """Load a checker from its file; if that fails, what to tell the host."""
     import signal
     from importlib.util import module_from_spec, spec_from_file_location
 
     name = os.path.basename(file).removesuffix(".py")
+    words, sys.argv = sys.argv, [file, data] if data else [file]
     signal.signal(signal.SIGALRM, _overdue)
     signal.setitimer(signal.ITIMER_REAL, _MOST_S)
     try:
@@ -74,6 +75,7 @@ def _load(file, imports, guest_folder):
         signal.setitimer(signal.ITIMER_REAL, 0)
         busy = isinstance(error, MemoryError) or getattr(error, "errno", None) in (errno.ENOMEM, errno.EAGAIN)
         return ["busy" if busy else "broken", _told(error, file)]
+    sys.argv = words
     signal.signal(signal.SIGALRM, signal.SIG_DFL)
 
 

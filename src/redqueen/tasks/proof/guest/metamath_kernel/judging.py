@@ -1,0 +1,142 @@
+"""What makes a chain of references a task, and whether a student has solved it.
+
+A proposal comes to a dict, with "reason" and "detail" where it is refused; an answer to "correct", "wrong", or a list
+of a reason and a detail where it is none.
+"""
+
+import hashlib
+import json
+
+from .grammar import Unreadable
+from .steps import Refused, read, write
+from .terms import Fuel, OutOfFuel, depth, is_leaf, leaves, parts
+from .theorem import core, joined, proof_of
+
+FEWEST_STEPS, MOST_STEPS = 2, 12
+"""References to lemmas, when nothing is left to be left out."""
+MOST_PREMISES = 6
+MOST_SYMBOLS, MOST_SYMBOLS_TOGETHER = 60, 160
+"""Of a premise or the goal, and of all of them."""
+FEWEST_SIGNS = 3
+"""Of a formula that is asked for: those of fewer are guessed."""
+LISTED = 12
+"""Lemmas that a student may choose from, at least twice as many as are used."""
+MOST_ANSWER_CHARS = 2_000
+MOST_ANSWER_SYMBOLS = 200
+
+
+def judged(library, kind, text, loosely):
+    """A proposal. Loosely, as a teacher's is read: what is not needed of it is left out."""
+    try:
+        fuel = Fuel()
+        steps = read(text, loosely=loosely)
+        theorem = core(library, steps, fuel, loosely)
+        if not loosely and theorem.steps != steps:
+            raise Refused("too_easy", "a step of it is not needed, or premises do not come first")
+        return _task(library, kind, theorem)
+    except Refused as error:
+        return {"reason": error.reason, "detail": error.detail}
+    except OutOfFuel:
+        return {"reason": "too_complex", "detail": "its formulas are too large, or take too long to unify"}
+
+
+def _task(library, kind, theorem):
+    steps = write(theorem.steps)
+    if theorem.lemma_steps < FEWEST_STEPS:
+        raise Refused("too_easy", f"{theorem.lemma_steps} steps are all that it needs; there must be {FEWEST_STEPS}")
+    if theorem.lemma_steps > MOST_STEPS or len(theorem.premises) > MOST_PREMISES:
+        raise Refused("too_complex", f"more than {MOST_STEPS} steps or {MOST_PREMISES} premises")
+    if (at := joined(theorem)) is not None:
+        raise Refused("joined", f"step {at + 1} puts lines together that have no variable in common")
+    premises, goal, apart, variables = theorem.named()
+    stated = [library.written(tree) for tree in (*premises, goal)]
+    sizes = [len(text.split()) for text in stated]
+    if max(sizes) > MOST_SYMBOLS or sum(sizes) > MOST_SYMBOLS_TOGETHER:
+        most = f"{MOST_SYMBOLS} symbols, or {MOST_SYMBOLS_TOGETHER} with the others"
+        raise Refused("too_complex", f"a premise or the goal has more than {most}")
+    used = list(dict.fromkeys(label for label, _ in theorem.steps if label is not None))
+    if kind == "proof_o":
+        _hidden(library, goal, premises, used)
+    listed = _with_others(library, used, steps) if kind == "proof_f" else used
+    return {
+        "steps": steps, "premises": stated[:-1], "goal": stated[-1],
+        "distinct": [" ".join(pair) for pair in apart], "variables": variables,
+        "lemmas": [f"{label}: {library.lemmas[label].text}" for label in listed],
+        "sign": "none" if is_leaf(goal[1]) else goal[1][0], "depth": max(map(depth, (*premises, goal))),
+    }  # fmt: skip
+
+
+def _hidden(library, goal, premises, used):
+    """Refuse a formula that is too short to be found by thought, or that stands in what is shown."""
+    inner = goal[1]
+    signs = sum(not is_leaf(part) for part in parts(inner))
+    if signs < FEWEST_SIGNS:
+        raise Refused("guessable", f"the last line has {signs} signs, and {FEWEST_SIGNS} are the fewest")
+    shown = [*premises, *(tree for label in used for tree in (*library.lemmas[label].hyps, library.lemmas[label].goal))]
+    if any(_same_but_for_names(part, inner) for tree in shown for part in parts(tree[1])):
+        raise Refused("too_easy", "the last line stands in what is shown, but for names")
+
+
+def _same_but_for_names(one, other):
+    """Whether each variable of one stands for one of the other, and no two for the same."""
+    if _shape(one) != _shape(other):
+        return False
+    pairs = set(zip(leaves(one), leaves(other), strict=True))
+    return len({some for some, _ in pairs}) == len(pairs) == len({any for _, any in pairs})
+
+
+def _shape(tree):
+    return None if is_leaf(tree) else (tree[0], *map(_shape, tree[1:]))
+
+
+def _with_others(library, used, steps):
+    """What a student may refer to: the lemmas that the proof has and others by lot, in an order by lot."""
+    wanted = max(LISTED, 2 * len(used))
+    seed = hashlib.sha256(steps.encode("ascii")).digest()
+    listed, drawn = dict.fromkeys(used), 0
+    others = library.short or list(library.lemmas.values())
+    while len(listed) < min(wanted, len(others)):
+        at = int.from_bytes(hashlib.sha256(seed + drawn.to_bytes(2, "big")).digest()[:8], "big") % len(others)
+        listed[others[at].label] = None
+        drawn += 1
+    return sorted(listed, key=lambda label: hashlib.sha256(seed + label.encode("ascii")).digest())
+
+
+# What a student wrote
+
+
+def grade_proof(library, shown, text):
+    """Whether the steps prove the goal from the premises, with the lemmas that are listed."""
+    task = json.loads(shown)
+    if len(text) > MOST_ANSWER_CHARS:
+        return ["answer_too_long", f"more than {MOST_ANSWER_CHARS} characters"]
+    premises = [library.read(formula) for formula in task["premises"]]
+    try:
+        steps = read(text, len(premises))
+    except Refused as error:
+        return "wrong" if error.reason == "invalid_step" else ["no_answer", error.detail]
+    if any(label is not None and label not in task["labels"] for label, _ in steps):
+        return "wrong"
+    try:
+        allowed = {tuple(pair.split()) for pair in task["distinct"]}
+        proved = proof_of(library, steps, premises, library.read(task["goal"]), allowed, Fuel())
+    except (Refused, OutOfFuel):
+        return "wrong"
+    return "correct" if proved else "wrong"
+
+
+def grade_formula(library, shown, text):
+    """Whether it is the formula, where variables that no premise has may have other names that no premise has."""
+    task = json.loads(shown)
+    if len(text) > MOST_ANSWER_CHARS or len(text.split()) > MOST_ANSWER_SYMBOLS:
+        return ["answer_too_long", f"more than {MOST_ANSWER_CHARS} characters or {MOST_ANSWER_SYMBOLS} symbols"]
+    try:
+        given = library.read(text)
+    except Unreadable as error:
+        return ["no_answer", str(error)]
+    goal = library.read(task["goal"])
+    fixed = {leaf for premise in task["premises"] for leaf in leaves(library.read(premise))}
+    if given[0] != goal[0] or not _same_but_for_names(given[1], goal[1]):
+        return "wrong"
+    pairs = set(zip(leaves(given), leaves(goal), strict=True))
+    return "correct" if all(one == other or not {one, other} & fixed for one, other in pairs) else "wrong"

@@ -1,0 +1,175 @@
+"""The statements that a proof may refer to, as trees: by label, by what they look like, and as text.
+
+A lemma's leaves are numbered in the order of their first places. What cannot be read by the grammar is left out.
+"""
+
+import zlib
+from pathlib import Path
+
+from .database import read
+from .grammar import Grammar, Unreadable
+from .terms import is_leaf, leaves, match, name_of, own
+
+FEWEST = 20
+"""Lemmas with which there is something to compose."""
+MOST = 15_000
+"""Axioms and theorems: each process that checks proofs loads them all."""
+MOST_SYMBOLS = 40
+"""Of a lemma that is shown without having been used: long ones fill prompts."""
+
+
+class Unusable(Exception):
+    """The database has too little to make tasks of, or too much to be loaded."""
+
+
+def load(path):
+    """The library of a .mm file, which may be packed (.mm.gz)."""
+    data = Path(path).read_bytes()
+    return Library(read((zlib.decompress(data, 31) if data[:2] == b"\x1f\x8b" else data).decode("ascii", "strict")))
+
+
+class Lemma:
+    """An axiom or a theorem."""
+
+    __slots__ = ("at", "goal", "hyps", "label", "names", "pairs", "symbols", "text", "types")
+
+    def __init__(self, statement, hyps, goal, names, types, text):
+        self.label, self.at = statement.label, statement.at
+        self.hyps, self.goal = hyps, goal
+        self.names, self.types = names, types
+        """Of its leaves, by their numbers."""
+        number = {name: at for at, name in enumerate(names)}
+        self.pairs = tuple(sorted((number[one], number[other]) for one, other in statement.pairs))
+        self.text, self.symbols = text, sum(len(each.symbols) for each in (statement, *statement.hyps))
+
+
+class Library:
+    """All lemmas of a database."""
+
+    def __init__(self, database):
+        self.database, self.grammar = database, Grammar(database)
+        self.lemmas = {}
+        if len(database.assertions) > MOST:
+            what = f"{len(database.assertions)} axioms and theorems, more than {MOST}"
+            raise Unusable(f"{what}; tools/proof/pack.py cuts a file after a label")
+        for statement in database.assertions:
+            lemma = self._lemma(statement)
+            if lemma is not None:
+                self.lemmas[lemma.label] = lemma
+        if len(self.lemmas) < FEWEST:
+            raise Unusable(f"{len(self.lemmas)} of its statements can be read and referred to, fewer than {FEWEST}")
+        self.short = [lemma for lemma in self.lemmas.values() if lemma.symbols <= MOST_SYMBOLS]
+        self.variables = {}
+        """The names of variables by type, in the order in which the database declares them."""
+        for name, code in database.types.items():
+            self.variables.setdefault(code, []).append(name)
+        self._by_look = {}
+        for lemma in self.lemmas.values():
+            self._by_look.setdefault(_look(lemma.goal), []).append(lemma)
+
+    def _lemma(self, statement):
+        provable, types = self.grammar.provable, self.database.types
+        stated = [*statement.hyps, statement]
+        if any(each.symbols[0] not in provable for each in stated):
+            return None
+        names = list(dict.fromkeys(symbol for each in stated for symbol in each.symbols if symbol in types))
+        numbered = {name: (types[name], at) for at, name in enumerate(names)}
+        try:
+            *hyps, goal = [self.grammar.read(each.symbols, numbered) for each in stated]
+        except Unreadable:
+            return None
+        text = self.told([each.symbols for each in statement.hyps], statement.symbols, statement.pairs)
+        return Lemma(statement, hyps, goal, names, [types[name] for name in names], text)
+
+    def told(self, hyps, goal, pairs=()):
+        """A statement as prompts show it."""
+        said = " => ".join(filter(None, (" & ".join(map(self.shown, hyps)), self.shown(goal))))
+        apart = ", ".join(f"{one} {other}" for one, other in sorted(pairs))
+        return f"{said}  (distinct: {apart})" if apart else said
+
+    def shown(self, symbols):
+        """A formula, without its type code where all have the same."""
+        return " ".join(symbols[len(self.grammar.provable) == 1 :])
+
+    def written(self, tree):
+        """The text of a tree whose leaves are variables."""
+        return self.shown(self.grammar.write(tree, name_of))
+
+    def read(self, text):
+        """The tree of a formula as somebody may write it, with or without its type code."""
+        symbols = self._symbols(text)
+        provable = self.grammar.provable
+        leaf = {name: (code, own(name)) for name, code in self.database.types.items()}
+        if symbols and symbols[0] in provable:
+            return self.grammar.read(symbols, leaf)
+        if len(provable) > 1:
+            raise Unreadable("it does not say which sort of statement it is")
+        return self.grammar.read([*provable, *symbols], leaf)
+
+    def _symbols(self, text):
+        """Split at blanks; a part that is no symbol may be several without blanks between them."""
+        known, found = self.database.constants | self.database.types.keys(), []
+        longest = max(map(len, known))
+        for word in text.split():
+            while word:
+                ends = [end for end in range(min(len(word), longest), 0, -1) if word[:end] in known]
+                if not ends:
+                    raise Unreadable("it has something that is no symbol")
+                found.append(word[: ends[0]])
+                word = word[ends[0] :]
+        return found
+
+    def at_once(self, goal, premises, apart, fuel):
+        """The first lemma by which the goal follows from these statements in one step, with their places in the order
+        of its hypotheses; None where there is none. Variables stand for themselves; `apart` has, in sorted pairs,
+        which of them are distinct."""
+        for look in _looks(goal):
+            for lemma in self._by_look.get(look, ()):
+                meant = {}
+                if match(lemma.goal, goal, meant, fuel):
+                    places = _placed(lemma, 0, premises, meant, apart, fuel)
+                    if places is not None:
+                        return lemma, places
+        return None
+
+
+def _placed(lemma, at, premises, meant, apart, fuel):
+    """Where its hypotheses from this one on stand among the premises."""
+    if at == len(lemma.hyps):
+        return [] if all(distinct(meant[one], meant[other], apart) for one, other in lemma.pairs) else None
+    for place, premise in enumerate(premises):
+        tried = dict(meant)
+        if match(lemma.hyps[at], premise, tried, fuel):
+            others = _placed(lemma, at + 1, premises, tried, apart, fuel)
+            if others is not None:
+                return [place, *others]
+    return None
+
+
+def distinct(one, other, apart):
+    """Whether no variable of a tree is in the other, nor allowed to be."""
+    pairs = {tuple(sorted((name_of(some), name_of(any)))) for some in leaves(one) for any in leaves(other)}
+    return all(pair in apart for pair in pairs)
+
+
+def _head(tree):
+    return None if is_leaf(tree) else tree[0]
+
+
+def _look(tree):
+    """The signs of a statement: of all of it and of its first two parts, None for a leaf."""
+    code, inner = tree
+    parts = () if is_leaf(inner) else inner[1:3]
+    return code, _head(inner), *map(_head, parts)
+
+
+def _looks(tree):
+    """Of what it can be an instance: a leaf may be any part."""
+    code, head, *parts = _look(tree)
+    found = [(code, None)]
+    if head is not None:
+        looks = [(code, head)]
+        for part in parts:
+            looks = [(*look, sign) for look in looks for sign in dict.fromkeys((part, None))]
+        found += looks
+    return found
