@@ -9,7 +9,7 @@ import json
 
 from .grammar import Unreadable
 from .steps import Refused, read, write
-from .terms import Fuel, OutOfFuel, depth, is_leaf, leaves, parts
+from .terms import Fuel, OutOfFuel, depth, is_leaf, leaves, name_of, parts
 from .theorem import core, joined, proof_of
 
 FEWEST_STEPS, MOST_STEPS = 2, 12
@@ -135,8 +135,9 @@ def grade_formula(library, shown, text):
     except Unreadable as error:
         return ["no_answer", str(error)]
     goal = library.read(task["goal"])
-    fixed = {leaf for premise in task["premises"] for leaf in leaves(library.read(premise))}
+    fixed = {symbol for premise in task["premises"] for symbol in premise.split()}
     if given[0] != goal[0] or not _same_but_for_names(given[1], goal[1]):
         return "wrong"
     pairs = set(zip(leaves(given), leaves(goal), strict=True))
-    return "correct" if all(one == other or not {one, other} & fixed for one, other in pairs) else "wrong"
+    free = all(one == other or fixed.isdisjoint((name_of(one), name_of(other))) for one, other in pairs)
+    return "correct" if free else "wrong"

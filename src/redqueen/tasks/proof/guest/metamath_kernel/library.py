@@ -4,6 +4,7 @@ A lemma's leaves are numbered in the order of their first places. What cannot be
 """
 
 import zlib
+from itertools import product
 from pathlib import Path
 
 from .database import read
@@ -31,11 +32,12 @@ def load(path):
 class Lemma:
     """An axiom or a theorem."""
 
-    __slots__ = ("at", "goal", "hyps", "label", "names", "pairs", "symbols", "text", "types")
+    __slots__ = ("at", "goal", "hyps", "label", "looks", "names", "pairs", "symbols", "text", "types")
 
     def __init__(self, statement, hyps, goal, names, types, text):
         self.label, self.at = statement.label, statement.at
         self.hyps, self.goal = hyps, goal
+        self.looks = frozenset(map(_look, hyps))
         self.names, self.types = names, types
         """Of its leaves, by their numbers."""
         number = {name: at for at, name in enumerate(names)}
@@ -63,6 +65,9 @@ class Library:
         """The names of variables by type, in the order in which the database declares them."""
         for name, code in database.types.items():
             self.variables.setdefault(code, []).append(name)
+        self._own = {name: (code, own(name)) for name, code in database.types.items()}
+        self._symbols = database.constants | database.types.keys()
+        self._longest = max(map(len, self._symbols))
         self._by_look = {}
         for lemma in self.lemmas.values():
             self._by_look.setdefault(_look(lemma.goal), []).append(lemma)
@@ -97,36 +102,36 @@ class Library:
 
     def read(self, text):
         """The tree of a formula as somebody may write it, with or without its type code."""
-        symbols = self._symbols(text)
-        provable = self.grammar.provable
-        leaf = {name: (code, own(name)) for name, code in self.database.types.items()}
+        symbols, provable = self.split(text), self.grammar.provable
         if symbols and symbols[0] in provable:
-            return self.grammar.read(symbols, leaf)
+            return self.grammar.read(symbols, self._own)
         if len(provable) > 1:
             raise Unreadable("it does not say which sort of statement it is")
-        return self.grammar.read([*provable, *symbols], leaf)
+        return self.grammar.read([*provable, *symbols], self._own)
 
-    def _symbols(self, text):
-        """Split at blanks; a part that is no symbol may be several without blanks between them."""
-        known, found = self.database.constants | self.database.types.keys(), []
-        longest = max(map(len, known))
+    def split(self, text):
+        """The symbols of a formula. They stand between blanks; a word that is none may be several of them."""
+        found = []
         for word in text.split():
             while word:
-                ends = [end for end in range(min(len(word), longest), 0, -1) if word[:end] in known]
-                if not ends:
+                end = min(len(word), self._longest)
+                while end and word[:end] not in self._symbols:
+                    end -= 1
+                if not end:
                     raise Unreadable("it has something that is no symbol")
-                found.append(word[: ends[0]])
-                word = word[ends[0] :]
+                found.append(word[:end])
+                word = word[end:]
         return found
 
     def at_once(self, goal, premises, apart, fuel):
         """The first lemma by which the goal follows from these statements in one step, with their places in the order
         of its hypotheses; None where there is none. Variables stand for themselves; `apart` has, in sorted pairs,
         which of them are distinct."""
+        there = {look for premise in premises for look in _looks(premise)}
         for look in _looks(goal):
             for lemma in self._by_look.get(look, ()):
                 meant = {}
-                if match(lemma.goal, goal, meant, fuel):
+                if there.issuperset(lemma.looks) and match(lemma.goal, goal, meant, fuel):
                     places = _placed(lemma, 0, premises, meant, apart, fuel)
                     if places is not None:
                         return lemma, places
@@ -152,24 +157,28 @@ def distinct(one, other, apart):
     return all(pair in apart for pair in pairs)
 
 
-def _head(tree):
-    return None if is_leaf(tree) else tree[0]
-
-
 def _look(tree):
-    """The signs of a statement: of all of it and of its first two parts, None for a leaf."""
+    """The signs of a statement, three levels deep: None for a leaf."""
     code, inner = tree
-    parts = () if is_leaf(inner) else inner[1:3]
-    return code, _head(inner), *map(_head, parts)
+    return (code, None) if is_leaf(inner) else (code, inner[0], *map(_signs, inner[1:3]))
+
+
+def _signs(tree):
+    return None if is_leaf(tree) else (tree[0], *[None if is_leaf(part) else part[0] for part in tree[1:3]])
 
 
 def _looks(tree):
     """Of what it can be an instance: a leaf may be any part."""
-    code, head, *parts = _look(tree)
+    code, inner = tree
     found = [(code, None)]
-    if head is not None:
-        looks = [(code, head)]
-        for part in parts:
-            looks = [(*look, sign) for look in looks for sign in dict.fromkeys((part, None))]
-        found += looks
+    if not is_leaf(inner):
+        found += ((code, inner[0], *signs) for signs in product(*map(_more_general, inner[1:3])))
     return found
+
+
+def _more_general(tree):
+    signs = _signs(tree)
+    if signs is None:
+        return [None]
+    label, *heads = signs
+    return [None, *((label, *chosen) for chosen in product(*(dict.fromkeys((head, None)) for head in heads)))]

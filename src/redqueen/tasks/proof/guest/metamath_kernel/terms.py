@@ -21,7 +21,7 @@ def name_of(leaf):
 
 
 def is_leaf(tree):
-    return type(tree) is int or tree[0].startswith(_OWN)
+    return type(tree) is int or (len(tree) == 1 and tree[0][0] == _OWN)
 
 
 class OutOfFuel(Exception):
@@ -115,17 +115,14 @@ def shifted(tree, by):
 def match(pattern, tree, meant, fuel):
     """Whether the tree is an instance of the pattern, whose leaves get what they stand for in `meant`; the leaves of
     the tree stand for themselves. Where it is none, `meant` may have got something all the same."""
-    waiting = [(pattern, tree)]
-    while waiting:
+    if type(pattern) is int:
         fuel.burn()
-        one, other = waiting.pop()
-        if type(one) is int:
-            if meant.setdefault(one, other) != other:
-                return False
-        elif type(other) is int or one[0] != other[0] or len(one) != len(other):
+        return meant.setdefault(pattern, tree) == tree
+    if type(tree) is int or pattern[0] != tree[0] or len(pattern) != len(tree):
+        return False
+    for at in range(1, len(pattern)):
+        if not match(pattern[at], tree[at], meant, fuel):
             return False
-        else:
-            waiting += zip(one[1:], other[1:], strict=True)
     return True
 
 
