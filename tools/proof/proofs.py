@@ -2,21 +2,24 @@
 
     python tools/proof/proofs.py exam > src/redqueen/tasks/proof/proofs.jsonl
     python tools/proof/proofs.py seeds > src/redqueen/tasks/proof/seeds.jsonl
+    python tools/proof/proofs.py exam --database ql.mm > ql.jsonl
 
-`exam` writes 30 proofs of each kind in each of four bands, by the steps that are needed. `seeds` writes the records of
-24 proofs of each kind that refer to well-known lemmas. The same ones come every time.
+`exam` writes 30 proofs of each kind in each of four bands, by the steps that are needed; beside a database of yours,
+under its name, they are its exam. `seeds` writes the records of 24 proofs of each kind that refer to well-known lemmas
+of set.mm. The same ones come every time.
 """
 
 import argparse
 import json
 from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
 from random import Random
 from typing import Any
 
 from redqueen.tasks.proof.compose import task_by_lot
 from redqueen.tasks.proof.guest.metamath_kernel.library import Lemma
 from redqueen.tasks.proof.seeds import KINDS, seeds_of
-from redqueen.tasks.proof.source import Source
+from redqueen.tasks.proof.source import PACKED, Source
 from redqueen.tasks.proof.task import ProofTask
 
 BANDS = {"1": (2, 2), "2": (3, 3), "3": (4, 5), "4": (6, 9)}
@@ -36,33 +39,33 @@ xor3 nanbi1 3simpa 3adant1 3adant3 3jca 3imp 3exp
 """
 
 
-def drawn(kind: str, rng: Random, size: int, lemmas: Sequence[Lemma], taken: set[str]) -> Iterator[ProofTask]:
+def drawn(
+    source: Source, kind: str, rng: Random, size: int, lemmas: Sequence[Lemma], taken: set[str]
+) -> Iterator[ProofTask]:
     """Tasks of so many steps, each of another theorem."""
-    library = Source().library
     while True:
-        said = task_by_lot(library, kind, rng, size, lemmas)
+        said = task_by_lot(source.library, kind, rng, size, lemmas)
         if said is not None and (task := ProofTask.found(kind, said)).near_key not in taken:
             taken.add(task.near_key)
             yield task
 
 
-def exam() -> Iterator[Mapping[str, Any]]:
-    rng, taken = Random(1879), {seed.near_key for seed in seeds_of(Source())}
+def exam(source: Source) -> Iterator[Mapping[str, Any]]:
+    rng, taken = Random(1879), {seed.near_key for seed in seeds_of(source)}
     for band, (fewest, most) in BANDS.items():
         for kind in KINDS:
             for number in range(OF_A_BAND):
                 size = fewest + number % (most - fewest + 1)
-                task = next(drawn(kind, rng, size, Source().library.short, taken))
+                task = next(drawn(source, kind, rng, size, source.library.short, taken))
                 yield {"kind": kind, "band": band, "proof": task.steps}
 
 
-def seeds() -> Iterator[Mapping[str, Any]]:
-    rng, taken = Random(1910), set[str]()
-    library = Source().library
+def seeds(source: Source) -> Iterator[Mapping[str, Any]]:
+    rng, taken, library = Random(1910), set[str](), source.library
     known = [library.lemmas[label] for label in KNOWN.split() if label in library.lemmas]
     for kind in KINDS:
         for size in SEED_SIZES:
-            of_size = (task for task in drawn(kind, rng, size, known, taken) if len(task.theorem) <= MOST_CHARS)
+            of_size = (task for task in drawn(source, kind, rng, size, known, taken) if len(task.theorem) <= MOST_CHARS)
             for _ in range(OF_A_SIZE):
                 yield next(of_size).record()
 
@@ -70,7 +73,10 @@ def seeds() -> Iterator[Mapping[str, Any]]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("what", choices=["exam", "seeds"])
-    for row in exam() if parser.parse_args().what == "exam" else seeds():
+    parser.add_argument("--database", type=Path, default=PACKED)
+    options = parser.parse_args()
+    source = Source(options.database.resolve())
+    for row in exam(source) if options.what == "exam" else seeds(source):
         print(json.dumps(row))
 
 

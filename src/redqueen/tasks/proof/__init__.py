@@ -48,7 +48,7 @@ class ProofFamily(Family):
         return [ProofDraft(kind.name, _proof(row), as_it_stands=True)]
 
     def exams(self) -> Mapping[str, Path]:
-        return {"proofs": Path(__file__).with_name("proofs.jsonl")} if self.source.is_packed else {}
+        return self.source.exams
 
     def held_out(self, path: Path) -> HeldOut:
         """The keys of the theorems that a file's proofs prove."""

@@ -31,6 +31,16 @@ class Source:
         return Checker(str(_GUEST), data="" if self.is_packed else str(self.path))
 
     @property
+    def exams(self) -> dict[str, Path]:
+        """The package's own, or a .jsonl file beside the user's database that is called as it is: `ql.mm`, `ql.jsonl`,
+        and the exam `ql`."""
+        if self.is_packed:
+            return {"proofs": Path(__file__).with_name("proofs.jsonl")}
+        name = self.path.name.partition(".")[0]
+        beside = self.path.with_name(f"{name}.jsonl")
+        return {name: beside} if beside.is_file() else {}
+
+    @property
     def library(self) -> kernel.Library:
         """Its lemmas, read in this process: the file is the user's own, no model's."""
         return _loaded(self.path)

@@ -14,13 +14,15 @@ from .theorem import core, joined, proof_of
 
 FEWEST_STEPS, MOST_STEPS = 2, 12
 """References to lemmas, when nothing is left to be left out."""
-MOST_PREMISES = 6
+MOST_PREMISES = 5
 MOST_SYMBOLS, MOST_SYMBOLS_TOGETHER = 60, 160
 """Of a premise or the goal, and of all of them."""
 FEWEST_SIGNS = 3
 """Of a formula that is asked for: those of fewer are guessed."""
-LISTED = 12
-"""Lemmas that a student may choose from, at least twice as many as are used."""
+LISTED = 16
+"""Lemmas that a student may choose from, at least twice as many as are used: of two steps with one reference, who tries
+any lemmas that have as many hypotheses finds one proof in 64."""
+_MOST_DRAWS = 1_000
 MOST_ANSWER_CHARS = 2_000
 MOST_ANSWER_SYMBOLS = 200
 
@@ -90,15 +92,18 @@ def _shape(tree):
 
 
 def _with_others(library, used, steps):
-    """What a student may refer to: the lemmas that the proof has and others by lot, in an order by lot."""
+    """What a student may refer to: the lemmas that the proof has, and by lot others that have as many hypotheses as one
+    of these, in an order by lot."""
     wanted = max(LISTED, 2 * len(used))
     seed = hashlib.sha256(steps.encode("ascii")).digest()
-    listed, drawn = dict.fromkeys(used), 0
-    others = library.short or list(library.lemmas.values())
-    while len(listed) < min(wanted, len(others)):
+    listed = dict.fromkeys(used)
+    for drawn in range(_MOST_DRAWS):
+        if len(listed) >= wanted:
+            break
+        like = library.lemmas[used[drawn % len(used)]]
+        others = library.by_hyps.get(len(like.hyps), library.short)
         at = int.from_bytes(hashlib.sha256(seed + drawn.to_bytes(2, "big")).digest()[:8], "big") % len(others)
         listed[others[at].label] = None
-        drawn += 1
     return sorted(listed, key=lambda label: hashlib.sha256(seed + label.encode("ascii")).digest())
 
 

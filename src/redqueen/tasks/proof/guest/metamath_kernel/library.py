@@ -61,6 +61,12 @@ class Library:
         if len(self.lemmas) < FEWEST:
             raise Unusable(f"{len(self.lemmas)} of its statements can be read and referred to, fewer than {FEWEST}")
         self.short = [lemma for lemma in self.lemmas.values() if lemma.symbols <= MOST_SYMBOLS]
+        if not self.short:
+            raise Unusable(f"all of its statements have more than {MOST_SYMBOLS} symbols")
+        self.by_hyps = {}
+        """The short ones by the number of their hypotheses."""
+        for lemma in self.short:
+            self.by_hyps.setdefault(len(lemma.hyps), []).append(lemma)
         self.variables = {}
         """The names of variables by type, in the order in which the database declares them."""
         for name, code in database.types.items():

@@ -6,12 +6,10 @@ class BadProof(Exception):
     """The proof proves something else, or nothing, for what it says in one line."""
 
 
-def verify(database, statement, proof=None):
-    """Check the proof of an assertion; the stored one when none is given."""
-    proof = statement.proof if proof is None else proof
-    steps = _compressed(statement, proof) if proof[:1] == ("(",) else [("label", label) for label in proof]
+def verify(database, statement, steps=None):
+    """Check a proof of an assertion; the stored one when no steps are given."""
     stack, saved = [], []
-    for what, value in steps:
+    for what, value in steps_of(statement) if steps is None else steps:
         if what == "save":
             if not stack:
                 raise BadProof("nothing is there to be saved")
@@ -24,6 +22,12 @@ def verify(database, statement, proof=None):
             _apply(database, _cited(database, statement, value), statement, stack)
     if stack != [statement.symbols]:
         raise BadProof("it does not end with the statement that it is of")
+
+
+def steps_of(statement):
+    """The stored proof as steps: a label, "save" for what the step before it proved, or the number of what was saved."""
+    proof = statement.proof
+    return list(_compressed(statement, proof)) if proof[:1] == ("(",) else [("label", label) for label in proof]
 
 
 def _cited(database, statement, label):

@@ -8,7 +8,7 @@ from itertools import combinations, permutations
 
 from .library import distinct
 from .steps import Refused
-from .terms import Bindings, leaves, own, renamed, shifted
+from .terms import Bindings, leaves, match, own, renamed, shifted
 
 MOST_NODES = 150
 """Of one formula; longer ones are refused before they are written down."""
@@ -21,12 +21,15 @@ class Chain:
 
     def __init__(self, library, fuel):
         self.library, self._bindings = library, Bindings(fuel)
-        self.steps, self.lines, self._pairs = [], [], []
-        self._types = []
+        self.steps, self.lines = [], []
+        self.firsts = []
+        """Of each step, the number that its lemma's first leaf has; None for a premise."""
+        self._pairs, self._types = [], []
 
     def given(self, statement=None):
         """A premise: this one, or any that serves."""
         self.steps.append((None, ()))
+        self.firsts.append(None)
         self.lines.append(self._fresh([None]) if statement is None else statement)
 
     def add(self, label, places, loosely=False):
@@ -58,6 +61,7 @@ class Chain:
             raise Refused("invalid_step", f"the lines that step {len(self.steps) + 1} refers to do not fit its lemma")
         [(order, goal, (self._bindings.bound, self._types, self._pairs))] = fitting
         self.steps.append((label, order))
+        self.firsts.append(len(before[0]))
         self.lines.append(goal)
 
     def _fitted(self, lemma, places):
@@ -163,8 +167,8 @@ class Theorem:
 
 def core(library, steps, fuel, loosely=False):
     """The theorem of what is needed of the steps: without lines that the last one does not rest on, lines that say what
-    an earlier one says, and detours around a lemma that says the same at once. Each makes the theorem more general, so
-    they are looked for until there are none."""
+    an earlier one says, detours around a lemma that says the same at once, and lines in whose place any other would do.
+    Each makes the theorem more general, so they are looked for until there are none."""
     steps = derived(library, steps, fuel, loosely).steps
     while True:
         needed = _premises_first(_reached(steps))
@@ -172,7 +176,7 @@ def core(library, steps, fuel, loosely=False):
             steps = needed
             continue
         theorem = Theorem(derived(library, steps, fuel))
-        shorter = _merged(theorem) or _shortened(library, theorem, fuel)
+        shorter = _merged(theorem) or _shortened(library, theorem, fuel) or _without_fillers(library, theorem, fuel)
         if shorter is None:
             return theorem
         steps = shorter
@@ -228,6 +232,37 @@ def _shortened(library, theorem, fuel):
         if len(_reached(steps)) < len(steps):
             return steps
     return None
+
+
+def _without_fillers(library, theorem, fuel):
+    """With another line in the place of one whose formula the theorem does not depend on, such as any truth that an
+    antecedent out of nowhere is discharged with; None where there is no such line, or no other will do."""
+    for at in range(len(theorem.premises), len(theorem.steps) - 1):
+        steps = theorem.steps
+        chain = derived(library, [*steps[:at], (None, ()), *steps[at + 1 :]], fuel)
+        wanted = chain.resolved(chain.lines[at])
+        stated = [chain.lines[-1], *chain.lines[: len(theorem.premises)]]
+        fixed = {leaf for line in stated for leaf in leaves(chain.resolved(line))}
+        if not fixed.isdisjoint(leaves(wanted)):
+            continue
+        for other in range(at):
+            line = chain.resolved(chain.lines[other])
+            if set(leaves(line)).isdisjoint(leaves(wanted)) and match(wanted, line, {}, fuel):
+                shorter = [
+                    (label, tuple(other if place == at else place for place in places)) for label, places in steps
+                ]
+                if _has_theorem(library, shorter, fuel):
+                    return shorter
+    return None
+
+
+def _has_theorem(library, steps, fuel):
+    """Whether no two variables meet in it that must be distinct."""
+    try:
+        derived(library, steps, fuel).apart()
+    except Refused:
+        return False
+    return True
 
 
 def joined(theorem):
