@@ -18,11 +18,12 @@ from collections.abc import Iterator
 from pathlib import Path
 from random import Random
 
+from written import theorem_of, written
+
 from redqueen.tasks.proof.compose import task_by_lot
 from redqueen.tasks.proof.guest.metamath_kernel.database import read
 from redqueen.tasks.proof.guest.metamath_kernel.stored import BadProof, verify
 from redqueen.tasks.proof.source import PACKED, Source
-from written import theorem_of, written
 
 SIZES = (2, 3, 4, 5, 6)
 _DONE = "All proofs in the database were verified"

@@ -18,6 +18,8 @@ from random import Random
 from typing import Any
 
 from against_metamath import refused_by_kernel, text_of
+from written import theorem_of, written
+
 from redqueen.tasks.proof.compose import task_by_lot
 from redqueen.tasks.proof.guest.metamath_kernel.database import Database, Statement
 from redqueen.tasks.proof.guest.metamath_kernel.library import Library, distinct
@@ -26,7 +28,6 @@ from redqueen.tasks.proof.guest.metamath_kernel.stored import BadProof, steps_of
 from redqueen.tasks.proof.guest.metamath_kernel.terms import Fuel, OutOfFuel, match
 from redqueen.tasks.proof.guest.metamath_kernel.theorem import proof_of
 from redqueen.tasks.proof.source import PACKED, Source
-from written import theorem_of, written
 
 Stored = list[tuple[str, Any]]
 Steps = list[tuple[str | None, tuple[int, ...]]]
@@ -105,7 +106,8 @@ def is_instance(library: Library, task: dict[str, Any], steps: Steps) -> bool:
     patterns = [*theorem.premises, theorem.goal]
     if not all(match(one, other, meant, Fuel()) for one, other in zip(patterns, [*premises, goal], strict=True)):
         return False
-    return all(distinct(meant[one], meant[other], apart) for one, other in theorem.apart if {one, other} <= meant.keys())
+    pairs = [pair for pair in theorem.apart if meant.keys() >= set(pair)]
+    return all(distinct(meant[one], meant[other], apart) for one, other in pairs)
 
 
 @dataclass(frozen=True)

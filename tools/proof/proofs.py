@@ -30,12 +30,12 @@ OF_A_SIZE = 4
 MOST_CHARS = 110
 """Of a seed's theorem: it is the first that teachers see."""
 KNOWN = """
-a1d a1i adantl adantr ancoms ancom ancrd ancri anim12i anim1i anim2i biantru bicomi biimpi biimpri bitr2i bitr3i bitr4i
-bitri com12 con1i con2i con3d con3i con4i con4d ex expd expdimp expimpd id imbi1i imbi2i imim12i imim1i imim2i imp imp31
-impbii impcom impd intnanr jaoi jca jcai mp2 mp2an mpan mpan2 mpbi mpbir mpd mpi notbii notnot notnotr olc olcd olci orc
-orcd orci orcom orim12i orim1i orim2i pm2.21 pm2.24 pm2.43i pm2.61i pm2.65i pm3.2 peirce simpl simpld simplr simpr simprd
-syl syl2an syl3an syl5 syl6 sylan sylbi sylbir syld sylib sylibr mpand imdistani pm5.32i anbi1i anbi2i orbi1i orbi2i
-xor3 nanbi1 3simpa 3adant1 3adant3 3jca 3imp 3exp
+3adant1 3adant3 3exp 3imp 3jca 3simpa a1d a1i adantl adantr anbi1i anbi2i ancom ancoms ancrd ancri anim12i anim1i
+anim2i biantru bicomi biimpi biimpri bitr2i bitr3i bitr4i bitri com12 con1i con2i con3d con3i con4d con4i ex expd
+expdimp expimpd id imbi1i imbi2i imdistani imim12i imim1i imim2i imp imp31 impbii impcom impd intnanr jaoi jca jcai
+mp2 mp2an mpan mpan2 mpand mpbi mpbir mpd mpi nanbi1 notbii notnot notnotr olc olcd olci orbi1i orbi2i orc orcd orci
+orcom orim12i orim1i orim2i peirce pm2.21 pm2.24 pm2.43i pm2.61i pm2.65i pm3.2 pm5.32i simpl simpld simplr simpr
+simprd syl syl2an syl3an syl5 syl6 sylan sylbi sylbir syld sylib sylibr xor3
 """
 
 

@@ -95,5 +95,3 @@ def _built(library: Library, tree: Tree, names: dict[int, str], types: dict[str,
     for hyp in statement.frame:
         yield from _built(library, parts[hyp.symbols[1]], names, types)
     yield tree[0]
-
-

@@ -20,7 +20,7 @@ from redqueen.tasks.proof.guest.metamath_kernel import judging
 from redqueen.tasks.proof.proof_f import ProofF
 from redqueen.tasks.proof.proof_o import ProofO
 from redqueen.tasks.proof.seeds import seeds_of
-from redqueen.tasks.proof.source import Source
+from redqueen.tasks.proof.source import PACKAGE, Source
 from redqueen.tasks.proof.task import ProofDraft, ProofTask
 from redqueen.tasks.protocol import Complexity, Draft, Family, Form, HeldOut, Kind, Task
 from redqueen.tasks.wording import fenced
@@ -35,7 +35,7 @@ _FORM = '{"kind": "proof_f", "proof": "1 given\\n2 con3i 1\\n3 orim1i 2"}'
 class ProofFamily(Family):
     """Proofs, and all that is to be known of them."""
 
-    source: Source = Source()
+    source: Source = PACKAGE
 
     @cached_property
     def seeds(self) -> tuple[ProofTask, ...]:

@@ -9,7 +9,7 @@ from redqueen.tasks.blocks import read_answer
 from redqueen.tasks.checkers import ask, refused
 from redqueen.tasks.proof.guest.metamath_kernel.steps import MOST_CHARS
 from redqueen.tasks.proof.prompts import propose_proof
-from redqueen.tasks.proof.source import LIMITS, Source
+from redqueen.tasks.proof.source import LIMITS, PACKAGE, Source
 from redqueen.tasks.proof.task import ProofDraft, ProofTask
 from redqueen.tasks.protocol import Form, Prompt
 from redqueen.tasks.verdicts import Reason, Rejection
@@ -24,7 +24,7 @@ class ProofKind:
     """A teacher writes a chain of references; what it proves is worked out."""
 
     form: Form = Form.LONG
-    source: Source = Source()
+    source: Source = PACKAGE
     seeds: tuple[ProofTask, ...] = ()
     """What teachers are shown where there are no references."""
     name = ""

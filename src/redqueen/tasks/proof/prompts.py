@@ -62,8 +62,8 @@ EXAMPLES = (
         ["ancoms: ( ( ph /\\ ps ) -> ch ) => ( ( ps /\\ ph ) -> ch )",
          "anim1i: ( ph -> ps ) => ( ( ph /\\ ch ) -> ( ps /\\ ch ) )",
          "orcom: ( ( ph \\/ ps ) <-> ( ps \\/ ph ) )", "syl: ( ph -> ps ) & ( ps -> ch ) => ( ph -> ch )"],
-        "syl makes ( ph -> ch ) of the premises, and anim1i ( ( ph /\\ th ) -> ( ch /\\ th ) ) of that. The goal has th "
-        "before ph: ancoms turns the two around.",
+        "syl makes ( ph -> ch ) of the premises, and anim1i makes ( ( ph /\\ th ) -> ( ch /\\ th ) ) of that. The goal "
+        "has th before ph: ancoms turns the two around.",
         "By syl line 3 is ( ph -> ch ). By anim1i line 4 is ( ( ph /\\ th ) -> ( ch /\\ th ) ), where th may be "
         "anything. ancoms turns its left side around.",
     ),

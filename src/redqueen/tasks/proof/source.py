@@ -46,6 +46,10 @@ class Source:
         return _loaded(self.path)
 
 
+PACKAGE = Source()
+"""The database that comes with the package."""
+
+
 @cache
 def _loaded(path: Path) -> kernel.Library:
     try:
@@ -55,4 +59,4 @@ def _loaded(path: Path) -> kernel.Library:
         raise InputError(what, "give the path of a Metamath database (.mm)") from error
     except (BadDatabase, kernel.Unusable, UnicodeDecodeError, zlib.error, RecursionError) as error:
         what = f"{path} is no Metamath database that proofs can be taken from: {error}"
-        raise InputError(what, "give a .mm file that the program metamath verifies; docs/families.md says more") from error
+        raise InputError(what, "give a .mm file as docs/families.md says, Proofs") from error

@@ -13,8 +13,10 @@ import re
 MOST_CHARS = 2_000
 MOST_LINES = 24
 GIVEN = ("given", "premise", "hypothesis")
-_LINE = re.compile(r"(?:[-*][ \t]+)?(?:(?:step|line)[ \t]+)?(?:([0-9]{1,4})[.:)]*[ \t]+)?([A-Za-z0-9._-]+)(.*)", re.I)
-_REFERENCE = re.compile(r"[ \t,(\[]*(?:(?:from|and|of|to|on|by|lines?|steps?)[ \t]+)*([0-9]{1,4})(?![A-Za-z0-9._-])", re.I)
+_NUMBER = r"(?:[-*][ \t]+)?(?:(?:step|line)[ \t]+)?(?:([0-9]{1,4})[.:)]*[ \t]+)?"
+_LINE = re.compile(_NUMBER + r"([A-Za-z0-9._-]+)((?:[\s,:]|[(\[]\s*[0-9]).*)?", re.I)
+_WORDS = r"(?:(?:from|and|of|to|on|by|lines?|steps?)[ \t]+)*"
+_REFERENCE = re.compile(r"[ \t,:(\[]*" + _WORDS + r"([0-9]{1,4})(?![A-Za-z0-9_-]|[.][A-Za-z0-9])", re.I)
 _NO_MORE = re.compile(r"[ \t,.;)\]]*(?:$|\|-|#|//|--|:|\(|=>)")
 
 
@@ -51,16 +53,20 @@ def _line(line):
     parts = _LINE.fullmatch(line)
     if parts is None:
         return None
-    number, label, rest = parts.groups()
+    number, label, rest = parts.groups("")
     if label.lower() in GIVEN:
-        return number and int(number), None, ()
+        return _whole(number), None, ()
     references, at = [], 0
     while (found := _REFERENCE.match(rest, at)) is not None:
         references.append(int(found[1]))
         at = found.end()
-    if _NO_MORE.match(rest, at) is None or (number is None and label.isdigit()):
+    if _NO_MORE.match(rest, at) is None or (not number and label.isdigit()):
         return None
-    return number and int(number), label, tuple(references)
+    return _whole(number), label, tuple(references)
+
+
+def _whole(number):
+    return int(number) if number else None
 
 
 def _resolved(found):

@@ -25,7 +25,7 @@ def verify(database, statement, steps=None):
 
 
 def steps_of(statement):
-    """The stored proof as steps: a label, "save" for what the step before it proved, or the number of what was saved."""
+    """The stored proof as pairs: "label" with one, "save" for what was just proved, "saved" with the number of that."""
     proof = statement.proof
     return list(_compressed(statement, proof)) if proof[:1] == ("(",) else [("label", label) for label in proof]
 

@@ -120,10 +120,7 @@ def match(pattern, tree, meant, fuel):
         return meant.setdefault(pattern, tree) == tree
     if type(tree) is int or pattern[0] != tree[0] or len(pattern) != len(tree):
         return False
-    for at in range(1, len(pattern)):
-        if not match(pattern[at], tree[at], meant, fuel):
-            return False
-    return True
+    return all(match(one, other, meant, fuel) for one, other in zip(pattern[1:], tree[1:], strict=True))
 
 
 def leaves(tree):

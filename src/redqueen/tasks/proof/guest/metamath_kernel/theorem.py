@@ -43,7 +43,8 @@ class Chain:
             for _ in places:
                 self.given()
         if len(places) != len(lemma.hyps):
-            raise Refused("invalid_step", f"step {len(self.steps) + 1} has {len(places)} references of {len(lemma.hyps)}")
+            counts = f"{len(places)} references of {len(lemma.hyps)}"
+            raise Refused("invalid_step", f"step {len(self.steps) + 1} has {counts}")
         orders = [places]
         if loosely and len(places) <= MOST_ORDERED:
             orders += [order for order in dict.fromkeys(permutations(places)) if order != places]
