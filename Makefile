@@ -22,13 +22,13 @@ export PYRIGHT_PYTHON_IGNORE_WARNINGS := 1
 export PYRIGHT_PYTHON_CACHE_DIR := $(CURDIR)/$(VENV)/pyright
 export PYRIGHT_PYTHON_ENV_DIR := $(CURDIR)/$(VENV)/pyright/node
 
-.PHONY: demo test suite quick quick-suite check lint types browser clean moved
+.PHONY: demo test suite quick quick-suite check lint types browser metamath clean moved
 
 demo: $(READY)
 	@$(BIN)/redqueen train demo --run runs/demo
 
 # Types are checked beside the tests, many of which wait for something.
-test: lint browser
+test: lint browser metamath
 	@$(MAKE) --no-print-directory -j 2 types suite
 
 suite: $(READY)
@@ -59,6 +59,16 @@ browser:
 		DEBIAN_FRONTEND=noninteractive; export DEBIAN_FRONTEND; \
 		{ $$get || { apt-get update -qq && $$get; }; } >/dev/null 2>&1 && exit 0; fi; \
 	echo "There is no Chromium and none could be installed: the tests of the page are skipped (Debian: apt install chromium)"
+
+# New theorems are also judged by the program metamath: one that is here, or Debian's where we may install it.
+metamath:
+	@command -v metamath >/dev/null && exit 0; \
+	get="apt-get install -y -qq --no-install-recommends metamath"; \
+	if [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
+		echo "Installing metamath, by which new theorems are verified (once)"; \
+		DEBIAN_FRONTEND=noninteractive; export DEBIAN_FRONTEND; \
+		{ $$get || { apt-get update -qq && $$get; }; } >/dev/null 2>&1 && exit 0; fi; \
+	echo "There is no metamath and none could be installed: the test that uses it is skipped (Debian: apt install metamath)"
 
 clean:
 	rm -rf $(VENV) .pytest_cache .ruff_cache .hypothesis build dist
