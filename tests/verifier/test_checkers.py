@@ -179,6 +179,31 @@ def test_two_checkers_of_one_name_do_not_mix(checking, write) -> None:
     assert [verdicts(outcome) for outcome in outcomes] == [["ok:'one'"], ["ok:'two'"]] * 5
 
 
+def test_one_checker_is_loaded_with_different_data(checking, write, tmp_path) -> None:
+    checker = write("""
+        import sys
+
+        TOLD = open(sys.argv[1]).read() if len(sys.argv) > 1 else "nothing"
+
+        def told():
+            return [TOLD, len(sys.argv) > 1]
+        """)
+    for name in ("one", "other"):
+        (tmp_path / name).write_text(name)
+    own = [Checker(checker.file, data=str(tmp_path / name)) for name in ("one", "other")]
+    outcomes = checking.run_sync([Job.check(each, "told", [()], limits=LIMITS) for each in (*own, checker)])
+    told = [literals.parse(outcome.results[0].value or "")[0] for outcome in outcomes]
+    assert told == ["one", "other", "nothing"]
+
+
+def test_data_that_is_not_there_is_named(any_verifier, write, tmp_path) -> None:
+    checker = write(ECHO)
+    with pytest.raises(InputError, match=r"there is no file .*gone, which the checker"):
+        check(any_verifier, Checker(checker.file, data=str(tmp_path / "gone")), "echo", ())
+    with pytest.raises(InputError, match="cannot read gone"):
+        Checker(checker.file, data="gone")
+
+
 def test_sqlite_works_in_memory_and_reaches_no_file(checking, write, tmp_path) -> None:
     checker = write("""
         import sqlite3

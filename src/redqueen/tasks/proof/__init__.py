@@ -10,7 +10,7 @@ words, `seeds` what a race begins with, `source` the database: the package's own
 from bisect import bisect_left
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache, cached_property
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -35,14 +35,12 @@ _FORM = '{"kind": "proof_f", "proof": "1 given\\n2 con3i 1\\n3 orim1i 2"}'
 class ProofFamily(Family):
     """Proofs, and all that is to be known of them."""
 
-    source: Source = PACKAGE
-
-    @cached_property
-    def seeds(self) -> tuple[ProofTask, ...]:
-        return seeds_of(self.source)
+    source: Source
+    seeds: Sequence[Task]
 
     def kinds(self, form: Form = Form.LONG) -> Mapping[str, Kind[Any, Any]]:
-        return {kind.name: kind(form, self.source, self.seeds) for kind in (ProofF, ProofO)}
+        seeds = tuple(seed for seed in self.seeds if isinstance(seed, ProofTask))
+        return {kind.name: kind(form, self.source, seeds) for kind in (ProofF, ProofO)}
 
     def drafts(self, row: Mapping[str, Any], kind: Kind[Any, Any]) -> Sequence[Draft]:
         return [ProofDraft(kind.name, _proof(row), as_it_stands=True)]
@@ -87,16 +85,14 @@ def _proof(row: Mapping[str, Any]) -> str:
 
 def of_file(path: Path) -> ProofFamily:
     """The family of a user's own database, read at once: what is wrong with it is said before anything starts."""
-    return _families(path.resolve())
+    return _of(Source(path.resolve()))
 
 
 @cache
-def _families(path: Path) -> ProofFamily:
-    family = ProofFamily(Source(path))
-    assert family.seeds, "they are drawn here, or nothing is"
-    return family
+def _of(source: Source) -> ProofFamily:
+    return ProofFamily(source, seeds_of(source))
 
 
-FAMILY = ProofFamily()
+FAMILY = _of(PACKAGE)
 
 __all__ = ["FAMILY", "ProofDraft", "ProofF", "ProofFamily", "ProofO", "ProofTask", "of_file"]

@@ -98,7 +98,7 @@ class ProofTask(Task):
     def answer_chars(self) -> int:
         return len(self.steps if self.kind == "proof_f" else self.goal)
 
-    @cached_property
+    @property
     def guess_key(self) -> str | None:
         if self.kind == "proof_f":
             return None

@@ -176,10 +176,9 @@ def _signs(tree):
 def _looks(tree):
     """Of what it can be an instance: a leaf may be any part."""
     code, inner = tree
-    found = [(code, None)]
-    if not is_leaf(inner):
-        found += ((code, inner[0], *signs) for signs in product(*map(_more_general, inner[1:3])))
-    return found
+    if is_leaf(inner):
+        return [(code, None)]
+    return [(code, None), *((code, inner[0], *signs) for signs in product(*map(_more_general, inner[1:3])))]
 
 
 def _more_general(tree):

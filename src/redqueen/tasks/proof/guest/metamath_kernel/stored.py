@@ -97,7 +97,7 @@ def _compressed(statement, proof):
         elif "U" <= letter <= "Y":
             number = 5 * number + ord(letter) - ord("U") + 1
         elif letter == "Z" and not number:
-            yield "save", None
+            yield "save", 0
         else:
             raise BadProof("it is not whole")
     if number:

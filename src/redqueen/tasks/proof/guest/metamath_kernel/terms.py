@@ -21,7 +21,7 @@ def name_of(leaf):
 
 
 def is_leaf(tree):
-    return type(tree) is int or (len(tree) == 1 and tree[0][0] == _OWN)
+    return isinstance(tree, int) or (len(tree) == 1 and tree[0][0] == _OWN)
 
 
 class OutOfFuel(Exception):
@@ -54,7 +54,7 @@ class Bindings:
 
     def walk(self, tree):
         """The tree itself, or what it has come to stand for."""
-        while type(tree) is int and self.bound[tree] is not None:
+        while isinstance(tree, int) and self.bound[tree] is not None:
             tree = self.bound[tree]
         return tree
 
@@ -65,18 +65,20 @@ class Bindings:
             self.fuel.burn()
             one, other = waiting.pop()
             one, other = self.walk(one), self.walk(other)
-            if one is other or (type(one) is int and one == other):
+            if one is other or (isinstance(one, int) and one == other):
                 continue
-            if type(one) is not int and type(other) is int:
-                one, other = other, one
-            if type(one) is int:
-                if self._occurs(one, other):
-                    return False
-                self.bound[one] = other
+            if isinstance(one, int):
+                leaf, tree = one, other
+            elif isinstance(other, int):
+                leaf, tree = other, one
             elif one[0] != other[0] or len(one) != len(other):
                 return False
             else:
                 waiting += zip(one[1:], other[1:], strict=True)
+                continue
+            if self._occurs(leaf, tree):
+                return False
+            self.bound[leaf] = tree
         return True
 
     def _occurs(self, leaf, tree):
@@ -84,7 +86,7 @@ class Bindings:
         while waiting:
             self.fuel.burn()
             part = self.walk(waiting.pop())
-            if type(part) is int:
+            if isinstance(part, int):
                 if part == leaf:
                     return True
             elif id(part) not in seen:
@@ -102,23 +104,23 @@ class Bindings:
             if size[0] > most:
                 raise OutOfFuel
             part = self.walk(part)
-            return part if type(part) is int else (part[0], *map(copy, part[1:]))
+            return part if isinstance(part, int) else (part[0], *map(copy, part[1:]))
 
         return copy(tree)
 
 
 def shifted(tree, by):
     """The tree with other numbers for its leaves."""
-    return tree + by if type(tree) is int else (tree[0], *[shifted(part, by) for part in tree[1:]])
+    return tree + by if isinstance(tree, int) else (tree[0], *[shifted(part, by) for part in tree[1:]])
 
 
 def match(pattern, tree, meant, fuel):
     """Whether the tree is an instance of the pattern, whose leaves get what they stand for in `meant`; the leaves of
     the tree stand for themselves. Where it is none, `meant` may have got something all the same."""
-    if type(pattern) is int:
+    if isinstance(pattern, int):
         fuel.burn()
         return meant.setdefault(pattern, tree) == tree
-    if type(tree) is int or pattern[0] != tree[0] or len(pattern) != len(tree):
+    if isinstance(tree, int) or pattern[0] != tree[0] or len(pattern) != len(tree):
         return False
     return all(match(one, other, meant, fuel) for one, other in zip(pattern[1:], tree[1:], strict=True))
 
