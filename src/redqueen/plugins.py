@@ -256,6 +256,7 @@ FAMILIES = Registry(
     builtins={
         "code": "redqueen.tasks.code:FAMILY",
         "logic": "redqueen.tasks.logic:FAMILY",
+        "math": "redqueen.tasks.math:FAMILY",
         "proof": "redqueen.tasks.proof:FAMILY",
     },
     of_files={"proof": "redqueen.tasks.proof:of_file"},

@@ -22,6 +22,9 @@ KNIGHTS = ("knight", "knave")
 RESERVED = frozenset({"in", "different", "says", "and", "or", "not", "abs", "count"})
 FLIPPED = {"==": "!=", "!=": "==", "<": ">=", ">=": "<", ">": "<=", "<=": ">"}
 _TOKEN = re.compile(r"[ \t]*(?:([0-9]+)|([A-Za-z][A-Za-z0-9_]*)|(==|!=|<=|>=|\.\.|[=<>+\-*%(),]))")
+_ASKS = re.compile(r"[ \t]*(?:[-*] |[0-9]+[.)] )?(?:ask|Ask|find|Find|what is|What is)\b:?[ \t]*(.*?)[ \t.?;]*$")
+COUNT = "count"
+"""What is asked where it is the number of solutions."""
 _BULLET = re.compile(r"^[ \t]*(?:[-*] |[0-9]+[.)] )?")
 _DECLARES = re.compile(r"[ \t]in[ \t]")
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]{0,19}")
@@ -49,6 +52,18 @@ def read_loosely(text):
     if len(refused) > len(clues):
         raise refused[0]
     return groups, clues
+
+
+def read_asking(text, read_puzzle=read):
+    """Groups and clues of a puzzle, and the sum that a line of it asks for; None where that is how many solutions it
+    has."""
+    lines = text.split("\n")
+    asks = [at for at, line in enumerate(lines) if _ASKS.match(line)]
+    if not asks:
+        raise Refused("no_question", "no line says what is asked, as in `ask Ann * Bob` or `ask count`")
+    groups, clues = read_puzzle("\n".join(line for at, line in enumerate(lines) if at not in asks))
+    asked = _ASKS.match(lines[asks[-1]])[1]
+    return groups, clues, None if asked == COUNT else _Reader(_tokens(asked), Scope(groups)).whole_sum()
 
 
 def _lines(text):
@@ -165,6 +180,15 @@ class _Reader:
         if self._at < len(self._tokens):
             raise Refused("syntax", "something follows it that does not belong to it")
         return clue[1] if clue[0] == "and" else (clue,)
+
+    def whole_sum(self):
+        """Not a clue, but a sum that something is asked of."""
+        asked = self._number(self._sum(0))
+        if self._at < len(self._tokens):
+            raise Refused("syntax", "something follows what is asked that does not belong to it")
+        if not names_in(asked):
+            raise Refused("no_question", "no unknown stands in what is asked")
+        return asked
 
     def _chain(self):
         """Comparisons in a row become clues of their own; None where it is no such row."""
@@ -338,6 +362,11 @@ def write(groups, clues):
     return "\n".join([*lines, *map(write_clue, clues)])
 
 
+def write_asking(groups, clues, asked):
+    """The canonical text of a puzzle that asks for a number."""
+    return f"{write(groups, clues)}\nask {COUNT if asked is None else write_clue(asked)}"
+
+
 def is_range(values):
     return not isinstance(values[0], str) and values == tuple(range(values[0], values[-1] + 1))
 
@@ -425,15 +454,44 @@ def descriptor(groups, clues):
     return f"{shown}/{'mixed' if len(domains) > 1 else domains.pop()}"
 
 
+def asking_figures(text):
+    """The same of a puzzle that asks for a number."""
+    groups, clues, asked = read_asking(text)
+    puzzle = figures(write(groups, clues))
+    sort = COUNT if asked is None else "value"
+    return puzzle | {
+        "structure": asking_structure(groups, clues, asked),
+        "descriptor": f"{sort}/{puzzle['descriptor'].rpartition('/')[0]}",
+        "depth": max(puzzle["depth"], 0 if asked is None else depth(asked)),
+    }
+
+
+def asking_structure(groups, clues, asked):
+    """The same key, of what is asked too: blind to the factors that lot puts before its terms."""
+    if asked is None:
+        return _hashed([structure(groups, clues), COUNT])
+    shown = _renamed(write_clue(asked), _new_names(groups))
+    terms = sorted(re.split(r" \? | [+-] ", re.sub(r"# \* | \* #", "", shown)))
+    return _hashed([structure(groups, clues), *terms])
+
+
 def structure(groups, clues):
     """A key that puzzles share whose teachers wrote the same: blind to names, layout and the order of clues, and to
     what is worked out by lot, which is numbers, signs, words, the length of ranges and what is given away."""
-    unknowns = [name for names, _, _ in groups for name in names]
-    words = {value for _, values, _ in groups for value in values if isinstance(value, str)}
-    renamed = {name: f"u{at}" for at, name in enumerate(unknowns)} | dict.fromkeys(words, "w")
+    renamed = _new_names(groups)
     lines = [f"{len(names)} {'words' if isinstance(values[0], str) else 'numbers'} {different}"
              for names, values, different in groups]  # fmt: skip
     lines += sorted(_renamed(write_clue(clue), renamed) for clue in clues if not _gives_away(clue))
+    return _hashed(lines)
+
+
+def _new_names(groups):
+    unknowns = [name for names, _, _ in groups for name in names]
+    words = {value for _, values, _ in groups for value in values if isinstance(value, str)}
+    return {name: f"u{at}" for at, name in enumerate(unknowns)} | dict.fromkeys(words, "w")
+
+
+def _hashed(lines):
     return hashlib.sha256("\n".join(lines).encode("ascii")).hexdigest()
 
 
