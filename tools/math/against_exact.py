@@ -22,7 +22,7 @@ from random_stories import GUESTS, problem, story
 MOST_ASSIGNMENTS = 300_000
 _WORDS = {"twice": 2, "half": sympy.Rational(1, 2), "a third": sympy.Rational(1, 3), "a quarter": sympy.Rational(1, 4),
           "a fifth": sympy.Rational(1, 5)}  # fmt: skip
-_GAINS = "gets buys finds picks wins collects makes bakes earns receives saves reads catches walks runs drives rides swims travels writes adds".split()
+_GAINS = ("gets", "buys", "finds", "wins", "collects", "receives")
 _W = r"((?:[Tt]he )?[A-Za-z]+)"
 _T = r"(twice|half|a third|a quarter|a fifth|\d+ times)"
 

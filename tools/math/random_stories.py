@@ -1,4 +1,4 @@
-"""Random stories and puzzles with a number as their answer: structure by lot, as a teacher with no taste would write it.
+"""Random stories and puzzles with a number as their answer: structure by lot, as a teacher with no taste writes it.
 
     python tools/math/random_stories.py words > src/redqueen/tasks/math/words.jsonl
     python tools/math/random_stories.py numbers > src/redqueen/tasks/math/numbers.jsonl
@@ -23,10 +23,11 @@ NUMBER_BANDS = {"1": (0, 5), "2": (6, 16), "3": (17, 45), "4": (46, 400)}
 """The same of guesses."""
 OF_A_BAND, OF_AN_ANSWER = 60, 4
 """Tasks of a band, and at most of an exam with one answer."""
-NAMES = "Ann Ben Cara Dan Eva Finn Gus Hana Ivan Jane Kofi Lena Maya Noah Omar Rosa".split()
+NAMES = ("Ann", "Ben", "Cara", "Dan", "Eva", "Finn", "Gus", "Hana", "Ivan", "Jane", "Kofi", "Lena", "Maya", "Omar")
 PLACES = ("the box", "the farmer", "the shop", "the library", "the baker", "the teacher")
-THINGS = "apples books cards coins eggs flowers marbles nuts oranges pencils shells stamps stickers tickets".split()
-GAINS, LOSSES = "buys finds gets collects wins receives".split(), "loses eats uses drops sells breaks".split()
+THINGS = ("apples", "books", "cards", "coins", "eggs", "flowers", "nuts", "oranges", "shells", "stamps", "tickets")
+GAINS = ("buys", "finds", "gets", "collects", "wins", "receives")
+LOSSES = ("loses", "eats", "uses", "drops", "sells", "breaks")
 Rng = Random
 
 

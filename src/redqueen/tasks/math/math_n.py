@@ -8,8 +8,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from random import Random
 
-from redqueen.tasks.math.number_seeds import NUMBER_SEEDS
 from redqueen.tasks.math.number_prompts import propose_problem, solve_problem
+from redqueen.tasks.math.number_seeds import NUMBER_SEEDS
 from redqueen.tasks.math.task import PROBLEMS, MathDraft, ProblemTask
 from redqueen.tasks.math.whole import Whole, grade_number
 from redqueen.tasks.protocol import Attempt, Form, Prompt

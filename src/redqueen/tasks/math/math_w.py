@@ -8,10 +8,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from random import Random
 
-from redqueen.tasks.math.word_seeds import WORD_SEEDS
-from redqueen.tasks.math.word_prompts import propose_story, solve_story
 from redqueen.tasks.math.task import STORIES, MathDraft, StoryTask
 from redqueen.tasks.math.whole import Whole, grade_number
+from redqueen.tasks.math.word_prompts import propose_story, solve_story
+from redqueen.tasks.math.word_seeds import WORD_SEEDS
 from redqueen.tasks.protocol import Attempt, Form, Prompt
 from redqueen.tasks.verdicts import Reason, Rejection, Verdict
 from redqueen.verifier import Verifier

@@ -24,8 +24,8 @@ The problem
 - hangs together: no part of it is a problem of its own."""
 
 LOT = """\
-You need not solve it. When it is read, a solution is drawn by lot, clues that do not fit it are changed until they do, \
-and what is asked gets other factors. Clues that the answer does not need are left out."""
+You need not solve it. When it is read, a solution is drawn by lot, clues that do not fit it are changed until they \
+do, and what is asked gets other factors. Clues that the answer does not need are left out."""
 
 EXAMPLES = (
     Example(
@@ -63,8 +63,8 @@ def propose_problem(form: Form, references: Sequence[ProblemTask], rng: Random) 
         "exactly one fenced block, ```problem.",
     )
     another = (
-        "Write another one, unlike these in how its clues hang together, not only in its names and numbers. Answer with "
-        "the fenced block, ```problem."
+        "Write another one, unlike these in how its clues hang together, not only in its names and numbers. Answer "
+        "with the fenced block, ```problem."
     )
     requests = [first, *[another] * len(shown)]
     return ask(requests[-1], context=context, after=list(zip(requests, shown, strict=False)))

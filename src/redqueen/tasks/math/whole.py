@@ -62,4 +62,3 @@ class Whole:
 async def grade_number(attempts: Sequence[Attempt[Any]], verifier: Verifier) -> list[Verdict]:
     """Whole numbers are read in a guest, since a model wrote them, and compared exactly."""
     return await grade(STORIES, "grade", attempts, "answer", lambda task: str(task.answer), verifier, limits=LIMITS)
-

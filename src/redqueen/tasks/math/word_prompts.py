@@ -15,8 +15,8 @@ Sentences that are understood, with any names, things and numbers:
 - Dan has twice as many apples as Ann. Eva has half as many apples as Dan. Finn has as many apples as Ann and Ben \
 together. Ann and Ben have 40 apples together. Ann has 8 more apples than pears. Gus has 4 boxes with 6 apples in each.
 - Ann gives 5 apples to Ben. Ann gives half of the apples to Ben. Ann finds 7 apples. Ben eats 4 apples. Ben loses a \
-third of the apples. Ben sells 20 percent of the apples. Ann picks 3 apples every day for 5 days. Ann shares the apples \
-equally among 4 friends.
+third of the apples. Ben sells 20 percent of the apples. Ann picks 3 apples every day for 5 days. Ann shares the \
+apples equally among 4 friends.
 - One pen costs 3 dollars. One book costs 4 dollars more than one pen. Ann pays 30 dollars for 3 pens and 2 books. Ann \
 buys 4 cups for 5 dollars each. Ann pays for 2 pens.
 - Ann is 12 years old. Ben is 4 years older than Ann. In 5 years Ben will be twice as old as Cara.
@@ -78,8 +78,8 @@ def propose_story(form: Form, references: Sequence[StoryTask], rng: Random) -> P
     if form is Form.SHORT:
         return ask("\n\n".join(shown), "Write another story.", context=context)
     first = paragraphs(
-        "Write one short story about numbers that ends with a question. Somebody else has to work out the answer, which "
-        "is a whole number.",
+        "Write one short story about numbers that ends with a question. Somebody else has to work out the answer, a "
+        "whole number.",
         FORMS,
         CONTRACT,
         LOT,

@@ -23,14 +23,12 @@ WORD_SEEDS: tuple[StoryTask, ...] = (
         2,
     ),
     _seed(
-        "Finn and Gus have 62 marbles together. Finn has 14 fewer marbles than Gus. "
-        "How many marbles does Gus have?",
+        "Finn and Gus have 62 marbles together. Finn has 14 fewer marbles than Gus. How many marbles does Gus have?",
         38,
         6,
     ),
     _seed(
-        "Maya has 35 coins. Maya finds 18 coins. Maya gives 12 coins to Noah. "
-        "How many coins does Maya have?",
+        "Maya has 35 coins. Maya finds 18 coins. Maya gives 12 coins to Noah. How many coins does Maya have?",
         41,
         2,
     ),
@@ -58,8 +56,7 @@ WORD_SEEDS: tuple[StoryTask, ...] = (
         2,
     ),
     _seed(
-        "Jane has 150 dollars. One shirt costs 28 dollars. Jane pays for 4 shirts. "
-        "How many dollars does Jane have?",
+        "Jane has 150 dollars. One shirt costs 28 dollars. Jane pays for 4 shirts. How many dollars does Jane have?",
         38,
         1,
     ),
@@ -121,8 +118,7 @@ WORD_SEEDS: tuple[StoryTask, ...] = (
         6,
     ),
     _seed(
-        "Max has 72 roses. Max packs the roses into baskets of 6. "
-        "How many more roses than baskets does Max have?",
+        "Max has 72 roses. Max packs the roses into baskets of 6. How many more roses than baskets does Max have?",
         60,
         2,
     ),

@@ -58,11 +58,11 @@ def read_asking(text, read_puzzle=read):
     """Groups and clues of a puzzle, and the sum that a line of it asks for; None where that is how many solutions it
     has."""
     lines = text.split("\n")
-    asks = [at for at, line in enumerate(lines) if _ASKS.match(line)]
+    asks = [found[1] for line in lines if (found := _ASKS.match(line))]
     if not asks:
         raise Refused("no_question", "no line says what is asked, as in `ask Ann * Bob` or `ask count`")
-    groups, clues = read_puzzle("\n".join(line for at, line in enumerate(lines) if at not in asks))
-    asked = _ASKS.match(lines[asks[-1]])[1]
+    groups, clues = read_puzzle("\n".join(line for line in lines if not _ASKS.match(line)))
+    asked = asks[-1]
     return groups, clues, None if asked == COUNT else _Reader(_tokens(asked), Scope(groups)).whole_sum()
 
 

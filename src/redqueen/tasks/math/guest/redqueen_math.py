@@ -21,7 +21,8 @@ from stories.writing import write
 
 MOST_ANSWER_CHARS = 80
 _NUMBER = re.compile(r"\$? ?(-?[0-9]{1,3}(?:,[0-9]{3})+|-?[0-9]{1,9})(?:\.0{1,3})?(?: ?[A-Za-z%]{1,20}){0,3} ?\.?")
-ways(True), ways(False)
+for of_questions in (False, True):
+    ways(of_questions)
 
 
 def validate(text):

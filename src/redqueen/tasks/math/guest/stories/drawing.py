@@ -7,7 +7,7 @@ denominators that they meet, and everything comes out whole.
 """
 
 import hashlib
-from math import lcm
+from math import gcd, lcm
 
 from .equations import AGE, ASKED, FIRST, HAPPENS, LATER, PRICE, TOLD, YEARS, Equations
 from .forms import EVENTS, FRACTIONS, MOST_NUMBER, PERCENTAGES, TURNED, ZERO
@@ -108,7 +108,8 @@ def _amounts(equations, asks, story, lot):
         return None
     free = sorted(equations.sorts.keys() - reduced.rows.keys() - {ONE})
     steps = {column: _step(reduced, column) for column in free}
-    if steps.get(equations.asked, 1) > (MOST_AGE_STEP if asks.startswith("age") else MOST_STEP) or max(steps.values(), default=1) > MOST_NUMBER:
+    most = MOST_AGE_STEP if asks.startswith("age") else MOST_STEP
+    if steps.get(equations.asked, 1) > most or max(steps.values(), default=1) > MOST_NUMBER:
         return None
     shown = {value for _, slots in story for letter, value in slots if letter in "KLP"}
     turns = {column for at, column in equations.amounts.items() if story[at][0] in TURNED}
@@ -134,13 +135,8 @@ def _amounts(equations, asks, story, lot):
 
 def _step(reduced, column):
     """What a free column is drawn in multiples of."""
-    return lcm(1, *(abs(row[pivot]) // _gcd(row[pivot], row[column]) for pivot, row in reduced.rows.items() if column in row))
-
-
-def _gcd(one, other):
-    while other:
-        one, other = other, one % other
-    return abs(one)
+    meets = [(row[pivot], row[column]) for pivot, row in reduced.rows.items() if column in row]
+    return lcm(1, *(abs(own) // gcd(own, other) for own, other in meets))
 
 
 def _fit(equations, values, turns, shown):
@@ -176,4 +172,3 @@ def from_nothing(sentences, question):
         for item in "IJ" if item in slots
     }  # fmt: skip
     return [(ZERO, (("A", owner), ("I", item))) for owner, item in equations.starts if (owner, item) not in known]
-

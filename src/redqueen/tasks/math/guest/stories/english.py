@@ -9,22 +9,22 @@ import re
 from .forms import OTHER_VERBS, VERBS
 
 _ONES = (
-    "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen "
-    "eighteen nineteen"
-).split()
-_TENS = "twenty thirty forty fifty sixty seventy eighty ninety".split()
+    "zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve",
+    "thirteen", "fourteen", "fifteen", "sixteen", "seventeen", "eighteen", "nineteen",
+)  # fmt: skip
+_TENS = ("twenty", "thirty", "forty", "fifty", "sixty", "seventy", "eighty", "ninety")
 NUMBER_WORDS = {word: value for value, word in enumerate(_ONES)}
 NUMBER_WORDS |= {ten: 10 * value for value, ten in enumerate(_TENS, 2)}
-NUMBER_WORDS |= {f"{ten} {_ONES[one]}": value + one for ten, value in list(NUMBER_WORDS.items())[20:] for one in range(1, 10)}
+NUMBER_WORDS |= {f"{ten} {_ONES[one]}": NUMBER_WORDS[ten] + one for ten in _TENS for one in range(1, 10)}
 _NUMBER_WORD = re.compile(rf"\b({'|'.join(sorted(NUMBER_WORDS, key=len, reverse=True))})\b")
 _BASIC = {
     form: verb.strip() for verb, forms in (VERBS | OTHER_VERBS).items() for form in (*forms[:2], verb) if form != verb
-} | {"am": "is", "traveled": "travels", "travelled": "travels", "chose": "picks", "gained": "gets", "ran": "runs"}  # fmt: skip
+} | {"am": "is", "travelled": "travels", "chose": "picks", "gained": "gets"}  # fmt: skip
 _VERB = re.compile(rf"(?<!at the )\b({'|'.join(sorted(_BASIC, key=len, reverse=True))})\b(?! (?:of|with)\b)")
 _REPLACED = tuple(
     (re.compile(pattern), new)
     for pattern, new in (
-        (r"(?<=\d),(?=\d{3})", ""), (r"\$ ?(\d+)(?: dollars?)?", r"\1 dollars"), ("%", " percent"), ("[-_]", " "),
+        (r"(?<=\d),(?=\d{3})", ""), (r"\$ ?(\d+)(?: dollars?)?", r"\1 dollars"), ("%", " percent"), ("(?<=[a-z])[-_](?=[a-z])", " "),
         (r"\b(?:euros?|bucks|money|dollar)\b", "dollars"), (r"\bkm\b", "kilometers"),
         (r"\b(?:a|one|1) dozen\b", "12"), (r"\bhalf(?: a| an)?\b", "frac2"),
         (r"\b(?:a|one|1) (?:third|3rd)\b", "frac3"), (r"\b(?:a|one|1) (?:quarter|fourth|4th)\b", "frac4"),
@@ -37,7 +37,6 @@ _REPLACED = tuple(
         (r"\b([a-z]+)'s? (?=age)", r"\1 "), (r"^([a-z]+) age is\b", r"the age of \1 is"), (r"[\"'():;]", ""),
         (r"^(in \d+ years?|\d+ years? ago|together),", r"\1"), (r"\bmore years old\b", "years older"),
         (r" on (?:mon|tues|wednes|thurs|fri|satur|sun)day\b", ""), (r" of (?:them|it|these|those)\b", ""),
-        (r"\bthe (?:friend|brother|sister|son|daughter|wife|husband|cousin|neighbor),? ([a-z]+)$", r"\1"),
         (r" (?:of )?(?:the rest|the remaining|what is left)\b", ""), (r"\b(?:another|extra|additional) (?=\d)", ""),
         (r"\bper (?=cent)", "per"), (r"\b(\d+) (?:another|extra|additional) ", r"\1 "),
         (r"\b(?:total of|about|exactly|only|also|just|already) ", ""), (r"\ba (?=\d)", ""),
@@ -45,14 +44,20 @@ _REPLACED = tuple(
 )  # fmt: skip
 _LEAD = re.compile(
     r"^(?:(?:now|then|next|later|after that|afterwards?|so|and|but|finally|today|yesterday|suppose|if|when|while|"
-    r"meanwhile|still|once|first|at first|one day|every morning|that|let us say|in the (?:morning|afternoon|evening|end)|"
+    r"meanwhile|still|once|first|at first|one day|every morning|that|in the (?:morning|afternoon|evening|end)|"
     r"on (?:mon|tues|wednes|thurs|fri|satur|sun)day|at the (?:store|shop|market|end)|the next day|after school),? )+"
 )
 _TRAIL = re.compile(
-    r"(?: (?:now|left|today|again|too|as well|at first|remaining|in the end|later|after that|at the (?:store|shop|market|"
-    r"end)|from the (?:store|shop|market)|for (?:lunch|dinner|breakfast|himself|herself)|over))+$"
+    r"(?: (?:now|left|today|again|too|as well|at first|remaining|in the end|later|after that|"
+    r"at the (?:store|shop|market|end)|from the (?:store|shop|market)|"
+    r"for (?:lunch|dinner|breakfast|himself|herself)|over))+$"
 )
 _THAN = re.compile(r"\b((?:than|as|of) (?:the )?[a-z]+) (?:has|is|does|costs)$")
+_KIN = re.compile(
+    r"\bthe (?:friend|brother|sister|son|daughter|wife|husband|cousin|neighbor),? "
+    rf"(?!(?:and|or|to|with|who|a|an|the|{'|'.join([*VERBS, *OTHER_VERBS])})\b)(?=[a-z])"
+)
+"""Before a name."""
 AT_FIRST = "at first"
 
 
@@ -63,7 +68,7 @@ def plain(sentence):
         text = pattern.sub(new, text)
     text = _NUMBER_WORD.sub(lambda found: str(NUMBER_WORDS[found[0]]), text)
     text = _VERB.sub(lambda found: _BASIC[found[0]], text)
-    text = " ".join(text.split())
+    text = _KIN.sub("", " ".join(text.split()))
     at_first = AT_FIRST in text
     asks_first = at_first and text.startswith("how ")
     text = _LEAD.sub("", text)

@@ -11,9 +11,7 @@ DOLLARS = "dollars"
 FIRST, LATER, AGE, PRICE, ASKED = "first", "later", "age", "price", "asked"
 """Sorts of columns. Amounts have those of the sentence that they stand in: told, or an event's."""
 TOLD, HAPPENS, YEARS = "told", "happens", "years"
-_HAPPENS = frozenset(
-    "gets loses gets_rate loses_rate gives buys sells".split()
-)
+_HAPPENS = frozenset(("gets", "loses", "gets_rate", "loses_rate", "gives", "buys", "sells"))
 _YEARS = frozenset(("age_later", "age_ago", "age_then"))
 _SIDES = frozenset(("buys", "sells", "bill", "bill_one", "pays"))
 
@@ -25,9 +23,9 @@ class Equations:
         self.sorts, self.rows, self.amounts = {ONE: "one"}, [], {}
         self._at, self._spoken = {}, _spoken_of(sentences, question)
         self.starts = {}
-        for at, (form, slots) in enumerate((*sentences, question)):
-            self._now = at
-            slots = dict(slots)
+        slots = {}
+        for at, (form, given) in enumerate((*sentences, question)):
+            self._now, slots = at, dict(given)
             if "N" in slots:
                 self.amounts[at] = self._new(YEARS if form in _YEARS else HAPPENS if form in _HAPPENS else TOLD)
             if at < len(sentences):
@@ -96,7 +94,7 @@ class Equations:
     def _compare(self, form, s):
         """Most sentences: one quantity, and a sum of others and an amount."""
         n = {self.amounts[self._now]: 1} if self._now in self.amounts else {}
-        less = {column: -1 for column in n}
+        less = dict.fromkeys(n, -1)
         names = [letter for letter in "ABCD" if letter in s]
         k = s.get("K", 1)
         match form:
@@ -259,4 +257,3 @@ def _spoken_of(sentences, question):
         for owner in "ABCD" if owner in slots
         for item in "IJ" if item in slots
     )  # fmt: skip
-

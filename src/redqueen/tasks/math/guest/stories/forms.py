@@ -54,8 +54,8 @@ FORMS = {
                     (f"A has N {_FEWER} than T {_AS_MANY} I? as B",)),
     "same": ("{A} has as many {I} as {B}.", (f"A has {_AS_MANY} I? as B", "A has the same number of I as B")),
     "sum": ("{A} has as many {I} as {B} and {C} together.", (f"A has {_AS_MANY} I? as B and C together",)),
-    "together": ("{ABCD} have {N} {I} together.", ("ABCD has N I? together", "ABCD shares N I?", "ABCD together has N I?",
-                                                  "together ABCD has N I?")),
+    "together": ("{ABCD} have {N} {I} together.", ("ABCD has N I? together", "ABCD shares N I?",
+                                                  "ABCD together has N I?", "together ABCD has N I?")),
     # Two sorts of things.
     "kinds_more": ("{A} has {N} more {I} than {J}.", (f"A has N {_MORE} I than J",)),
     "kinds_fewer": ("{A} has {N} fewer {I} than {J}.", (f"A has N {_FEWER} I than J",)),
@@ -88,11 +88,12 @@ FORMS = {
                                                         "A buys K I that is N dollars? each")),
     "sells": ("{A} sells {K} {I} for {N} dollars each.", ("A sells K I (?:for|at) N dollars? (?:each|per [a-z]+)",)),
     "cost": ("One {I1} costs {N} dollars.", ("(?:each|every|a|an|one|1|the) I costs N dollars?(?: each)?",
-                                            "I costs N dollars? each", "the price of (?:a|an|one|1|each) I is N dollars?")),
+                                            "I costs N dollars? each",
+                                            "the price of (?:a|an|one|1|each) I is N dollars?")),
     "cost_more": ("One {I1} costs {N} dollars more than one {J1}.",
                   ("(?:each|a|an|one|1|the) I costs N dollars? more than (?:each|a|an|one|1|the) J",)),
     "cost_less": ("One {I1} costs {N} dollars less than one {J1}.",
-                  ("(?:each|a|an|one|1|the) I costs N dollars? (?:less|fewer|cheaper) than (?:each|a|an|one|1|the) J",)),
+                  ("(?:each|a|an|one|1|the) I costs N dollars? (?:less|cheaper) than (?:each|a|an|one|1|the) J",)),
     "cost_times": ("One {I1} costs {T} as much as one {J1}.",
                    (f"(?:each|a|an|one|1|the) I costs T {_AS_MANY} as (?:each|a|an|one|1|the) J",)),
     "bill": ("{A} pays {N} dollars for {K} {I} and {L} {J}.", ("A (?:pays|spends) N dollars? (?:for|on) K I and L J",)),
@@ -118,8 +119,9 @@ FORMS = {
 _DO, _END = "(?:do|does|did|will|is|can)", "(?: (?:together|then|each))?"
 QUESTIONS = {
     "own": ("How many {I} does {A} have?",
-            (f"how (?:many|much) I {_DO} A (?:has|W|is|holds|contains)(?: to W)?(?: together)?", "how (?:many|much) I is (?:there )?(?:in|on|at) A",
-             "how (?:many|much) I is left (?:in|on|at) A", f"how far {_DO} A W", f"how (?:many|much) {_DO} A (?:has|W)")),
+            (f"how (?:many|much) I {_DO} A (?:has|W|is|holds|contains)(?: to W)?(?: together)?",
+             "how (?:many|much) I is (?:there )?(?:in|on|at) A", "how (?:many|much) I is left (?:in|on|at) A",
+             f"how far {_DO} A W", f"how (?:many|much) {_DO} A (?:has|W)")),
     "first": ("How many {I} did {A} have at first?", ("how (?:many|much) I? ?(?:do|does|did) A has at first",
                                                      "how (?:many|much) I? ?(?:do|does|did) A start with")),
     "all": ("How many {I} do {ABCD} have together?",
@@ -133,7 +135,8 @@ QUESTIONS = {
     "price": ("How many dollars does one {I1} cost?",
               (f"how (?:many dollars|much|much money) {_DO} (?:each|a|an|one|1|the) I costs",
                "what is the (?:price|cost) of (?:each|a|an|one|1|the) I")),
-    "bill": ("How many dollars do {K} {I} and {L} {J} cost?", (f"how (?:many dollars|much) {_DO} K I and L J costs?{_END}",)),
+    "bill": ("How many dollars do {K} {I} and {L} {J} cost?",
+             (f"how (?:many dollars|much) {_DO} K I and L J costs?{_END}",)),
     "bill_one": ("How many dollars do {K} {I} cost?", (f"how (?:many dollars|much) {_DO} K I costs?{_END}",)),
     "age": ("How old is {A}?", ("how old is A", "how many years old is A", "what is the age of A")),
     "age_then": ("How old will {A} be in {N} years?", ("how old will A is in N years?", "how old is A in N years?")),
@@ -166,8 +169,8 @@ ZERO = "none"
 """The form that says that somebody begins with nothing; the verifier adds it."""
 SAID_FROM_THE_OTHER_SIDE = {"takes": "gives", "less": "more"}
 """Forms, of sentences and of questions, that say what another one says with A and B in each other's place."""
-STANDS = frozenset(
-    "has more fewer times part times_more times_fewer same sum together kinds_more kinds_fewer kinds_times kinds_part "
-    "kinds_together".split()
-)
+STANDS = frozenset((
+    "has", "more", "fewer", "times", "part", "times_more", "times_fewer", "same", "sum", "together", "kinds_more",
+    "kinds_fewer", "kinds_times", "kinds_part", "kinds_together",
+))  # fmt: skip
 """Forms about what is so at a time: after an event they are written with "Now"."""

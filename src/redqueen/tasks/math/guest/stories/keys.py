@@ -2,10 +2,11 @@
 
 import hashlib
 
-from .forms import EVENTS, SORT_OF, TURNED, VERBS, ZERO
+from .forms import COMPARISONS, EVENTS, SORT_OF, VERBS, ZERO
 
 _ROUNDS = 4
 _SYMMETRIC = ("together", "age_together", "all")
+_TURNED_ONCE = {less: more for more, less in COMPARISONS.items()}
 _ALIKE = {"part": "times", "kinds_part": "kinds_times", "age_part": "age_times"}
 
 
@@ -43,8 +44,8 @@ def _coloured(form, slots, at, colours):
     if _is_symmetric(form, "J"):
         things = sorted(things)
     what = VERBS[slots["V"]][2] if "V" in slots else ""
-    form = min(form, TURNED.get(form, form)) if form != "all" else form
-    return " ".join([_ALIKE.get(form, form), what, str(at), *names, "/", *things])
+    form = _TURNED_ONCE[form] if form in _TURNED_ONCE else form
+    return " ".join([_ALIKE[form] if form in _ALIKE else form, what, str(at), *names, "/", *things])
 
 
 def _is_symmetric(form, letter):

@@ -29,13 +29,12 @@ class Refused(Exception):
         self.reason, self.detail = reason, detail
 
 
-_STOP = (
-    "the a an and or of to from in on at by for with than as more fewer less times together each every all both left "
-    "now then percent has is gives takes puts shares packs costs pays is will do does did how many much what that there "
-    "he she it they him her them who which among between into equally only also not but so if i you we ago old older "
-    "younger per no first"
-).split()  # fmt: skip
-_WORD = rf"(?!(?:{'|'.join(dict.fromkeys([*_STOP, *VERBS]))})\b)[a-z]{{1,20}}"
+_STOP = """
+the a an and or of to from in on at by for with than as more fewer less times together each every all both left now then
+percent has is gives takes puts shares packs costs pays will do does did how many much what that there he she it they
+him her them who which among between into equally only also not but so if i you we ago old older younger per no first
+"""
+_WORD = rf"(?!(?:{'|'.join(dict.fromkeys([*_STOP.split(), *VERBS]))})\b)[a-z]{{1,20}}"
 _OWNER = rf"(?:(?:the|a|an) {_WORD}|{_WORD}|he|she|it|him|her)"
 _ITEM = rf"{_WORD}(?: {_WORD}){{0,2}}"
 _SLOTS = {
@@ -68,12 +67,15 @@ def _compiled(pattern):
     return re.compile(_SLOT.sub(filled, pattern))
 
 
+_SUBJECTS = ("he", "she", "it")
 _ALL = ("they", "they all", "they both", "both")
 _NEEDS = {form: set(re.findall(r"\{([A-Z])", template)) for form, (template, _) in (FORMS | QUESTIONS).items()}
 _JOINED = re.compile(r",? and then |,? and |, but |, then |; |, ")
 _ENDS = re.compile(r"(?<=[.?!])[\"')]*\s+|\n+|(?<=[a-z0-9])\.(?=[A-Z])")
 _BULLET = re.compile(r"^\s*(?:[-*] |[0-9]{1,2}[.)] )?")
 _QUESTION = re.compile(r"\b(?:how (?:many|much|old|far)|what is the)\b", re.IGNORECASE)
+
+
 @cache
 def ways(of_questions):
     """All ways to read a sentence, or a question, in the order in which they are tried. Compiling them takes a while:
@@ -214,10 +216,14 @@ class _Reader:
         """The slots of a form, pronouns and what is left out filled in; None where they do not fit."""
         groups = found.groupdict()
         slots = {letter: self._owner(groups[letter]) for letter in "ABCD" if groups.get(letter)}
+        if groups.get("A") in _SUBJECTS and slots["A"] == slots.get("B"):
+            # Nobody does something to themselves: "he" is whoever was named before.
+            slots["A"] = next((name for name in reversed(self._owners) if name != slots["B"]), None)
         if groups.get("ABCD"):
             slots |= self._several(groups["ABCD"])
         if "I" in _NEEDS[form]:
-            slots["I"] = plural(groups["I"]) if groups.get("I") else "miles" if found[0].startswith("how far") else self._item
+            usual = "miles" if found[0].startswith("how far") else self._item
+            slots["I"] = plural(groups["I"]) if groups.get("I") else usual
         slots |= {"J": plural(groups["J"])} if groups.get("J") else {}
         slots |= {letter: int(groups[letter]) for letter in "NKLP" if groups.get(letter)}
         slots |= {letter: groups[letter] for letter in "VU" if groups.get(letter)}
@@ -229,7 +235,7 @@ class _Reader:
 
     def _owner(self, text):
         """Of whom a word speaks: somebody with a capital letter or an article, or whom a pronoun stands for."""
-        if text in ("he", "she", "it"):
+        if text in _SUBJECTS:
             return self._subject
         if text in ("him", "her"):
             others = [name for name in self._owners if name != self._subject]
@@ -238,10 +244,8 @@ class _Reader:
         return f"the {noun}" if article else text if text in self._names else None
 
     def _several(self, text):
-        if text in _ALL:
-            names = self._owners[:4]
-        else:
-            names = [self._owner(part) for part in re.split(r",? and |, ", text)]
+        parts = [] if text in _ALL else re.split(r",? and |, ", text)
+        names = [self._owner(part) for part in parts] or self._owners[:4]
         return dict(zip("ABCD", names, strict=False)) if len(names) > 1 else {"A": None}
 
     def _remember(self, names, item, is_subject):

@@ -1,0 +1,394 @@
+"""The mathematics family: numbers by lot, stories written back as they were understood, answers compared exactly."""
+
+import asyncio
+import json
+from collections import Counter
+from random import Random
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from redqueen.errors import InputError
+from redqueen.tasks.archive import Archive
+from redqueen.tasks.families import Families
+from redqueen.tasks.files import read_exam, read_held_out, validated_exam
+from redqueen.tasks.guards import Guards
+from redqueen.tasks.logic.guest import logic_language
+from redqueen.tasks.math import FAMILY, SEEDS, ProblemTask, StoryTask
+from redqueen.tasks.math import number_prompts, word_prompts
+from redqueen.tasks.math.guest.stories.forms import FORMS, MOST_CHARS, QUESTIONS
+from redqueen.tasks.math.guest.stories.keys import structure
+from redqueen.tasks.math.guest.stories.reading import Refused, read
+from redqueen.tasks.math.guest.stories.writing import write
+from redqueen.tasks.protocol import Attempt, Form
+from redqueen.tasks.verdicts import Grade, Reason, Rejection
+
+FAMILIES = Families.of(["math"])
+LABELS = {"math_w": "story", "math_n": "problem"}
+APPLES = "Ann has 24 apples. Ben has 17 more apples than Ann. How many apples does Ben have?"
+FOUR = "a, b, c, d in 1..9, different\n"
+PUZZLE = FOUR + "a * b == 24\nc == a + 3\nd == b - 2\nask 10 * c + d"
+Sound = StoryTask | ProblemTask
+
+
+def validated(verifier, text: str, kind: str = "math_w") -> Sound | Rejection:
+    draft = FAMILIES.kinds[kind].parse_proposal(f"Here it is.\n```{LABELS[kind]}\n{text}\n```", {})
+    if isinstance(draft, Rejection):
+        return draft
+    [result] = asyncio.run(FAMILIES.kinds[kind].validate([draft], verifier))
+    return result
+
+
+def of_file(verifier, text: str, kind: str = "math_w") -> Sound | Rejection:
+    drafts = FAMILY.drafts({"kind": kind, LABELS[kind]: text}, FAMILIES.kinds[kind])
+    [result] = asyncio.run(FAMILIES.kinds[kind].validate(drafts, verifier))
+    return result
+
+
+def sound(verifier, text: str, kind: str = "math_w") -> Sound:
+    task = validated(verifier, text, kind)
+    assert isinstance(task, Sound), task
+    return task
+
+
+def grades(verifier, task, *texts: str, cut: bool = False) -> list[Grade]:
+    attempts = [Attempt(task, text, cut) for text in texts]
+    return [verdict.grade for verdict in asyncio.run(FAMILIES.kinds[task.kind].grade(attempts, verifier))]
+
+
+def answered(value: object) -> str:
+    return f"```answer\n{value}\n```"
+
+
+def key(story: str) -> str:
+    return structure(*read(story))
+
+
+# What comes with the package
+
+
+def test_a_seed_is_sound_as_it_stands(verifier):
+    assert [of_file(verifier, seed.text, seed.kind) for seed in SEEDS] == list(SEEDS)
+    assert Counter(seed.kind for seed in SEEDS).keys() == LABELS.keys()
+    assert min(Counter(seed.kind for seed in SEEDS).values()) >= 20
+    assert len({seed.near_key for seed in SEEDS}) == len(SEEDS)
+
+
+@pytest.mark.parametrize(("kind", "prompts"), [("math_w", word_prompts), ("math_n", number_prompts)])
+def test_the_worked_answers_are_right(verifier, kind, prompts):
+    for example in prompts.EXAMPLES:
+        task = of_file(verifier, example.text, kind)
+        assert isinstance(task, Sound) and task.text == example.text, task
+        assert grades(verifier, task, f"{example.thought}\n\n{answered(example.answer)}") == [Grade.CORRECT]
+
+
+@pytest.mark.parametrize("name", ["words", "numbers"])
+def test_an_exam_is_sound_in_bands_by_steps_and_no_answer_of_it_is_frequent(verifier, name):
+    exam = asyncio.run(validated_exam(read_exam(FAMILIES.exams[name], FAMILIES), FAMILIES, verifier))
+    steps = {band: [one.task.steps for one in exam if one.band == band] for band in "1234"}
+    assert [len(own) for own in steps.values()] == [60] * 4
+    for easier, harder in zip("123", "234", strict=True):
+        assert max(steps[easier]) < min(steps[harder])
+    assert len({one.task.near_key for one in exam}) == len(exam)
+    assert max(Counter(one.task.answer for one in exam).values()) <= 0.02 * len(exam)
+
+
+@pytest.mark.parametrize("form", Form)
+@pytest.mark.parametrize("kind", LABELS)
+def test_prompts_show_the_text_and_say_what_is_wanted(form, kind):
+    made = FAMILY.kinds(form)[kind]
+    own = [seed for seed in SEEDS if seed.kind == kind]
+    asked = made.solve_prompt(own[0]).messages[-1]["content"]
+    assert own[0].text in asked and "answer" in asked
+    proposed = made.propose_prompt((), Random(0))
+    assert LABELS[kind] in proposed.messages[-1]["content"]
+    assert any(seed.text in message["content"] for seed in own for message in proposed.messages)
+
+
+def test_what_the_prompt_says_is_understood_is():
+    sentences = [line.removeprefix("- ") for line in word_prompts.FORMS.split("\n")[1:]]
+    *told, questions = sentences
+    for line in told:
+        read(f"{line} How many apples does Ann have?")
+    for question in questions.removeprefix("Questions: ").split("? "):
+        read(f"Ann and Ben have 40 apples together. {question.rstrip('?')}?")
+
+
+# Stories: structure is the teacher's, numbers are not
+
+
+def test_numbers_are_drawn_by_lot_so_that_equal_structures_have_different_answers(verifier):
+    tasks = [sound(verifier, APPLES.replace("17", str(n))) for n in range(2, 22)]
+    assert len({task.answer for task in tasks}) > 15
+    assert len({task.near_key for task in tasks}) == 1
+    assert sound(verifier, APPLES) == sound(verifier, APPLES)
+
+
+def test_whatever_is_written_about_the_past_with_pronouns_and_small_talk_is_read(verifier):
+    task = sound(
+        verifier,
+        "Last week was fun. Tom had 12 apples, and his sister Ann had twice as many apples as Tom. Then he gave five of "
+        "the apples to Ann. How many apples does Ann have now?",
+    )
+    assert task.text.startswith("Tom has ") and "Tom gives " in task.text and task.text.endswith("does Ann have?")
+
+
+def test_a_story_may_say_more_than_one_thing_in_a_sentence():
+    sentences, question = read("If Ann has 5 pens and 3 cups, and she buys 4 pens, how many pens does Ann have?")
+    assert [form for form, _ in sentences] == ["has", "has", "gets"] and question[0] == "own"
+
+
+def test_sentences_that_the_answer_does_not_need_are_left_out(verifier):
+    task = sound(verifier, "Zoe has 5 pens. Ann has 3 pears. " + APPLES.replace("How", "Ben eats 2 pears. How"))
+    assert "Zoe" not in task.text and "pears" not in task.text and task.figures["sentences"] == 2
+
+
+def test_who_begins_with_nothing_is_said(verifier):
+    task = sound(verifier, "Tom walks 3 miles. Tom runs 4 miles. How far does Tom run?")
+    assert task.text.startswith("At the start Tom has no miles. ")
+
+
+def test_lines_that_cannot_be_read_are_left_out_where_most_can(verifier):
+    assert isinstance(validated(verifier, "It is a sunny day. " + APPLES), StoryTask)
+    refused = validated(verifier, "It is a sunny day. Birds sing. Ann has 5 pens. How many pens does Ann have?")
+    assert isinstance(refused, Rejection) and refused.reason is Reason.SYNTAX
+
+
+@pytest.mark.parametrize(
+    ("story", "reason"),
+    [
+        ("Ann has 5 apples. Ben has 3 more apples than Ann.", Reason.NO_QUESTION),
+        ("Ann has 5 apples. How do birds fly?", Reason.NO_QUESTION),
+        ("How many apples does Ann have?", Reason.NO_STORY),
+        ("Ann is happy. How many apples does Ann have?", Reason.SYNTAX),
+        ("Ann has 24 apples. Ben has 5 apples. How many apples does Ann have?", Reason.TOO_EASY),
+        ("Ann walks 3 miles every day for 5 days. How many miles does Ann have?", Reason.TOO_EASY),
+        ("Ann has 5 more apples than Ben. How many apples does Ann have?", Reason.UNANSWERABLE),
+        ("Ann has 4 apples. Ben has 5 apples. How many pears does Ann have?", Reason.UNANSWERABLE),
+        ("Ann has 2 apples. " * 30 + "How many apples does Ann have?", Reason.TOO_COMPLEX),
+        ("x" * (MOST_CHARS + 1), Reason.PROGRAM_TOO_LONG),
+        ("", Reason.NO_STORY),
+    ],
+)
+def test_what_is_no_story_is_refused_with_a_reason(verifier, story, reason):
+    result = validated(verifier, story)
+    assert isinstance(result, Rejection), result
+    assert result.reason is reason, result.why
+    assert result.detail.isascii() and "\n" not in result.detail
+
+
+WORDS = [
+    "Ann", "Ben", "the box", "has", "have", "gives", "had", "buys", "and", "twice", "half", "of", "the", "as many",
+    "more", "fewer", "than", "as", "together", "apples", "pears", "dollars", "each", "costs", "3", "12", "99999", "is",
+    "years old", "older", "in", "to", "for", "boxes", "with", "friends", "equally", "among", ".", "?", "How many",
+    "does", "do", "she", "they", "old", "at first", "one", "percent", "every day", "days", ",", "shares", "now", "\n",
+]  # fmt: skip
+
+
+@given(st.text(max_size=200) | st.lists(st.sampled_from(WORDS), max_size=50).map(" ".join))
+@settings(max_examples=300, deadline=None)
+def test_any_text_is_a_story_or_refused_and_nothing_else(text):
+    try:
+        story = read(text)
+    except Refused as refused:
+        assert Reason(refused.reason) and refused.detail.isascii()
+    else:
+        assert isinstance(structure(*story), str) and write(*story)
+
+
+def slots_of(form: str, template: str) -> st.SearchStrategy[tuple[str, tuple]]:
+    owners, things = (
+        st.permutations(["ann", "ben", "cara", "the box"]),
+        st.permutations(["red apples", "boxes", "pies"]),
+    )
+    verb = "finds" if form.startswith("gets") else "eats"
+    wanted = [*("ABCD" if "{ABCD}" in template else [letter for letter in "ABC" if f"{{{letter}}}" in template])]
+
+    def made(drawn):
+        names, items, amount, factor = drawn
+        slots = dict(zip(wanted, names, strict=False)) | {
+            "N": amount,
+            "K": factor,
+            "L": 9,
+            "P": 40,
+            "V": verb,
+            "U": "day",
+        }
+        slots |= dict(zip("IJ", items, strict=False))
+        keep = [letter for letter in slots if letter in wanted or f"{{{letter}" in template.replace("{ABCD}", "")]
+        keep += ["K"] * ("{T}" in template or "{F}" in template)
+        return form, tuple(sorted((letter, slots[letter]) for letter in set(keep)))
+
+    return st.tuples(owners, things, st.integers(2, 9_999), st.integers(2, 5)).map(made)
+
+
+SENTENCES = [slots_of(form, template) for form, (template, _) in FORMS.items() if form != "takes"]
+ASKED = [slots_of(form, template) for form, (template, _) in QUESTIONS.items() if form != "less"]
+
+
+@given(st.lists(st.one_of(SENTENCES), min_size=1, max_size=6), st.one_of(ASKED))
+@settings(max_examples=300, deadline=None)
+def test_what_is_written_is_read_again_as_the_same_story(sentences, question):
+    assert read(write(sentences, question)) == (tuple(sentences), question)
+
+
+# Puzzles
+
+
+def test_secrets_are_drawn_by_lot_and_what_is_asked_gets_factors(verifier):
+    puzzles = [PUZZLE.replace("c == a + 3", f"c == a + {n}") for n in range(1, 9)]
+    assert len({sound(verifier, puzzle, "math_n").answer for puzzle in puzzles}) > 5
+    task = sound(verifier, FOUR + "a * b == 24\nc == a + 3\nd == b - 2\nask c", "math_n")
+    assert task.text.split("\nask ")[1].count("*") >= 2
+
+
+def test_solutions_are_counted(verifier):
+    task = sound(verifier, "a, b, c, d in 1..7\na + b + c + d == 12\na < b\nask count", "math_n")
+    assert task.text.endswith("ask count") and 40 <= task.answer <= 300
+    assert "%" in task.text
+
+
+@pytest.mark.parametrize(
+    ("problem", "reason"),
+    [
+        (FOUR + "a * b == 24\nc < d", Reason.NO_QUESTION),
+        (FOUR + "a * b == 24\nc < d\nask 7", Reason.NO_QUESTION),
+        (FOUR + "a * b == 24\nc < d\nask e", Reason.SYNTAX),
+        (FOUR + "a * b == 24\nc < d\nask a b", Reason.SYNTAX),
+        (FOUR + "ask a + b", Reason.UNANSWERABLE),
+        ("a, b, c, d, e in tea, milk, juice\na == b or c == d\nd != e\nask count", Reason.GUESSABLE),
+        ("a, b in 0..1\na < b\nask a", Reason.UNANSWERABLE),
+        ("", Reason.NO_PUZZLE),
+    ],
+)
+def test_what_is_no_puzzle_is_refused_with_a_reason(verifier, problem, reason):
+    result = validated(verifier, problem, "math_n")
+    assert isinstance(result, Rejection), result
+    assert result.reason is reason, result.why
+
+
+def test_a_puzzle_that_asks_is_read_again_as_it_is_written():
+    groups, clues, asked = logic_language.read_asking(PUZZLE)
+    assert logic_language.write_asking(groups, clues, asked) == PUZZLE
+    assert logic_language.read_asking(PUZZLE.replace("ask 10 * c + d", "Find: 10*c+d."))[2] == asked
+
+
+# Files
+
+
+@pytest.mark.parametrize(
+    ("kind", "text", "reason", "detail"),
+    [
+        ("math_w", APPLES.replace("24", "-4"), Reason.SYNTAX, "sentence 1"),
+        ("math_w", APPLES.replace("Ben has", "Cara has 5 apples. Ben has"), Reason.TOO_EASY, "sentence 2"),
+        ("math_w", APPLES.replace("Ann has 24", "Ann has 3").replace("17", "4"), Reason.GUESSABLE, "between 11"),
+        ("math_w", APPLES.replace("17 more", "24 fewer"), Reason.GUESSABLE, "between 11"),
+        ("math_w", APPLES.replace("17 more", "25 fewer"), Reason.UNANSWERABLE, "negative"),
+        ("math_w", APPLES.replace("17 more", "12 fewer"), Reason.SHORTCUT, "stands in the text"),
+        ("math_w", APPLES.replace("How", "Ben has 4 apples. How"), Reason.UNANSWERABLE, "contradict"),
+        ("math_n", PUZZLE.replace("24", "71"), Reason.UNANSWERABLE, "no assignment"),
+        ("math_n", PUZZLE.replace("c == a + 3", "c > a"), Reason.UNANSWERABLE, "not the same in all"),
+        ("math_n", PUZZLE.replace("ask 10", "c > a\nask 10"), Reason.TOO_EASY, "clue 4"),
+        ("math_n", PUZZLE.replace("ask 10 * c + d", "ask c"), Reason.GUESSABLE, "too few values"),
+    ],
+)
+def test_a_row_of_a_file_is_refused_where_a_teachers_would_be_changed(verifier, kind, text, reason, detail):
+    result = of_file(verifier, text, kind)
+    assert isinstance(result, Rejection) and result.reason is reason and detail in result.detail, result
+
+
+def test_a_bad_row_of_an_exam_is_named_by_its_line(tmp_path, verifier):
+    file = tmp_path / "own.jsonl"
+    file.write_text(json.dumps({"kind": "math_w", "band": "x", "story": "Ann sings. " + APPLES}))
+    with pytest.raises(InputError, match=r"own\.jsonl, line 1: the task is refused: syntax .sentence 1 has none"):
+        asyncio.run(validated_exam(read_exam(file, FAMILIES), FAMILIES, verifier))
+    file.write_text(json.dumps({"kind": "math_n", "story": APPLES}))
+    with pytest.raises(InputError, match="line 1: no text under 'problem'"):
+        read_exam(file, FAMILIES)
+
+
+@pytest.mark.parametrize(
+    ("kind", "text", "renamed"),
+    [
+        ("math_w", APPLES, APPLES.replace("Ann", "Zoe").replace("apples", "pens").replace("17", "30")),
+        ("math_n", PUZZLE, PUZZLE.replace("a", "x").replace("xsk", "ask").replace("24", "18")),
+    ],
+)
+def test_what_is_held_out_is_refused_under_other_names(verifier, tmp_path, kind, text, renamed):
+    task = sound(verifier, text, kind)
+    (tmp_path / "kept.jsonl").write_text(
+        json.dumps({"kind": kind, LABELS[kind]: renamed if kind == "math_w" else task.text})
+    )
+    held_out = read_held_out([tmp_path / "kept.jsonl"], FAMILIES)
+    [refused] = asyncio.run(Guards(held_out=held_out.keys).screen([task], Archive(), verifier))
+    assert isinstance(refused, Rejection) and refused.reason is Reason.HELD_OUT
+    [kept] = asyncio.run(Guards().screen([task], Archive(), verifier))
+    assert kept is task
+
+
+# Answers
+
+
+@pytest.mark.parametrize(("kind", "text"), [("math_w", APPLES), ("math_n", PUZZLE)])
+def test_answers_are_told_apart(verifier, kind, text):
+    task = sound(verifier, text, kind)
+    right = task.answer
+    for value in (right, f" {right} ", f"{right}.", f"{right} apples", f"${right}", f"{right}.0"):
+        assert grades(verifier, task, answered(value), f"I think:\n\n{answered(value)}") == [Grade.CORRECT] * 2, value
+    for value in (right + 1, right - 1, -right, 0, f"{right}0"):
+        assert grades(verifier, task, answered(value)) == [Grade.WRONG], value
+    for value in (
+        "", "no idea", f"{right} or {right + 1}", f"{right - 1} + 1", f"{right}.5", f"x = {right}", "9" * 100, "1e2",
+        f"int('{right}')", "__import__('os')", f"{right} {right}", "\u0664\u0661",
+    ):  # fmt: skip
+        assert grades(verifier, task, answered(value)) == [Grade.MALFORMED], value
+    assert grades(verifier, task, answered(right), cut=True) == [Grade.MALFORMED]
+
+
+# What is the same
+
+
+def test_names_things_verbs_and_the_order_between_events_do_not_make_another_story():
+    first = "Ann has 5 apples. Ben has 3 more apples than Ann. Ben eats 2 apples. How many apples does Ben have?"
+    same = "Rosa has 9 fewer pens than Max. Max has 8 pens. Rosa loses 4 pens. How many pens does Rosa have?"
+    other = "Rosa has 9 fewer pens than Max. Rosa loses 4 pens. Max has 8 pens. How many pens does Rosa have?"
+    assert key(first) == key(same)
+    different = [
+        other, first.replace("does Ben", "does Ann"), first.replace("eats", "buys"),
+        first.replace("3 more apples than", "twice as many apples as"), first.replace("does Ben have", "did Ben have at first"),
+    ]  # fmt: skip
+    assert len({key(first), *map(key, different)}) == 6
+
+
+@pytest.mark.parametrize("form", Form)
+@pytest.mark.parametrize("kind", LABELS)
+def test_what_copies_a_text_that_was_shown_is_a_duplicate(verifier, form, kind):
+    made = FAMILY.kinds(form)[kind]
+    prompt = made.propose_prompt((), Random(3))
+    shown = [seed for seed in SEEDS if any(seed.text in message["content"] for message in prompt.messages)]
+    copies = [f"```{LABELS[kind]}\n{seed.text.replace('Ann', 'Zoe')}\n```" for seed in shown]
+    drafts = [made.parse_proposal(text, prompt.context) for text in copies]
+    results = asyncio.run(made.validate(drafts, verifier))
+    assert len(results) >= 2
+    assert all(isinstance(result, Rejection) for result in results)
+    assert any(result.reason is Reason.DUPLICATE for result in results)
+
+
+@pytest.mark.parametrize(("kind", "text"), [("math_w", APPLES), ("math_n", PUZZLE)])
+def test_a_task_comes_back_from_its_record(verifier, kind, text):
+    task = sound(verifier, text, kind)
+    again = FAMILIES.restore(json.loads(json.dumps(task.record())))
+    assert again == task and again.id == task.id
+    assert task.guess_key == str(task.answer) and task.complexity.cyclomatic == task.steps + 1
+
+
+# Another solver
+
+
+def test_exact_algebra_and_exhaustion_come_to_the_same_answers():
+    pytest.importorskip("sympy")
+    import against_exact
+
+    assert list(against_exact.story_differences(40, 7)) == []
+    assert list(against_exact.problem_differences(4, 7)) == []
