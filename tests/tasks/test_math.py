@@ -15,8 +15,7 @@ from redqueen.tasks.families import Families
 from redqueen.tasks.files import read_exam, read_held_out, validated_exam
 from redqueen.tasks.guards import Guards
 from redqueen.tasks.logic.guest import logic_language
-from redqueen.tasks.math import FAMILY, SEEDS, ProblemTask, StoryTask
-from redqueen.tasks.math import number_prompts, word_prompts
+from redqueen.tasks.math import FAMILY, SEEDS, ProblemTask, StoryTask, number_prompts, word_prompts
 from redqueen.tasks.math.guest.stories.forms import FORMS, MOST_CHARS, QUESTIONS
 from redqueen.tasks.math.guest.stories.keys import structure
 from redqueen.tasks.math.guest.stories.reading import Refused, read
@@ -128,8 +127,8 @@ def test_numbers_are_drawn_by_lot_so_that_equal_structures_have_different_answer
 def test_whatever_is_written_about_the_past_with_pronouns_and_small_talk_is_read(verifier):
     task = sound(
         verifier,
-        "Last week was fun. Tom had 12 apples, and his sister Ann had twice as many apples as Tom. Then he gave five of "
-        "the apples to Ann. How many apples does Ann have now?",
+        "Last week was fun. Tom had 12 apples, and his sister Ann had twice as many apples as Tom. Then he gave five "
+        "of the apples to Ann. How many apples does Ann have now?",
     )
     assert task.text.startswith("Tom has ") and "Tom gives " in task.text and task.text.endswith("does Ann have?")
 
@@ -356,7 +355,8 @@ def test_names_things_verbs_and_the_order_between_events_do_not_make_another_sto
     assert key(first) == key(same)
     different = [
         other, first.replace("does Ben", "does Ann"), first.replace("eats", "buys"),
-        first.replace("3 more apples than", "twice as many apples as"), first.replace("does Ben have", "did Ben have at first"),
+        first.replace("3 more apples than", "twice as many apples as"),
+        first.replace("does Ben have", "did Ben have at first"),
     ]  # fmt: skip
     assert len({key(first), *map(key, different)}) == 6
 

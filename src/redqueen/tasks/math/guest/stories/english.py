@@ -24,7 +24,8 @@ _VERB = re.compile(rf"(?<!at the )\b({'|'.join(sorted(_BASIC, key=len, reverse=T
 _REPLACED = tuple(
     (re.compile(pattern), new)
     for pattern, new in (
-        (r"(?<=\d),(?=\d{3})", ""), (r"\$ ?(\d+)(?: dollars?)?", r"\1 dollars"), ("%", " percent"), ("(?<=[a-z])[-_](?=[a-z])", " "),
+        (r"(?<=\d),(?=\d{3})", ""), (r"\$ ?(\d+)(?: dollars?)?", r"\1 dollars"), ("%", " percent"),
+        ("(?<=[a-z])[-_](?=[a-z])", " "),
         (r"\b(?:euros?|bucks|money|dollar)\b", "dollars"), (r"\bkm\b", "kilometers"),
         (r"\b(?:a|one|1) dozen\b", "12"), (r"\bhalf(?: a| an)?\b", "frac2"),
         (r"\b(?:a|one|1) (?:third|3rd)\b", "frac3"), (r"\b(?:a|one|1) (?:quarter|fourth|4th)\b", "frac4"),
@@ -33,7 +34,7 @@ _REPLACED = tuple(
         (r"\b(?:altogether|in total|in all|combined|in sum)\b", "together"), (r"\bhas got\b", "has"),
         (r"\b(?:to start with|to begin with|initially|originally|in the beginning|at the beginning)\b", "at first"),
         (r"\b(?:mr|mrs|ms|dr) (?=[a-z])", ""), (r"\b(?:his|their|its|my|our) (?=[a-z])", "the "),
-        (r"\bher (?=[a-z])(?!and )", "the "), (r"\b(\d+) of the (?=[a-z])", r"\1 "), (r"\bcan be\b", "is"),
+        (r"\bher (?=[a-z])(?!and )", "the "), (r"\bcan be\b", "is"),
         (r"\b([a-z]+)'s? (?=age)", r"\1 "), (r"^([a-z]+) age is\b", r"the age of \1 is"), (r"[\"'():;]", ""),
         (r"^(in \d+ years?|\d+ years? ago|together),", r"\1"), (r"\bmore years old\b", "years older"),
         (r" on (?:mon|tues|wednes|thurs|fri|satur|sun)day\b", ""), (r" of (?:them|it|these|those)\b", ""),
@@ -52,6 +53,7 @@ _TRAIL = re.compile(
     r"at the (?:store|shop|market|end)|from the (?:store|shop|market)|"
     r"for (?:lunch|dinner|breakfast|himself|herself)|over))+$"
 )
+_OF_THE = re.compile(r"\b(\d+) of the (?=[a-z])")
 _THAN = re.compile(r"\b((?:than|as|of) (?:the )?[a-z]+) (?:has|is|does|costs)$")
 _KIN = re.compile(
     r"\bthe (?:friend|brother|sister|son|daughter|wife|husband|cousin|neighbor),? "
@@ -68,7 +70,7 @@ def plain(sentence):
         text = pattern.sub(new, text)
     text = _NUMBER_WORD.sub(lambda found: str(NUMBER_WORDS[found[0]]), text)
     text = _VERB.sub(lambda found: _BASIC[found[0]], text)
-    text = _KIN.sub("", " ".join(text.split()))
+    text = _OF_THE.sub(r"\1 ", _KIN.sub("", " ".join(text.split())))
     at_first = AT_FIRST in text
     asks_first = at_first and text.startswith("how ")
     text = _LEAD.sub("", text)

@@ -6,8 +6,10 @@ from .forms import COMPARISONS, EVENTS, SORT_OF, VERBS, ZERO
 
 _ROUNDS = 4
 _SYMMETRIC = ("together", "age_together", "all")
-_TURNED_ONCE = {less: more for more, less in COMPARISONS.items()}
-_ALIKE = {"part": "times", "kinds_part": "kinds_times", "age_part": "age_times"}
+_SAME_KEY = {less: more for more, less in COMPARISONS.items()} | {
+    "part": "times", "kinds_part": "kinds_times", "age_part": "age_times",
+}  # fmt: skip
+"""Forms that lot turns into each other, and factors that may be fractions."""
 
 
 def structure(sentences, question):
@@ -44,8 +46,8 @@ def _coloured(form, slots, at, colours):
     if _is_symmetric(form, "J"):
         things = sorted(things)
     what = VERBS[slots["V"]][2] if "V" in slots else ""
-    form = _TURNED_ONCE[form] if form in _TURNED_ONCE else form
-    return " ".join([_ALIKE[form] if form in _ALIKE else form, what, str(at), *names, "/", *things])
+    form = _SAME_KEY.get(form) or form
+    return " ".join([form, what, str(at), *names, "/", *things])
 
 
 def _is_symmetric(form, letter):
