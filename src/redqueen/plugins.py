@@ -33,6 +33,18 @@ _loaded: set[str] = set()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Prefix:
+    """Plug-ins that another package has, made by a function of ours that gets what follows the colon."""
+
+    place: str
+    """Of the function, as `module:attribute`."""
+    package: str
+    """Whose version counts."""
+    stands_for: str
+    """What follows the colon, for people."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Registry:
     """The plug-ins of one sort."""
 
@@ -54,6 +66,8 @@ class Registry:
     of_files: Mapping[str, str] = field(default_factory=dict)
     """The package's own that may be made of a file of the user's, named as NAME:FILE: the function that makes one of
     its path, as `module:attribute`. It raises an `InputError` for a file that will not do."""
+    prefixes: Mapping[str, Prefix] = field(default_factory=dict)
+    """Names that begin with one and a colon stand for what another package has: `rg:chain_sum`."""
 
     def names(self) -> tuple[str, ...]:
         """All that have one: the package's own, then what installed packages provide."""
@@ -73,6 +87,10 @@ class Registry:
         """The package that provides it, with its version; None for the package's own, suites and files."""
         if name in (*self.suites, *self.builtins) or self.file_in(name) is not None:
             return None
+        if (made := self._prefixed(name)) is not None:
+            from importlib.metadata import version
+
+            return f"{made[0].package} {version(made[0].package)}"
         dists = [entry.dist for entry in self.installed().get(name, ())]
         return ", ".join(f"{dist.name} {dist.version}" for dist in dists if dist) or None
 
@@ -80,7 +98,9 @@ class Registry:
         """Refuse, as the value of the setting, what no plug-in can be known by. Nothing is imported: what is wrong with
         a file or a package is said by `get`."""
         name = self.name_in(text)
-        if name not in (*self.suites, *self.builtins) and self.file_in(name) is None and name not in self.installed():
+        if name in (*self.suites, *self.builtins) or self.file_in(name) is not None or self._prefixed(name) is not None:
+            return
+        if name not in self.installed():
             raise self._unknown(name, f"{self.setting} cannot be {json.dumps(text)}")
 
     def get(self, name: str) -> Any:
@@ -91,6 +111,8 @@ class Registry:
             plugin = self._from_file(*place)
         elif (parts := self._name_and_file(name)) is not None:
             plugin = _attribute(self.of_files[parts[0]])(parts[1])
+        elif (made := self._prefixed(name)) is not None:
+            return _attribute(made[0].place)(made[1])
         elif name in (installed := self.installed()):
             plugin = self._from_package(installed[name])
         else:
@@ -121,8 +143,14 @@ class Registry:
         """The name in a value of the setting, without the numbers that may follow it."""
         return name_and_values(text)[0] if self.takes_values else text
 
+    def _prefixed(self, name: str) -> tuple[Prefix, str] | None:
+        """What a name with a prefix stands for; None for any other name."""
+        prefix, colon, rest = name.partition(":")
+        return (self.prefixes[prefix], rest) if colon and prefix in self.prefixes else None
+
     def _unknown(self, name: str, what: str) -> ConfigError:
-        names = (*self.suites, *self.names())
+        prefixed = (f"{prefix}:{made.stands_for}" for prefix, made in self.prefixes.items())
+        names = (*self.suites, *self.names(), *prefixed)
         close = difflib.get_close_matches(name, names, 1)
         taking = "".join(f", {own}:FILE" for own in self.of_files)
         mend = f"use FILE.py:NAME{taking} or one of {', '.join(names)}"
@@ -260,6 +288,10 @@ FAMILIES = Registry(
         "proof": "redqueen.tasks.proof:FAMILY",
     },
     of_files={"proof": "redqueen.tasks.proof:of_file"},
+    prefixes={
+        "rg": Prefix(place="redqueen.tasks.sources.gym:named", package="reasoning-gym", stands_for="GENERATOR"),
+        "vf": Prefix(place="redqueen.tasks.sources.environments:named", package="verifiers", stands_for="TASKSET"),
+    },
 )
 """They bring the task kinds."""
 MATCHMAKERS = Registry(

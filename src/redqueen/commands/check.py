@@ -69,6 +69,8 @@ class CheckReport:
         for kinds in _that_fit(self.soundness):
             lines += [*_table(self.soundness, kinds), ""]
         lines += [_speed(self.soundness, kind) for kind in self.soundness.kinds]
+        if self.soundness.drawn:
+            lines.append("nobody proposes its tasks: what is said of proposals and drafts does not apply")
         for row in self.soundness.failures:
             lines += ["", *_failure(row.check, row.kind, row.finding)]
         if not self.soundness.failures:
@@ -83,23 +85,19 @@ def _cell(finding: "Finding") -> str:
 
 
 def _table(soundness: "Soundness", kinds: Sequence[str]) -> list[str]:
-    from redqueen.tasks.soundness import ORDER
-
-    rows = [[check, *(_cell(soundness.of(check, kind)) for kind in kinds)] for check in ORDER]
+    rows = [[check, *(_cell(soundness.of(check, kind)) for kind in kinds)] for check in soundness.checks]
     return columns(["check", *kinds], rows, range(len(kinds) + 1), WIDTH)
 
 
 def _that_fit(soundness: "Soundness") -> list[list[str]]:
     """The kinds, table by table."""
-    from redqueen.tasks.soundness import ORDER
-
     tables: list[list[str]] = []
     room = 0
     for kind in soundness.kinds:
-        width = _GAP + max(len(kind), *(len(_cell(soundness.of(check, kind))) for check in ORDER))
+        width = _GAP + max(len(kind), *(len(_cell(soundness.of(check, kind))) for check in soundness.checks))
         if not tables or room < width:
             tables.append([])
-            room = WIDTH - max(map(len, ORDER))
+            room = WIDTH - max(map(len, soundness.checks))
         tables[-1].append(kind)
         room -= width
     return tables
@@ -111,10 +109,11 @@ def _speed(soundness: "Soundness", kind: str) -> str:
     values = soundness.of(SPEED, kind).values
     if not values:
         return f"{kind}: its speed could not be measured"
+    made = "validation" if "validations_a_second" in values else "draw"
     return (
-        f"{kind}: {values['validations_a_second']:,.0f} validations/s and {values['grades_a_second']:,.0f} grades/s in "
-        f"batches; alone 99 % take at most {values['validation_99_ms']:,.1f} and {values['grade_99_ms']:,.1f} ms, the "
-        f"worst {values['validation_worst_ms']:,.1f} and {values['grade_worst_ms']:,.1f} ms"
+        f"{kind}: {values[f'{made}s_a_second']:,.0f} {made}s/s and {values['grades_a_second']:,.0f} grades/s in "
+        f"batches; alone 99 % take at most {values[f'{made}_99_ms']:,.1f} and {values['grade_99_ms']:,.1f} ms, the "
+        f"worst {values[f'{made}_worst_ms']:,.1f} and {values['grade_worst_ms']:,.1f} ms"
     )
 
 

@@ -77,21 +77,26 @@ async def grade(
     limits: Limits | None = None,
 ) -> list[Verdict]:
     """What the function says to what each task shows and the block with this label of each attempt."""
-    read = [CUT_ATTEMPT if attempt.cut else _value_of(attempt.text, label) for attempt in attempts]
+    read = [reading(attempt, label) for attempt in attempts]
     calls = {at: (shown(attempts[at].task), text) for at, text in enumerate(read) if isinstance(text, str)}
     said = await ask(checker, function, list(calls.values()), verifier, limits=limits) if calls else []
-    judged = {at: _verdict(one) for at, one in zip(calls, said, strict=True)}
+    judged = {at: verdict_of(one) for at, one in zip(calls, said, strict=True)}
     return [judged[at] if isinstance(answer, str) else answer for at, answer in enumerate(read)]
 
 
-def _value_of(text: str, label: str) -> str | Verdict:
-    answer = read_answer(text, label)
+def reading(attempt: Attempt[Any], label: str, *, fenced: bool = False) -> str | Verdict:
+    """The value in an attempt: its block with this label, and unless it has to be `fenced`, what stands for one."""
+    if attempt.cut:
+        return CUT_ATTEMPT
+    answer = read_answer(attempt.text, label)
     if isinstance(answer, Rejection):
         return malformed(answer)
-    return answer.value(label) or malformed(Rejection(Reason.NO_ANSWER, f"no {label}"))
+    value = (answer.part(label) or "").strip() if fenced else answer.value(label)
+    return value or malformed(Rejection(Reason.NO_ANSWER, f"no {label}"))
 
 
-def _verdict(said: Any) -> Verdict:
+def verdict_of(said: Any) -> Verdict:
+    """What a checker says to an answer, as a verdict."""
     if isinstance(said, Result):
         if said.status is Status.FAULT:
             return NOT_JUDGED_ATTEMPT

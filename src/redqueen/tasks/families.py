@@ -10,6 +10,7 @@ from typing import Any, Self
 from redqueen.errors import ConfigError, InputError
 from redqueen.plugins import FAMILIES, one_line
 from redqueen.tasks.protocol import Complexity, Family, Form, Kind, Task
+from redqueen.tasks.sources import Source
 from redqueen.verifier import Verifier
 
 
@@ -38,7 +39,8 @@ class Families:
             except Exception as error:
                 what = f"the task family {name} has no sound kinds and seeds: {one_line(error)}"
                 raise ConfigError(what, "mend it where it is defined") from error
-            if not types or not shown >= {task_type for _, task_type in types.values()}:
+            drawn = isinstance(family, Source)
+            if not types or not (drawn or shown >= {task_type for _, task_type in types.values()}):
                 what = f"the task family {name} lacks kinds, or a seed of the type of their tasks"
                 raise ConfigError(what, "give it one of each at least")
             for kind, (own_name, _) in types.items():
@@ -93,6 +95,11 @@ class Families:
         if kind not in self._by_kind:
             raise InputError(f"no such task kind: {kind!r}", f"the kinds are {', '.join(self.kinds)}")
         return self._by_kind[kind]
+
+    def source_of(self, kind: str) -> Source | None:
+        """Where the items of a kind come from; None for a kind that teachers are asked for."""
+        family = self.of_kind(kind)
+        return family if isinstance(family, Source) else None
 
     def restore(self, record: Mapping[str, Any]) -> Task:
         """The task that `Task.record` wrote down."""

@@ -6,7 +6,7 @@ they give away), `processes` (hash seeds), `fuzz` (odd texts), `data` (records, 
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from traceback import extract_tb
@@ -19,18 +19,21 @@ from redqueen.tasks.soundness.answers import golds_pass, told_apart, worthless_e
 from redqueen.tasks.soundness.data import figures_in_bands, keys_hold, records_return
 from redqueen.tasks.soundness.findings import Finding, Outcome, failed, untried
 from redqueen.tasks.soundness.fuzz import odd_texts_are_taken
+from redqueen.tasks.soundness.inert import runs_nothing
 from redqueen.tasks.soundness.material import Material, enough, gather
 from redqueen.tasks.soundness.processes import Found, elsewhere, processes_agree
 from redqueen.tasks.soundness.prompts import answer_hidden
 from redqueen.tasks.soundness.speed import quick_enough
+from redqueen.tasks.sources import Source
 from redqueen.verifier import LocalVerifier, StrictVerifier, Verifier
 
 Check = Callable[[Material, Verifier], Awaitable[Finding]]
-MATERIAL, PROCESSES, SPEED = "tasks", "processes", "speed"
+MATERIAL, PROCESSES, SPEED, INERT = "tasks", "processes", "speed", "runs nothing"
 CHECKS: Mapping[str, Check] = {
     "told apart": told_apart,
     "right answers": golds_pass,
     "worthless": worthless_earn_nothing,
+    INERT: runs_nothing,
     "hidden": answer_hidden,
     "odd texts": odd_texts_are_taken,
     "records": records_return,
@@ -39,10 +42,16 @@ CHECKS: Mapping[str, Check] = {
 }
 """Those of one process whose result does not depend on the clock."""
 ORDER = (
-    MATERIAL, "told apart", "right answers", "worthless", "hidden", PROCESSES, "odd texts", "records", "keys",
+    MATERIAL, "told apart", "right answers", "worthless", INERT, "hidden", PROCESSES, "odd texts", "records", "keys",
     "figures", SPEED,
 )  # fmt: skip
 """As they are reported: first whether there is enough to check with."""
+OF_SOURCES = (INERT,)
+"""Those of fixed sources alone: what other families execute is their own business, in guests."""
+DECISIVE = (MATERIAL, "told apart", "right answers", "worthless", INERT, PROCESSES)
+"""Those without which a source would teach a hole in it, or a race would not be the same when it is done again."""
+DECISIVE_ITEMS = 48
+"""A rate of guesses of one in eight shows in as many nearly always."""
 _THEIR_PLACE = "mend it there: what a model writes must not end a race"
 _OUR_PLACE = "give back what tasks/protocol.py says; if the family does, the check is at fault, so please report it"
 
@@ -66,10 +75,16 @@ class Soundness:
 
     family: str
     rows: tuple[Row, ...]
+    drawn: bool = False
+    """It is a source: nobody proposes its tasks."""
 
     @property
     def kinds(self) -> list[str]:
         return list(dict.fromkeys(row.kind for row in self.rows))
+
+    @property
+    def checks(self) -> list[str]:
+        return list(dict.fromkeys(row.check for row in self.rows))
 
     @property
     def failures(self) -> list[Row]:
@@ -85,7 +100,18 @@ class Soundness:
 
 async def check_family(name: str, verifier: LocalVerifier, most: int) -> Soundness:
     """Check the family of this name, with at most so many tasks of each kind."""
+    return await _check(name, ORDER, verifier, most)
+
+
+async def check_source(name: str, verifier: LocalVerifier) -> Soundness:
+    """The checks that decide whether students may be trained on a source of this name, on a few items."""
+    return await _check(name, DECISIVE, verifier, DECISIVE_ITEMS)
+
+
+async def _check(name: str, checks: Sequence[str], verifier: LocalVerifier, most: int) -> Soundness:
     families = Families.of([name])
+    [family] = families.families
+    checks = [check for check in checks if isinstance(family, Source) or check not in OF_SOURCES]
     others = asyncio.create_task(elsewhere(name, verifier.tier, most))
     strict = StrictVerifier(verifier)
     materials = await gather(families, strict, most)
@@ -93,16 +119,16 @@ async def check_family(name: str, verifier: LocalVerifier, most: int) -> Soundne
     for material in materials:
         kind = material.kind.name
         found[MATERIAL, kind] = await _found(enough, material, strict)
-        for check, work in CHECKS.items():
-            found[check, kind] = await _found(work, material, strict)
+        for check in (check for check in CHECKS if check in checks):
+            found[check, kind] = await _found(CHECKS[check], material, strict)
     checked_elsewhere = _beside(await others)
     for material in materials:
         found[PROCESSES, material.kind.name] = await _found(checked_elsewhere, material, strict)
-    for material in materials:
+    for material in materials if SPEED in checks else ():
         # Last, when nothing else of ours is at work.
         found[SPEED, material.kind.name] = await _found(quick_enough, material, strict)
-    rows = [Row(check, each.kind.name, found[check, each.kind.name]) for each in materials for check in ORDER]
-    return Soundness(name, tuple(rows))
+    rows = [Row(check, each.kind.name, found[check, each.kind.name]) for each in materials for check in checks]
+    return Soundness(name, tuple(rows), isinstance(family, Source))
 
 
 def _beside(others: Found) -> Check:

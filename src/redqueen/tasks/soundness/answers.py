@@ -76,10 +76,13 @@ async def _not_malformed(material: Material, verifier: Verifier) -> list[tuple[T
         if texts.is_fenced(text):
             attempts.append((Attempt(task, texts.without_its_end(text)), True))
     verdicts = await graded(material.kind, [attempt for attempt, _ in attempts], verifier)
+    # What the form of an answer is, is known to a source's own grader alone.
+    may_be_wrong = texts.PROSE if material.drawn else ()
     return [
         (attempt.task, f"{excerpt(attempt.text)}{', cut,' if cut else ''} is {said(verdict)}")
         for (attempt, cut), verdict in zip(attempts, verdicts, strict=True)
-        if verdict.grade is not Grade.MALFORMED or (cut and verdict.reason is not Reason.CUT)
+        if not (verdict.grade is Grade.MALFORMED or (attempt.text in may_be_wrong and verdict.grade is Grade.WRONG))
+        or (cut and verdict.reason is not Reason.CUT)
     ]
 
 

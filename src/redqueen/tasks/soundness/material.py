@@ -17,11 +17,14 @@ from redqueen.tasks.families import Families
 from redqueen.tasks.files import read_rows
 from redqueen.tasks.protocol import Draft, Family, Form, Kind, Task
 from redqueen.tasks.soundness.findings import Finding, Unsound, failed, ok
+from redqueen.tasks.sources import NUMBERS, Source
 from redqueen.tasks.verdicts import Rejection
 from redqueen.verifier import StrictVerifier, Verifier
 
 ENOUGH = 20
 """Tasks with answers; rates of fewer say nothing."""
+MOST_NOT_DRAWN = 0.1
+"""Of a source's items, which a step leaves out and says so."""
 _AT_ONCE = 64
 _PROPOSE_PROMPTS = 8
 """Of each form: what they show are proposals as teachers write them."""
@@ -58,6 +61,11 @@ class Material:
     """Tasks that were left out since a shortcut solves them."""
 
     @property
+    def drawn(self) -> bool:
+        """Of a source: nobody proposes anything."""
+        return isinstance(self.family, Source)
+
+    @property
     def kind(self) -> Kind[Any, Any]:
         return self.forms[Form.LONG]
 
@@ -70,12 +78,12 @@ class Material:
 async def gather(families: Families, verifier: Verifier, most: int) -> list[Material]:
     """At most so many tasks of each kind."""
     [family] = families.families
-    rows = _rows(families)
     by_form = {form: family.kinds(form) for form in Form}
-    return [
-        await _gather_kind(families, {form: kinds[name] for form, kinds in by_form.items()}, rows[name], verifier, most)
-        for name in families.kinds
-    ]
+    forms = {name: {form: kinds[name] for form, kinds in by_form.items()} for name in families.kinds}
+    if isinstance(family, Source):
+        return [await _draw(family, forms[name], verifier, most) for name in families.kinds]
+    rows = _rows(families)
+    return [await _gather_kind(families, forms[name], rows[name], verifier, most) for name in families.kinds]
 
 
 async def enough(material: Material, verifier: Verifier) -> Finding:
@@ -92,12 +100,14 @@ async def enough(material: Material, verifier: Verifier) -> Finding:
         lacks[f"answers to {golds} of {tasks} tasks, too few to check it fully"] = (
             "give the family a method `answers`: for each task a text that is right"
         )
-    if not material.drafts:
+    if not material.drafts and not material.drawn:
         lacks["no draft that becomes a task, so that `validate` is not tried"] = (
             "give the family a file of tasks (`exams`)"
         )
-    if refused:
+    if refused and not material.drawn:
         lacks[f"{refused:,} rows in the family's own files that are no tasks"] = "mend these rows or leave them out"
+    if refused > MOST_NOT_DRAWN * (refused + tasks) and material.drawn:
+        lacks[f"{refused:,} of {refused + tasks:,} items that cannot be drawn"] = "mend `draw`"
     if not lacks:
         return ok(figure, values)
     example = material.refused[0] if refused else ""
@@ -168,6 +178,33 @@ async def _gather_kind(
         alike=tuple(alike),
         refused=tuple(refused),
         shortcuts=len(left_out),
+    )
+
+
+async def _draw(
+    source: Source, forms: Mapping[Form, Kind[Any, Any]], verifier: Verifier, most: int
+) -> Material:
+    """Items of a source, each question once."""
+    name, tasks, refused = forms[Form.LONG].name, dict[str, Task](), list[str]()
+    rng = numbers("check", name, "items")
+    for _ in range(2 * most):
+        number = rng.randrange(NUMBERS)
+        item = source.draw(name, number)
+        if isinstance(item, Rejection):
+            refused.append(f"item {number}: {item.why}")
+        else:
+            tasks.setdefault(item.near_key, item)
+        if len(tasks) + len(refused) >= most:
+            break
+    answers = await source.answers(list(tasks.values()), verifier)
+    return Material(
+        family=source,
+        forms=forms,
+        tasks=tuple(tasks.values()),
+        answers=tuple(answers),
+        drafts=(),
+        proposals=(),
+        refused=tuple(refused),
     )
 
 

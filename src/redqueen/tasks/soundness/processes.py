@@ -41,7 +41,7 @@ async def parts_of(material: Material, verifier: Verifier) -> dict[str, list[str
     verdicts = await graded(material.kind, attempts, verifier)
     asked = [
         kind.propose_prompt(tasks, numbers("check", kind.name, number))
-        for kind in material.forms.values()
+        for kind in (() if material.drawn else material.forms.values())
         for number in range(4)
     ]
     solved = [[_text(kind.solve_prompt(task)) for kind in material.forms.values()] for task in tasks]

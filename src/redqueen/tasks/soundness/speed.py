@@ -8,6 +8,7 @@ from redqueen.tasks.protocol import Attempt
 from redqueen.tasks.soundness import texts
 from redqueen.tasks.soundness.findings import Finding, excerpt, failed, ok, untried
 from redqueen.tasks.soundness.material import Material
+from redqueen.tasks.sources import Source
 from redqueen.verifier import Verifier
 
 SLOWEST_SECONDS = 1.0
@@ -21,8 +22,9 @@ Work = Callable[[Sequence[Any]], Awaitable[object]]
 
 
 async def quick_enough(material: Material, verifier: Verifier) -> Finding:
-    """Validations and gradings a second in batches, and how long a single one takes; only the latter can fail."""
-    kind, golds = material.kind, material.golds
+    """Validations (of a source: draws) and gradings a second in batches, and how long a single one takes; only the
+    latter can fail."""
+    kind, golds, family = material.kind, material.golds, material.family
     if not golds and not material.drafts:
         return untried("nothing to time")
     attempts = [
@@ -33,16 +35,21 @@ async def quick_enough(material: Material, verifier: Verifier) -> Finding:
     def validate(drafts: Sequence[Any]) -> Awaitable[object]:
         return kind.validate(drafts, verifier)
 
+    async def draw(numbers: Sequence[int]) -> object:
+        return [family.draw(kind.name, number) for number in numbers] if isinstance(family, Source) else []
+
+    noun, make, made = ("draw", draw, range(_SINGLES)) if material.drawn else ("validation", validate, material.drafts)
+
     def grade(attempts: Sequence[Any]) -> Awaitable[object]:
         return kind.grade(attempts, verifier)
 
-    validated = await _rate(validate, material.drafts, DRAFTS_AT_ONCE)
+    validated = await _rate(make, made, DRAFTS_AT_ONCE)
     graded = await _rate(grade, attempts, ATTEMPTS_AT_ONCE)
-    validations = await _each(validate, material.drafts[:_SINGLES])
+    validations = await _each(make, made[:_SINGLES])
     gradings = await _each(grade, [*attempts[:_SINGLES], *odd])
     values = {
-        "validations_a_second": round(validated, 1), "grades_a_second": round(graded, 1),
-        "validation_99_ms": _at(validations, 0.99), "validation_worst_ms": _at(validations, 1),
+        f"{noun}s_a_second": round(validated, 1), "grades_a_second": round(graded, 1),
+        f"{noun}_99_ms": _at(validations, 0.99), f"{noun}_worst_ms": _at(validations, 1),
         "grade_99_ms": _at(gradings, 0.99), "grade_worst_ms": _at(gradings, 1),
     }  # fmt: skip
     figure = f"{_whole(validated)}/s, {_whole(graded)}/s"
@@ -50,7 +57,7 @@ async def quick_enough(material: Material, verifier: Verifier) -> Finding:
     if not slow:
         return ok(figure, values)
     seconds, thing = max(slow, key=lambda pair: pair[0])
-    what = f"{len(slow):,} single validations or gradings take over {SLOWEST_SECONDS:g} s"
+    what = f"{len(slow):,} single {noun}s or gradings take over {SLOWEST_SECONDS:g} s"
     example = f"{seconds:.1f} s for {excerpt(thing)}"
     mend = "do less in this process, and what runs for long in the verifier, under limits"
     return failed(figure, what, example=example, mend=mend, values=values)

@@ -1,0 +1,1 @@
+"""What runs in guests: graders of other packages, reached through checkers of ours."""

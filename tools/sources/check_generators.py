@@ -1,0 +1,86 @@
+"""Checks every generator of reasoning-gym as `redqueen check rg:NAME` does, and says which fail and by what.
+
+    python tools/sources/check_generators.py --tasks 100 --to checks.jsonl     all of them; goes on where it was stopped
+    python tools/sources/check_generators.py --to checks.jsonl --table         the table alone, from what is there
+
+A generator takes about half a minute on two cores. Each is a line of the file as soon as it is checked.
+"""
+
+import argparse
+import asyncio
+import json
+import sys
+import time
+from collections import Counter
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+from redqueen.errors import UserError
+from redqueen.tasks.soundness import DECISIVE, ORDER, check_family
+from redqueen.verifier import LocalVerifier
+
+
+def generators() -> list[str]:
+    """All that stand for questions of their own: `composite` mixes others."""
+    from reasoning_gym.factory import DATASETS
+
+    return sorted(DATASETS.keys() - {"composite"})
+
+
+def read(path: Path) -> dict[str, dict[str, Any]]:
+    """What was checked by now, by generator."""
+    lines = path.read_text(encoding="utf-8").splitlines() if path.exists() else []
+    return {row["generator"]: row for row in map(json.loads, lines)}
+
+
+def check(generator: str, verifier: LocalVerifier, most: int) -> dict[str, Any]:
+    """One generator, as a row."""
+    start = time.monotonic()
+    try:
+        found = asyncio.run(check_family(f"rg:{generator}", verifier, most))
+    except UserError as error:
+        return {"generator": generator, "failed": {"tasks": str(error)}}
+    failed = {row.check: f"{row.finding.what}; {row.finding.example}" for row in found.failures}
+    seconds = round(time.monotonic() - start, 1)
+    return {"generator": generator, "failed": failed, "figures": figures(found), "seconds": seconds}
+
+
+def figures(found: Any) -> dict[str, str]:
+    return {row.check: row.finding.figure for row in found.rows}
+
+
+def table(rows: dict[str, dict[str, Any]]) -> str:
+    """What failed, by check, as Markdown."""
+    by_check = {check: [name for name, row in rows.items() if check in row["failed"]] for check in ORDER}
+    lines = ["| check | generators that fail it |", "|---|---|"]
+    for check, names in by_check.items():
+        if names:
+            lines.append(f"| `{check}` | {len(names)}: {', '.join(sorted(names))} |")
+    return "\n".join(lines)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--to", type=Path, required=True, metavar="FILE.jsonl")
+    parser.add_argument("--tasks", type=int, default=100, metavar="N")
+    parser.add_argument("--table", action="store_true")
+    parser.add_argument("names", nargs="*", metavar="GENERATOR")
+    given = parser.parse_args()
+    rows = read(given.to)
+    if not given.table:
+        with LocalVerifier() as verifier, given.to.open("a", encoding="utf-8") as file:
+            for name in [name for name in given.names or generators() if name not in rows]:
+                rows[name] = check(name, verifier, given.tasks)
+                print(json.dumps(rows[name]), file=file, flush=True)
+                print(f"{name}: {', '.join(rows[name]['failed']) or 'passes'}", file=sys.stderr)
+    failed = [name for name, row in rows.items() if row["failed"]]
+    decisive = [name for name, row in rows.items() if row["failed"].keys() & set(DECISIVE)]
+    print(table(rows))
+    print(f"\nreasoning-gym {version('reasoning-gym')}: {len(failed)} of {len(rows)} generators fail a check,")
+    print(f"{len(decisive)} of them one that `redqueen train` goes by")
+    print("checks that fail together:", Counter(len(row["failed"]) for row in rows.values()).most_common())
+
+
+if __name__ == "__main__":
+    main()
