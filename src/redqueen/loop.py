@@ -20,6 +20,7 @@ from redqueen.phases.evaluate import Accuracies, evaluate
 from redqueen.phases.evolve import Evolved, evolve, take_back
 from redqueen.phases.exchange import exchange, settled
 from redqueen.phases.happened import Happened
+from redqueen.phases.items import fared
 from redqueen.phases.judge import judge, outcomes
 from redqueen.phases.learn import learn, soundness
 from redqueen.phases.match import foresee, match
@@ -97,6 +98,8 @@ async def _step(race: Race, state: State, step: int, evolved: Evolved, clock: Cl
     with clock("grade"):
         texts = await settled(race, state, step, exchanged)
         rollouts = judge(race, state, step, texts.proposals, texts.attempts)
+        items = fared(step, texts.items, rollouts)
+        posed = [*rollouts, *items]
         rated, meetings = play(state.population, step, outcomes(matches, rollouts), settings.match.rule)
         population = state.population if settings.population.single else rated
         board = state.board.add(meetings)
@@ -105,11 +108,11 @@ async def _step(race: Race, state: State, step: int, evolved: Evolved, clock: Cl
     ruled: SolveRates = {}
     if settings.run.ruler_every and step % settings.run.ruler_every == 0:
         with clock("ruler"):
-            ruled = await ruler(race, step, rollouts)
+            ruled = await ruler(race, step, posed)
     with clock("update", may_stop=True):
         # Neither the verifier nor the interpreter has anything to do while members learn.
-        behaving = asyncio.create_task(behave(race, rollouts))
-        archive = state.archive.add(rollout.entry for rollout in rollouts if rollout.entry is not None)
+        behaving = asyncio.create_task(behave(race, posed))
+        archive = state.archive.add(one.entry for one in posed if one.entry is not None)
         played = replace(state, step=step, population=population, board=board, archive=archive)
         foreseeing = asyncio.create_task(foresee(race, played, behaving))
         try:
@@ -134,7 +137,7 @@ async def _step(race: Race, state: State, step: int, evolved: Evolved, clock: Cl
         with clock("evaluate"):
             evaluated = await evaluate(race, step, population, state.base_on)
     with clock("measure"):
-        measured = await measure(race, state, step, rollouts, behaving)
+        measured = await measure(race, state, step, posed, behaving)
         after = replace(
             played,
             watch=state.watch if seen is None else seen.watch,
@@ -150,6 +153,7 @@ async def _step(race: Race, state: State, step: int, evolved: Evolved, clock: Cl
             population=population,
             meetings=meetings,
             rollouts=rollouts,
+            items=items,
             spare=texts.spare,
             learned=learned,
             evolved=evolved,

@@ -185,7 +185,7 @@ def _cells(row: TaskRow | RejectionRow) -> tuple[str, ...]:
     if isinstance(row, RejectionRow):
         return row.reason, _first_line(row.detail or row.text)
     solved = "-" if row.solve_rate is None else f"{row.solve_rate:.2f}"
-    program = str(row.record.get("program", row.text))
+    program = str(row.record.get("program", row.text) or row.record.get("asked", ""))
     return solved, str(row.lines or "-"), " ".join(filter(None, map(str.strip, program.split("\n"))))[:CELL_CHARS]
 
 

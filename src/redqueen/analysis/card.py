@@ -32,7 +32,7 @@ def card(run: Path, checkpoint: Path, step: int, id: str, base: str, loaded: str
     form, length, heat = settings.tasks.form, settings.tasks.attempt_tokens, settings.rl.temperature
     learners = [student.id for student in population(checkpoint).students] if id == SOUP else [id]
     same = alike(checkpoint, learners) if id == SOUP else False
-    about = _soup(learners, same) if id == SOUP else _does(settings, member)
+    about = _soup(settings, learners, same) if id == SOUP else _does(settings, member)
     with Store.read(run) as store:
         # Records of older versions may not have it.
         rate = learning_rate(store, learners, step) or settings.rl.lr
@@ -116,19 +116,24 @@ def _kept_out(settings: Config) -> str:
     return f"Programs of {', '.join(map(printable, files))} were kept out of the race (`guard.held_out`)."
 
 
-def _soup(ids: Sequence[str], same: bool) -> str:
+def _job(settings: Config, role: Role) -> str:
+    alone = role is Role.STUDENT and not settings.population.teachers
+    return "solve tasks of fixed sources" if alone else _DOES[role]
+
+
+def _soup(settings: Config, ids: Sequence[str], same: bool) -> str:
     those = f"{', '.join(ids[:-1])} and {ids[-1]}"
     mean = f"It is the mean of the updates of {those}, truncated to their rank."
     if same:
         mean = f"It is each of {those}, which had just been averaged and are one."
-    return f"{mean} They were trained to {_DOES[Role.STUDENT]}."
+    return f"{mean} They were trained to {_job(settings, Role.STUDENT)}."
 
 
 def _who(settings: Config, member: Member | None) -> str:
     if member is None:
         return "one adapter, teacher and student at once"
     counts = {Role.TEACHER: settings.population.teachers, Role.STUDENT: settings.population.students}
-    others = " and ".join(f"{count} {role}{'' if count == 1 else 's'}" for role, count in counts.items())
+    others = " and ".join(f"{count} {role}{'' if count == 1 else 's'}" for role, count in counts.items() if count)
     return f"a {member.role} of a race of {others}"
 
 
@@ -137,7 +142,10 @@ def _does(settings: Config, member: Member | None) -> str:
         return f"It was trained to {_DOES[Role.TEACHER]} and to {_DOES[Role.STUDENT]}, both being itself."
     stood_still = settings.rl.update == "none" or settings.rl.frozen == f"{member.role}s"
     did = "It was not trained, as a control;" if stood_still else "It was trained to"
-    job = f"its job was to {_DOES[member.role]}." if stood_still else f"{_DOES[member.role]}."
+    does = _job(settings, member.role)
+    job = f"its job was to {does}." if stood_still else f"{does}."
+    if not settings.population.teachers:
+        return f"{did} {job} {_origin(member)}"
     rating = f"Within its race its rating is {member.rating.mu:.1f} ± {member.rating.sigma:.1f}."
     return f"{did} {job} {_origin(member)} {rating}"
 

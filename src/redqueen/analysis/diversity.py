@@ -63,6 +63,8 @@ def take(
     spreads = {}
     for role in Role:
         places = [place for place, member in enumerate(population.members) if member.role is role]
+        if not places:
+            continue
         spreads[role] = spread(cosine_N_N[places][:, places])
     return Diversity(step, spreads, {teacher: variety(given) for teacher, given in tasks.items() if given})
 

@@ -7,7 +7,7 @@ import math
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import chain, pairwise
 
 from redqueen.analysis.intervals import Estimate, estimate
 from redqueen.runs.metrics import COMPUTE, FLOPS, LR, RACE, Metric
@@ -100,12 +100,13 @@ def by_subject(store: Store, metric: Metric) -> dict[str, Series]:
 
 
 def solve_rates(store: Store) -> dict[str, Series]:
-    """By kind, over all attempts of a step; under "" that of all kinds."""
+    """By kind, over all attempts of a step but for replays; under "" that of all kinds."""
     counts: dict[str, dict[int, tuple[int, int]]] = defaultdict(dict)
-    for meeting in store.meetings():
-        for kind in ("", meeting.kind):
-            solved, attempts = counts[kind].get(meeting.step, (0, 0))
-            counts[kind][meeting.step] = solved + meeting.solved, attempts + meeting.attempts
+    meetings = ((meeting.step, meeting.kind, meeting.solved, meeting.attempts) for meeting in store.meetings())
+    for step, kind, right, made in chain(meetings, store.item_counts()):
+        for each in ("", kind):
+            solved, attempts = counts[each].get(step, (0, 0))
+            counts[each][step] = solved + right, attempts + made
     return {kind: Series(steps) for kind, steps in counts.items()}
 
 

@@ -147,7 +147,8 @@ def _members(store: Store, settings: Config, population: Population, last: range
     rows = []
     for role in Role:
         for member in sorted(population.of(role), key=lambda one: -one.rating.lower):
-            rating = "-" if settings.population.single else f"{member.rating.mu:.1f} ±{member.rating.sigma:.1f}"
+            rated = settings.population.teachers > 0 and not settings.population.single
+            rating = "-" if not rated else f"{member.rating.mu:.1f} ±{member.rating.sigma:.1f}"
             means = (_two(by_member.get(member.id, Series({})).mean(last)) for by_member in figures.values())
             rows.append((member.id, str(member.role), rating, *means, origin(member.birth, ages[member.id])))
     head = ("member", "role", "rating", *figures, "from")
@@ -205,9 +206,13 @@ def _quarters(store: Store, settings: Config, first: range, last: range) -> tupl
     rows.append(("structural cells, by then", *(count_text(cells.at(quarter[-1])) for quarter in (first, last))))
     rows.append(("structural cells, new", *(count_text(new.total(quarter)) for quarter in (first, last))))
     blocks = any(figure is not None and figure.blocks for both in figures.values() for figure in both)
+    if not settings.population.teachers:
+        whose = "items are drawn anew in every step"
+    else:
+        whose = "tasks are the teachers' own and change, so solve rates say little of how good students are"
     bears = "~ is over blocks of steps and says nothing of other seeds" if blocks else "too few steps for an interval"
     return Table("First quarter -> last quarter", ("", _span(first), _span(last)), tuple(rows)), (
-        f"one seed: {bears}; tasks are the teachers' own and change, so solve rates say little of how good students are"
+        f"one seed: {bears}; {whose}"
     )
 
 

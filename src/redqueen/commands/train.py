@@ -108,7 +108,8 @@ def advice(folder: Path, reached: "Reached", settings: Config) -> list[tuple[lis
         tasks = ["tasks", run, "--show", f"{hardest.step}:{hardest.place}"], f"{solved}; without --show the newest ones"
     exam = ["exam", run], "how good the students are on fixed tasks, beside the bare base"
     page = ["watch", run], "ratings, lineage, matches and every task in the browser; `report` makes one file of it"
-    return [tasks, exam, _comparison(folder, settings), page]
+    # A source has no exam, and without teachers there is nothing else.
+    return [tasks, *([exam] if settings.population.teachers else []), _comparison(folder, settings), page]
 
 
 def _comparison(folder: Path, settings: Config) -> tuple[list[str], str]:
@@ -117,7 +118,8 @@ def _comparison(folder: Path, settings: Config) -> tuple[list[str], str]:
 
     baseline, seed = "single-wide", settings.run.seed + 1
     option, why, suffix = ["--arm", baseline], "one adapter in both roles, with the same tokens", baseline
-    if settings.population.single or settings.rl.frozen != "nobody" or settings.rl.update == "none":
+    population = settings.population
+    if population.single or not population.teachers or settings.rl.frozen != "nobody" or settings.rl.update == "none":
         option, why = ["--run.seed", str(seed)], "the same with another seed: one race says little"
         suffix = f"seed{seed}"
     absolute = Path(os.path.abspath(folder))

@@ -15,6 +15,8 @@ from dataclasses import dataclass, replace
 from redqueen.engine.protocol import Ask, Chain, MemberId, SampleRequest
 from redqueen.phases import propose, solve
 from redqueen.phases.clock import Span
+from redqueen.phases.items import Item, draw
+from redqueen.phases.items import sittings as before_students
 from redqueen.phases.journal import Judged
 from redqueen.phases.propose import Asking
 from redqueen.phases.race import Race
@@ -39,6 +41,7 @@ class Exchanged:
 
     proposals: Sequence[Judged[Proposal]]
     """In the order of the places, each with the verifier's runs for it."""
+    items: Sequence[Item]
     grading: Sequence[Grading]
     """Of the attempts, in the order of their tasks' places."""
 
@@ -48,6 +51,7 @@ class Texts:
     """All texts of a step, in the order of their places."""
 
     proposals: Sequence[Proposal]
+    items: Sequence[Item]
     attempts: Sequence[Rollout[Verdict]]
     spare: Sequence[Rollout[Verdict]]
     """Attempts at what is no task after all."""
@@ -109,14 +113,18 @@ async def exchange(
         for group, asking in enumerate(askings)
         for number, request in enumerate(propose.requests_of(race, step, asking))
     ]
-    replays = solve.replays(race, state, step, len(chains))
+    items = draw(race, step, len(chains))
+    posed = [(item.place, sittings) for item in items if (sittings := before_students(item, state))]
+    replays = solve.replays(race, state, step, len(chains) + len(items))
+    posed += [(sitting.place, [sitting]) for sitting in replays]
     try:
-        written = await race.engine.stream([*chains, *(begin(sitting.place, [sitting]) for sitting in replays)])
+        written = await race.engine.stream([*chains, *(begin(place, sittings) for place, sittings in posed)])
     except BaseException:
         _drop([task for tasks in grading.values() for task in tasks])
         raise
     proposals = [result for result in written if result is not None]
-    return Exchanged(proposals=proposals, grading=[task for place in sorted(grading) for task in grading[place]])
+    graded = [task for place in sorted(grading) for task in grading[place]]
+    return Exchanged(proposals=proposals, items=items, grading=graded)
 
 
 async def settled(race: Race, state: State, step: int, exchanged: Exchanged) -> Texts:
@@ -136,6 +144,7 @@ async def settled(race: Race, state: State, step: int, exchanged: Exchanged) -> 
     runs = Counter(runs_by_member(exchanged.proposals)) + Counter(runs_by_member(graded))
     return Texts(
         proposals=proposals,
+        items=exchanged.items,
         attempts=[attempt for attempt in attempts if attempt.place not in refused],
         spare=[attempt for attempt in attempts if attempt.place in refused],
         verifier_runs=runs,

@@ -20,7 +20,7 @@ from redqueen.runs import metrics
 from redqueen.runs.metrics import BASE, RACE, Metric
 from redqueen.runs.rows import MetricRow
 from redqueen.tasks.protocol import NO_COMPLEXITY, Complexity
-from redqueen.tasks.verdicts import Reason, Rejection
+from redqueen.tasks.verdicts import Reason, Rejection, Verdict
 
 
 class Figure(NamedTuple):
@@ -30,13 +30,20 @@ class Figure(NamedTuple):
     kind: str = ""
 
 
+class AtItem(NamedTuple):
+    kind: str
+    student: MemberId
+    attempts: int
+    solved: int
+
+
 def step_metrics(race: Race, happened: Happened) -> list[MetricRow]:
     rollouts = [rollout for rollout in happened.rollouts if rollout.counts]
     proposals = [rollout for rollout in rollouts if rollout.role is Role.TEACHER]
     figures = chain(
         _of_texts(happened.population, rollouts),
         _of_attempts(happened.population, [rollout for rollout in rollouts if rollout.role is Role.STUDENT]),
-        _of_play(happened, rated=not race.settings.population.single),
+        _of_play(happened, rated=race.rated),
         _of_compute(race, happened),
         _of_updates(happened),
         _of_proposals(happened, proposals),
@@ -83,14 +90,26 @@ def _of_attempts(population: Population, attempts: Sequence[Rollout]) -> Iterato
 
 
 def _of_play(happened: Happened, *, rated: bool) -> Iterator[Figure]:
+    at_items = _at_items(happened)
     for subject, played in _played(happened.population, happened.meetings):
-        for kind, some in _by_kind(played):
-            attempts = sum(meeting.attempts for meeting in some)
+        own = [tried for tried in at_items if subject in (RACE, tried.student)]
+        for kind, some in _by_kind([*played, *own]):
+            attempts = sum(each.attempts for each in some)
             if attempts:
-                yield Figure(metrics.SOLVE_RATE, subject, sum(meeting.solved for meeting in some) / attempts, kind)
+                yield Figure(metrics.SOLVE_RATE, subject, sum(each.solved for each in some) / attempts, kind)
     for member in happened.population.members if rated else ():
         yield Figure(metrics.MU, member.id, member.rating.mu)
         yield Figure(metrics.SIGMA, member.id, member.rating.sigma)
+
+
+def _at_items(happened: Happened) -> list[AtItem]:
+    """What students came to at items, which are in no match."""
+    kinds = {item.place: item.kind for item in happened.items if item.entry is not None}
+    return [
+        AtItem(kinds[rollout.place], rollout.member, 1, int(rollout.became.correct))
+        for rollout in happened.rollouts
+        if rollout.place in kinds and isinstance(rollout.became, Verdict) and rollout.counts
+    ]
 
 
 def _of_compute(race: Race, happened: Happened) -> Iterator[Figure]:
@@ -200,7 +219,7 @@ def _usage(happened: Happened, race: Race) -> dict[MemberId, Usage]:
     return used
 
 
-OfKind = TypeVar("OfKind", Rollout, Meeting)
+OfKind = TypeVar("OfKind", Rollout, Meeting, Meeting | AtItem)
 
 
 def _by_kind(items: Sequence[OfKind]) -> Iterator[tuple[str, Sequence[OfKind]]]:

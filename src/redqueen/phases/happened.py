@@ -8,6 +8,7 @@ from redqueen.phases.drift import Drift
 from redqueen.phases.elsewhere import Elsewhere, Recall
 from redqueen.phases.evaluate import Accuracies
 from redqueen.phases.evolve import Evolved
+from redqueen.phases.items import Item
 from redqueen.phases.learn import Learned
 from redqueen.phases.measure import Measured
 from redqueen.phases.ruler import SolveRates
@@ -25,6 +26,8 @@ class Happened:
     """With the ratings after the step."""
     meetings: Sequence[Meeting]
     rollouts: Sequence[Rollout]
+    items: Sequence[Item]
+    """Of sources, with what became of the attempts at them."""
     spare: Sequence[Rollout]
     """Attempts at what is no task after all: sampled, and nothing else."""
     learned: Learned

@@ -7,11 +7,15 @@ from dataclasses import dataclass
 from redqueen.analysis.account import Counted
 from redqueen.analysis.coverage import Coverage
 from redqueen.analysis.semantics import embeddings, semantic_distance
+from redqueen.phases.items import Item
 from redqueen.phases.race import Race
 from redqueen.phases.state import State
 from redqueen.rl.rollout import Rollout
 from redqueen.tasks.guards import guess_rates
 from redqueen.tasks.protocol import Complexity, Task
+
+Posed = Rollout | Item
+"""What may have become a task."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,12 +39,12 @@ class Measured:
 
 
 async def measure(
-    race: Race, state: State, step: int, rollouts: Sequence[Rollout], behaving: asyncio.Task["Behaved"]
+    race: Race, state: State, step: int, posed: Sequence[Posed], behaving: asyncio.Task["Behaved"]
 ) -> Measured:
     """`behaving` is what `behave` was begun with."""
     complexity, shown, runs = await behaving
     race.journal.flush(step)
-    tasks = _tasks(rollouts)
+    tasks = _tasks(posed)
     cells, new_cells = state.cells.add(
         race.families.cell(task.kind, task.descriptor, task.complexity) for task in tasks.values()
     )
@@ -66,9 +70,9 @@ Behaved = tuple[dict[int, Complexity], list[str | None], int]
 """How complex each task is, by place; what it does; and the verifier's runs for that."""
 
 
-async def behave(race: Race, rollouts: Sequence[Rollout]) -> Behaved:
+async def behave(race: Race, posed: Sequence[Posed]) -> Behaved:
     """What is known of tasks without the engine, found out while it is at work."""
-    by_place = _tasks(rollouts)
+    by_place = _tasks(posed)
     tasks = list(by_place.values())
     await asyncio.sleep(ENGINE_FIRST_S)
 
@@ -80,9 +84,9 @@ async def behave(race: Race, rollouts: Sequence[Rollout]) -> Behaved:
     return {place: task.complexity for place, task in by_place.items()}, shown, runs
 
 
-def _tasks(rollouts: Sequence[Rollout]) -> dict[int, Task]:
+def _tasks(posed: Sequence[Posed]) -> dict[int, Task]:
     """By place."""
-    return {rollout.place: rollout.became for rollout in rollouts if isinstance(rollout.became, Task)}
+    return {one.place: one.became for one in posed if isinstance(one.became, Task)}
 
 
 def _texts(race: Race, tasks: Sequence[Task]) -> list[tuple[int, ...]]:

@@ -44,7 +44,7 @@ def askings(race: Race, state: State, step: int, matches: Sequence[Match]) -> li
     prompts = [
         (match, kind, prompt)
         for match in range(len(matches))
-        for kind, prompt in prompts_of(race, state, step, match, race.settings.tasks.prompts)
+        for kind, prompt in prompts_of(race, state, step, match, mixed(race, step, match))
     ]
     return [
         Asking(teacher=matches[match].teacher, kind=kind, prompt=prompt, key=("propose", match, group), match=match)
@@ -110,7 +110,7 @@ async def screen(race: Race, state: State, proposals: Sequence[Proposal]) -> lis
     return [replace(proposal, became=became) for proposal, became in zip(proposals, screened, strict=True)]
 
 
-def _readable(race: Race, task: Task | Rejection) -> Task | Rejection:
+def readable(race: Race, task: Task | Rejection) -> Task | Rejection:
     """The task, if the base can take its question."""
     if isinstance(task, Task):
         prompt = race.tokens(race.kinds[task.kind].solve_prompt(task))
@@ -119,18 +119,23 @@ def _readable(race: Race, task: Task | Rejection) -> Task | Rejection:
     return task
 
 
-def prompts_of(race: Race, state: State, step: int, match: Part, count: int) -> list[tuple[str, Prompt]]:
-    """What the match's teacher is asked, and for which kinds."""
-    kinds = _mixed(race, count, race.numbers(step, "kinds", match))
+def prompts_of(race: Race, state: State, step: int, match: Part, kinds: Sequence[str]) -> list[tuple[str, Prompt]]:
+    """What the match's teacher is asked, of those kinds that teachers are asked for."""
+    asked = [kind for kind in kinds if kind in race.proposed]
     return [
         (kind, proposal_prompt(race, state.archive, kind, race.numbers(step, "references", match, number)))
-        for number, kind in enumerate(kinds)
+        for number, kind in enumerate(asked)
     ]
 
 
-def _mixed(race: Race, total: int, rng: Random) -> list[str]:
-    """The kinds of a match's prompts: each as often as its share says, what is left over by lot."""
-    exact = {kind: share * total for kind, share in race.shares.items()}
+def mixed(race: Race, step: int, match: Part) -> list[str]:
+    """The kinds of a match's `tasks.prompts`, those of sources among them."""
+    return shared_out(race.shares, race.settings.tasks.prompts, race.numbers(step, "kinds", match))
+
+
+def shared_out(shares: Mapping[str, float], total: int, rng: Random) -> list[str]:
+    """Each kind as often as its share says, what is left over by lot."""
+    exact = {kind: share * total for kind, share in shares.items()}
     counts = {kind: math.floor(count + 1e-9) for kind, count in exact.items()}
     left = {kind: max(exact[kind] - counts[kind], 0.0) for kind in counts}
     while sum(counts.values()) < total:
@@ -173,7 +178,7 @@ async def _check(
         return became, counted.runs
 
     valid, runs = await race.journal.drafts([proposal for proposal in read if isinstance(proposal, Draft)], validate)
-    left = iter(_readable(race, became) for became in valid)
+    left = iter(readable(race, became) for became in valid)
     return [next(left) if isinstance(proposal, Draft) else proposal for proposal in read], runs
 
 

@@ -24,6 +24,7 @@ from redqueen.settings import Config
 from redqueen.tasks.families import Families
 from redqueen.tasks.guards import Guards
 from redqueen.tasks.protocol import Kind, Prompt
+from redqueen.tasks.sources import Source
 from redqueen.verifier import Verifier
 
 KNOWN = 1024
@@ -37,7 +38,7 @@ class Race:
     settings: Config
     families: Families
     kinds: Mapping[str, Kind[Any, Any]]
-    """Those that teachers are asked for, in the settings' order."""
+    """Those that teachers are asked for and those of sources, in the settings' order."""
     engine: Engine
     size: ModelSize
     """Of the base and its adapters."""
@@ -79,6 +80,12 @@ class Race:
         that they always had, so that they can be compared bit for bit."""
         return self.settings.tasks.families != Config().tasks.families
 
+    @property
+    def rated(self) -> bool:
+        """Whether anybody wins or loses: one adapter in both roles, and students without teachers, do not."""
+        population = self.settings.population
+        return population.teachers > 0 and not population.single
+
     def frozen(self, role: Role) -> bool:
         return self.settings.rl.frozen == f"{role}s" or self.settings.rl.update == "none"
 
@@ -109,7 +116,23 @@ class Race:
         return ESTIMATORS.get(self.settings.rl.estimator)
 
     @cached_property
+    def sources(self) -> dict[str, Source]:
+        """Where items come from, by the kinds that no teacher is asked for."""
+        found = {kind: self.families.source_of(kind) for kind in self.kinds}
+        return {kind: source for kind, source in found.items() if source is not None}
+
+    @cached_property
+    def proposed(self) -> tuple[str, ...]:
+        """The kinds that teachers are asked for."""
+        return tuple(kind for kind in self.kinds if kind not in self.sources)
+
+    @cached_property
     def shares(self) -> dict[str, float]:
         """How often each kind is asked for."""
-        weights = self.settings.tasks.mix or [1.0] * len(self.kinds)
-        return {kind: weight / sum(weights) for kind, weight in zip(self.kinds, weights, strict=True)}
+        return self.shares_of(tuple(self.kinds))
+
+    def shares_of(self, kinds: Sequence[str]) -> dict[str, float]:
+        """How often each of these is, where there are no others."""
+        weights = dict(zip(self.kinds, self.settings.tasks.mix or [1.0] * len(self.kinds), strict=True))
+        total = sum(weights[kind] for kind in kinds)
+        return {kind: weights[kind] / total for kind in kinds}

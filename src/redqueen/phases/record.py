@@ -1,10 +1,12 @@
 """What a step leaves: rows for the records, and a summary for whoever watches."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 
 from redqueen.phases.evolve import Evolved
 from redqueen.phases.figures import step_metrics
 from redqueen.phases.happened import Happened
+from redqueen.phases.items import Item
 from redqueen.phases.learn import NOTHING_TO_LEARN
 from redqueen.phases.measure import Measured
 from redqueen.phases.race import Race
@@ -12,10 +14,10 @@ from redqueen.phases.state import State
 from redqueen.phases.timeline import Timeline
 from redqueen.phases.view import HardTask, MemberLine, StepSummary
 from redqueen.population.members import Role
-from redqueen.rl.rollout import Rollout
+from redqueen.rl.rollout import NO_MATCH, Rollout
 from redqueen.runs import metrics
 from redqueen.runs.metrics import RACE
-from redqueen.runs.rows import AlarmRow, AttemptRow, EventRow, RejectionRow, StepRecord, TaskRow
+from redqueen.runs.rows import SOURCE, AlarmRow, AttemptRow, EventRow, RejectionRow, StepRecord, TaskRow
 from redqueen.tasks.guards import set_aside
 from redqueen.tasks.verdicts import Reason, Rejection, Verdict
 
@@ -29,8 +31,11 @@ def rows(race: Race, happened: Happened, seconds: Mapping[str, float], timeline:
     return StepRecord(
         step=step,
         matches=happened.meetings,
-        tasks=_task_rows(race, step, happened.rollouts, happened.measured),
-        rejections=_rejection_rows(step, happened.rollouts),
+        tasks=[
+            *_task_rows(race, step, happened.rollouts, happened.measured),
+            *_item_rows(race, step, happened.items),
+        ],
+        rejections=[*_rejection_rows(step, happened.rollouts), *_rejected_item_rows(step, happened.items)],
         attempts=attempt_rows(step, happened.rollouts),
         events=_event_rows(happened.evolved),
         alarms=_alarm_rows(happened),
@@ -75,6 +80,52 @@ def _task_rows(race: Race, step: int, rollouts: Sequence[Rollout], measured: Mea
             )
         )
     return rows
+
+
+def _item_rows(race: Race, step: int, items: Sequence[Item]) -> list[TaskRow]:
+    oversight, seed = race.settings.oversight.every, race.settings.run.seed
+    return [
+        TaskRow(
+            step=step,
+            place=item.place,
+            match=NO_MATCH,
+            teacher=SOURCE,
+            kind=item.kind,
+            group_=item.place,
+            id=entry.task.id,
+            near_key=entry.task.near_key,
+            descriptor=entry.task.descriptor,
+            record=entry.task.record(),
+            text="",
+            solved=entry.solved,
+            attempts=entry.attempts,
+            reward=0.0,
+            **asdict(entry.task.complexity),
+            answer_chars=entry.task.answer_chars,
+            oversight=set_aside(oversight, seed, step, item.place),
+        )
+        for item in items
+        if (entry := item.entry) is not None
+    ]
+
+
+def _rejected_item_rows(step: int, items: Sequence[Item]) -> list[RejectionRow]:
+    return [
+        RejectionRow(
+            step=step,
+            place=item.place,
+            match=NO_MATCH,
+            teacher=SOURCE,
+            kind=item.kind,
+            group_=item.place,
+            reason=str(rejection.reason),
+            detail=rejection.detail,
+            text="",
+            reward=0.0,
+        )
+        for item in items
+        if isinstance(rejection := item.became, Rejection)
+    ]
 
 
 def _rejection_rows(step: int, rollouts: Sequence[Rollout]) -> list[RejectionRow]:

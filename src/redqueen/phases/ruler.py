@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 
 from redqueen.engine.flow import sample_and_check
 from redqueen.engine.protocol import Sample
+from redqueen.phases.items import Item
 from redqueen.phases.journal import Judged
 from redqueen.phases.race import Race
 from redqueen.phases.solve import asked, graded
@@ -18,9 +19,9 @@ SolveRates = Mapping[str, float]
 """By kind; under "" that of all kinds."""
 
 
-async def ruler(race: Race, step: int, rollouts: Sequence[Rollout]) -> SolveRates:
+async def ruler(race: Race, step: int, posed: Sequence[Rollout | Item]) -> SolveRates:
     """How much of the step's valid tasks the bare base solves. Attempts at tasks whose own truth fails do not count."""
-    tasks = [(rollout.place, rollout.entry.task) for rollout in rollouts if rollout.entry is not None]
+    tasks = [(one.place, one.entry.task) for one in posed if one.entry is not None]
     size = race.settings.tasks.attempts
     requests = [asked(race, step, task, None, ("ruler", place), size) for place, task in tasks]
 

@@ -15,7 +15,7 @@ from statistics import fmean
 
 from redqueen.engine.protocol import MemberId
 from redqueen.phases.judge import refused
-from redqueen.phases.propose import Asking, ask, prompts_of, screen
+from redqueen.phases.propose import Asking, ask, prompts_of, screen, shared_out
 from redqueen.phases.race import Race
 from redqueen.phases.sampling import settle
 from redqueen.phases.solve import Sitting, sit, sometimes_solved
@@ -98,7 +98,10 @@ async def _students(race: Race, state: State, step: int, size: int) -> Trials:
 
 async def _teachers(race: Race, state: State, step: int, size: int) -> Trials:
     teachers, students = state.population.teachers, state.population.students
-    prompts = prompts_of(race, state, step, "trial", size // race.settings.tasks.proposals)
+    kinds = shared_out(
+        race.shares_of(race.proposed), size // race.settings.tasks.proposals, race.numbers(step, "kinds", "trial")
+    )
+    prompts = prompts_of(race, state, step, "trial", kinds)
     askings = [
         Asking(teacher=teacher.id, kind=kind, prompt=prompt, key=("trial", number))
         for teacher in teachers

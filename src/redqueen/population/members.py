@@ -81,7 +81,10 @@ class Population:
 
     def best(self, role: Role) -> Member:
         """The member with the best lower bound: the mean would favour newborns, who have not been tested."""
-        return max(self.of(role), key=lambda member: member.rating.lower)
+        members = self.of(role)
+        if not members:
+            raise InputError(f"this race has no {role}s", "name a member of the other role")
+        return max(members, key=lambda member: member.rating.lower)
 
     def member(self, id: MemberId) -> Member:
         for member in self.members:

@@ -9,7 +9,7 @@ from redqueen.population.ratings import MatchResult
 from redqueen.runs.columns import TABLES
 from redqueen.runs.metrics import Metric
 from redqueen.runs.records_file import RecordsFile, where
-from redqueen.runs.rows import AlarmRow, AttemptRow, EventRow, MetricRow, RejectionRow, TaskRow, TimelineRow, Timing
+from redqueen.runs.rows import SOURCE, AlarmRow, AttemptRow, EventRow, MetricRow, RejectionRow, TaskRow, TimelineRow, Timing
 
 SAVED = "saved"
 """The fact that is the run's own business: of which step its newest checkpoint is."""
@@ -123,6 +123,14 @@ class Queries(RecordsFile):
         columns = "step, place, kind, solved, attempts, trivial IS NULL"
         sql = f"SELECT {columns} FROM tasks INDEXED BY browse_tasks ORDER BY step, place"
         return self._query(sql, [int, int, str, int, int, bool])
+
+    def item_counts(self) -> Iterator[tuple[int, str, int, int]]:
+        """Step, kind, solved and attempts of every item of a fixed source, which is in no match."""
+        sql = (
+            "SELECT step, kind, solved, attempts FROM tasks INDEXED BY browse_tasks WHERE teacher = ? "
+            "ORDER BY step, place"
+        )
+        return self._query(sql, [int, str, int, int], [SOURCE])
 
     def task(self, step: int, place: int) -> TaskRow | None:
         return next(self._select(TaskRow, [("step = ?", step), ("place = ?", place)]), None)

@@ -12,6 +12,9 @@ from typing import Any
 from redqueen.population.board import Meeting
 from redqueen.runs.metrics import METRICS, RACE, Metric
 
+SOURCE = "source"
+"""Stands for the teacher of tasks that nobody proposed: items of fixed sources."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TaskRow:

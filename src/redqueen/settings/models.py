@@ -117,8 +117,8 @@ class RunConfig(Section):
 class PopulationConfig(Section):
     """Who races."""
 
-    teachers: Annotated[int, Affects.MEMBERS] = Field(default=4, ge=1, le=1024)
-    """Members that propose tasks."""
+    teachers: Annotated[int, Affects.MEMBERS] = Field(default=4, ge=0, le=1024)
+    """Members that propose tasks; 0 where tasks.families names fixed sources alone."""
     students: Annotated[int, Affects.MEMBERS] = Field(default=4, ge=1, le=1024)
     """Members that solve them."""
     single: Annotated[bool, Affects.MEMBERS] = False
@@ -132,7 +132,7 @@ class TasksConfig(Section):
     """Where kinds of tasks come from: names that `redqueen plugins` lists, or FILE.py:NAME for one of your own, which
     is code that you trust. proof:FILE.mm has proofs of a Metamath database of yours."""
     kinds: Annotated[Names, Field(min_length=1), Metavar("KIND,KIND")] = tuple(_PRESET["tasks"]["kinds"])
-    """What teachers are asked for; all kinds of the families when left out."""
+    """What teachers are asked for, and what students get of sources; all kinds of the families when left out."""
     mix: Annotated[
         Weights,
         Field(examples=[[2, 1, 1]]),
@@ -188,6 +188,9 @@ class GuardConfig(Section):
     """"same" refuses programs that an earlier task has, up to names and layout; "near" also does not count as hard what
     differs from a teacher's recent tasks in constants alone; "unpaid" is "near" with a reward of 0 for a refused
     duplicate instead of -1; "allow" does nothing of this."""
+    sources: Annotated[Literal["refuse", "allow"], Affects.NOTHING] = "refuse"
+    """"refuse" trains on no fixed source that fails the checks of `redqueen check` that decide: its students would
+    learn the hole."""
     shortcuts: Literal["refuse", "allow"] = "refuse"
     """"refuse" takes no tasks that need no reasoning: what is shown, given back, solves them, or a constant, or an
     answer that many recent tasks have."""

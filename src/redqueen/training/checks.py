@@ -1,6 +1,7 @@
 """What settings must agree on across sections, and with the plug-ins that they name. Light, so that a mistake is told
 at once; nothing is opened."""
 
+import math
 from collections.abc import Iterator
 from random import Random
 
@@ -31,6 +32,7 @@ def check(settings: Config) -> None:
     """Refuse settings with which no race can be run or nothing can be learnt."""
     _check_plugins(settings)
     _check_tasks(settings)
+    _check_sources(settings)
     _check_single(settings)
     _check_learning(settings)
     _check_matches(settings)
@@ -55,7 +57,9 @@ def idle(settings: Config) -> dict[str, str]:
     found: dict[str, str] = {}
     if rl.share != "nobody" and not (gradients and shared & several):
         found["rl.share"] = "there are no two members of such a role that learn"
-    if rl.teacher_lr is not None and (population.single or not gradients or rl.frozen == "teachers"):
+    if rl.teacher_lr is not None and (
+        population.single or not population.teachers or not gradients or rl.frozen == "teachers"
+    ):
         single = "one adapter in both roles has one learning rate"
         found["rl.teacher_lr"] = single if population.single else "no teacher learns"
     if rl.full_rows and not gradients:
@@ -107,6 +111,45 @@ def _check_tasks(settings: Config) -> None:
     read_patterns(settings.guard.deny)
 
 
+def proposed_kinds(settings: Config) -> list[str]:
+    """The kinds that teachers are asked for: those of no source."""
+    families = Families.of(settings.tasks.families)
+    return [kind for kind in settings.tasks.kinds if families.source_of(kind) is None]
+
+
+def _check_sources(settings: Config) -> None:
+    """Students may train on fixed sources alone; then there is nobody to propose, and nobody is rated."""
+    population, proposed = settings.population, proposed_kinds(settings)
+    if population.teachers and not proposed:
+        raise ConfigError(
+            f"nobody proposes tasks of a fixed source, and population.teachers = {population.teachers}",
+            "set population.teachers to 0 and evolution.every to 0, or add a family such as code to tasks.families",
+        )
+    if population.teachers:
+        return
+    if proposed:
+        raise ConfigError(
+            f"population.teachers = 0 leaves nobody to propose {', '.join(proposed)}",
+            "set population.teachers to 1 or more, or leave these out of tasks.kinds",
+        )
+    if settings.match.exclude:
+        raise ConfigError("match.exclude keeps seats apart, and without teachers there are no matches", "leave it out")
+    if settings.evolution.every and not settings.evolution.trial:
+        raise ConfigError(
+            f"evolution.every = {settings.evolution.every} goes by ratings, and without teachers nobody is rated",
+            "set evolution.every to 0, or evolution.trial to 8 or so: students are then compared at common tasks",
+        )
+
+
+def _least_prompts(settings: Config) -> int:
+    """What a teacher is asked in a match at least: what falls to sources is not asked of it."""
+    tasks, proposed = settings.tasks, proposed_kinds(settings)
+    if len(proposed) == len(tasks.kinds):
+        return tasks.prompts
+    weights = dict(zip(tasks.kinds, tasks.mix or [1.0] * len(tasks.kinds), strict=True))
+    return sum(math.floor(weights[kind] / sum(weights.values()) * tasks.prompts + 1e-9) for kind in proposed)
+
+
 def _check_single(settings: Config) -> None:
     if not settings.population.single:
         return
@@ -130,9 +173,12 @@ def _check_learning(settings: Config) -> None:
             f'tasks.{alone[0]} = 1 leaves rl.estimator = "{settings.rl.estimator}" nothing to compare',
             "use 2 or more, or an estimator that compares other things than the texts of one prompt",
         )
+    teachers = settings.population.teachers
+    if not teachers:
+        return
     maker: Maker = MATCHMAKERS.get(settings.match.maker)
-    matches, _ = count_matches(settings.population.teachers, settings.population.students, maker, settings.match.panel)
-    texts = settings.tasks.prompts * settings.tasks.proposals * (matches // settings.population.teachers)
+    matches, _ = count_matches(teachers, settings.population.students, maker, settings.match.panel)
+    texts = _least_prompts(settings) * settings.tasks.proposals * (matches // teachers)
     if texts < MIN_ROWS and settings.rl.frozen != "teachers":
         raise ConfigError(
             f"tasks.prompts and tasks.proposals make {texts} texts, too few for a teacher to learn from",
@@ -189,7 +235,7 @@ def _check_evolution(settings: Config) -> None:
                 'with rl.update = "none" and evolution.every = 0 nothing would ever change',
                 "let one of the two work",
             )
-        if settings.population.teachers == settings.population.students == 1:
+        if max(settings.population.teachers, settings.population.students) == 1:
             raise ConfigError(
                 'rl.update = "none" leaves everything to evolution, which replaces nobody in a role of one',
                 "set population.teachers or population.students to 2 or more",

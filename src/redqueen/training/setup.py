@@ -50,6 +50,7 @@ from redqueen.tasks.files import validated_seeds
 from redqueen.tasks.protocol import Complexity, Task
 from redqueen.training.checks import refuse_idle
 from redqueen.training.rules import Rules, read_rules
+from redqueen.training.sources import refuse_unsound
 from redqueen.verifier import LocalVerifier, Verifier
 
 
@@ -181,6 +182,7 @@ async def _open_all(
 ) -> dict[str, Opened]:
     opened: dict[str, Opened] = {}
     for start, corner in zip(starts, corners, strict=True):
+        await refuse_unsound(start.settings, start.rules.versions, verifier, start.records)
         race = _race(start, corner, engine, verifier)
         seeds = await _seeds(start.rules, verifier)
         opened[start.name] = Opened(
@@ -235,7 +237,7 @@ def _new_state(race: Race, seeds: Sequence[Task]) -> State:
     return State(
         step=0,
         population=began,
-        watch=Watch(len(race.kinds)),
+        watch=Watch(max(len(race.proposed), 1)),
         board=Board(),
         archive=Archive(seeds),
         cells=Coverage(),

@@ -49,6 +49,8 @@ def count_matches(teachers: int, students: int, maker: Maker, panel: int | None 
     """
     size = maker.panel if panel is None else panel
     size = students if size is None else size
+    if not teachers:
+        return 0, size
     return max(teachers, -(-students // size)), size
 
 
@@ -65,6 +67,8 @@ def schedule(
     barred = frozenset(exclude)
     teachers, students = population.teachers, population.students
     count, size = count_matches(len(teachers), len(students), maker, panel)
+    if not count:
+        return []
     order = list(teachers)
     if panel is None and maker.panel is None:
         rng.shuffle(order)

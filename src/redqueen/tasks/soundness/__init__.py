@@ -98,9 +98,10 @@ class Soundness:
         return {"family": self.family, "sound": not self.failures, "failed": len(self.failures), "checks": rows}
 
 
-async def check_family(name: str, verifier: LocalVerifier, most: int) -> Soundness:
-    """Check the family of this name, with at most so many tasks of each kind."""
-    return await _check(name, ORDER, verifier, most)
+async def check_family(name: str, verifier: LocalVerifier, most: int, others: Found | None = None) -> Soundness:
+    """Check the family of this name, with at most so many tasks of each kind. `others` is what other processes find of
+    it, where they were asked before."""
+    return await _check(name, ORDER, verifier, most, others)
 
 
 async def check_source(name: str, verifier: LocalVerifier) -> Soundness:
@@ -108,11 +109,13 @@ async def check_source(name: str, verifier: LocalVerifier) -> Soundness:
     return await _check(name, DECISIVE, verifier, DECISIVE_ITEMS)
 
 
-async def _check(name: str, checks: Sequence[str], verifier: LocalVerifier, most: int) -> Soundness:
+async def _check(
+    name: str, checks: Sequence[str], verifier: LocalVerifier, most: int, asked: Found | None = None
+) -> Soundness:
     families = Families.of([name])
     [family] = families.families
     checks = [check for check in checks if isinstance(family, Source) or check not in OF_SOURCES]
-    others = asyncio.create_task(elsewhere(name, verifier.tier, most))
+    others = asyncio.create_task(_as_asked(asked) if asked else elsewhere(name, verifier.tier, most))
     strict = StrictVerifier(verifier)
     materials = await gather(families, strict, most)
     found: dict[tuple[str, str], Finding] = {}
@@ -129,6 +132,10 @@ async def _check(name: str, checks: Sequence[str], verifier: LocalVerifier, most
         found[SPEED, material.kind.name] = await _found(quick_enough, material, strict)
     rows = [Row(check, each.kind.name, found[check, each.kind.name]) for each in materials for check in checks]
     return Soundness(name, tuple(rows), isinstance(family, Source))
+
+
+async def _as_asked(others: Found) -> Found:
+    return others
 
 
 def _beside(others: Found) -> Check:

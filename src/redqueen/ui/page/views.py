@@ -138,7 +138,7 @@ def row_view(row: TaskRow | RejectionRow) -> JSON:
         "lines": row.lines,
         "trivial": row.trivial,
         "oversight": row.oversight,
-        "program": _one_line(str(row.record.get("program", row.text))),
+        "program": _one_line(str(row.record.get("program", row.text) or row.record.get("asked", ""))),
     }
 
 
