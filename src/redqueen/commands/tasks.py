@@ -13,6 +13,7 @@ from redqueen.errors import InputError
 
 if TYPE_CHECKING:
     from redqueen.analysis.browse import Filters
+    from redqueen.runs.store import Store
 
 SHOWN = 20
 """Rows of a listing, unless --limit says otherwise."""
@@ -47,8 +48,8 @@ class TasksCommand(Reporting):
     """At most this many; 20 when left out, all with --to."""
     show: Annotated[str | None, tyro.conf.arg(metavar="STEP:PLACE")] = None
     """Instead: one proposal in full, with all attempts and verdicts."""
-    to: Annotated[Path | None, tyro.conf.arg(metavar="FILE.jsonl|FILE.parquet")] = None
-    """Write them to this file, the oldest first."""
+    to: Annotated[Path | None, tyro.conf.arg(metavar="FILE.jsonl|FILE.parquet|FOLDER")] = None
+    """Write them to this file, the oldest first; or, each once, as a taskset of verifiers (v1) to this new folder."""
 
     def report(self) -> Report:
         from redqueen.analysis import browse
@@ -64,11 +65,28 @@ class TasksCommand(Reporting):
                 return browse.one(store, *place)
             if self.to is None:
                 return browse.listing(store, filters, limit or SHOWN)
+            if not self.to.suffix:
+                return self._taskset(store, filters, limit)
             from redqueen.analysis.table_files import write
 
             rows = write(self.to, filters.row_type, browse.rows(store, filters, limit, newest_first=False))
             line = printable(f"{rows:,} {'rejections' if self.rejected else 'tasks'} are in {self.to}")
             return TextReport({"file": str(self.to), "rows": rows}, [line])
+
+    def _taskset(self, store: "Store", filters: "Filters", limit: int | None) -> Report:
+        from redqueen.analysis import browse, taskset_folder
+        from redqueen.runs import CONFIG
+        from redqueen.runs.rows import RejectionRow
+        from redqueen.settings import load_run
+
+        assert self.to is not None
+        if self.rejected:
+            raise InputError("a taskset has tasks, and --rejected asks for rejections", "leave one of the two out")
+        found = browse.rows(store, filters, limit, newest_first=False)
+        tasks = (row for row in found if not isinstance(row, RejectionRow))
+        count = taskset_folder.write(self.to, load_run(self.folder / CONFIG), tasks)
+        line = printable(f"{count:,} tasks are in {self.to}, a taskset of verifiers: `pip install {self.to}`")
+        return TextReport({"folder": str(self.to), "tasks": count}, [line])
 
     def _filters(self) -> "Filters":
         from redqueen.analysis.browse import Filters

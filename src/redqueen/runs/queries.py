@@ -9,7 +9,17 @@ from redqueen.population.ratings import MatchResult
 from redqueen.runs.columns import TABLES
 from redqueen.runs.metrics import Metric
 from redqueen.runs.records_file import RecordsFile, where
-from redqueen.runs.rows import SOURCE, AlarmRow, AttemptRow, EventRow, MetricRow, RejectionRow, TaskRow, TimelineRow, Timing
+from redqueen.runs.rows import (
+    SOURCE,
+    AlarmRow,
+    AttemptRow,
+    EventRow,
+    MetricRow,
+    RejectionRow,
+    TaskRow,
+    TimelineRow,
+    Timing,
+)
 
 SAVED = "saved"
 """The fact that is the run's own business: of which step its newest checkpoint is."""

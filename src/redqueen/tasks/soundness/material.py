@@ -181,9 +181,7 @@ async def _gather_kind(
     )
 
 
-async def _draw(
-    source: Source, forms: Mapping[Form, Kind[Any, Any]], verifier: Verifier, most: int
-) -> Material:
+async def _draw(source: Source, forms: Mapping[Form, Kind[Any, Any]], verifier: Verifier, most: int) -> Material:
     """Items of a source, each question once."""
     name, tasks, refused = forms[Form.LONG].name, dict[str, Task](), list[str]()
     rng = numbers("check", name, "items")

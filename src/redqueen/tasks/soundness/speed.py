@@ -38,7 +38,9 @@ async def quick_enough(material: Material, verifier: Verifier) -> Finding:
     async def draw(numbers: Sequence[int]) -> object:
         return [family.draw(kind.name, number) for number in numbers] if isinstance(family, Source) else []
 
-    noun, make, made = ("draw", draw, range(_SINGLES)) if material.drawn else ("validation", validate, material.drafts)
+    noun, make, made = (
+        ("draw", draw, range(DRAFTS_AT_ONCE)) if material.drawn else ("validation", validate, material.drafts)
+    )
 
     def grade(attempts: Sequence[Any]) -> Awaitable[object]:
         return kind.grade(attempts, verifier)

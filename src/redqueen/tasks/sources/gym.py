@@ -11,6 +11,7 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -135,19 +136,17 @@ class GymSource(Source):
         return GymSource(self.generator, self.settings, unfenced=True)
 
     def draw(self, kind: str, number: int) -> GymTask | Rejection:
-        from reasoning_gym.dataset import ProceduralDataset
-        from reasoning_gym.factory import DATASETS, create_dataset
-
+        factory, base = import_module("reasoning_gym.factory"), import_module("reasoning_gym.dataset")
         try:
             # Some of them say on the way what they gave up.
             with contextlib.redirect_stdout(io.StringIO()):
-                entry = create_dataset(self.generator, seed=number, size=1, **json.loads(self.settings))[0]
+                entry = factory.create_dataset(self.generator, seed=number, size=1, **json.loads(self.settings))[0]
             answer, metadata = entry["answer"], literals.encode(_plain(entry["metadata"]), MOST_CHARS)
         except (literals.Opaque, literals.TooLong):
             return Rejection(Reason.NOT_PLAIN, "what its grader goes by cannot be written down")
         except Exception as error:
             return Rejection(Reason.RAISES, f"it cannot be drawn: {one_line(error)}")
-        compared = DATASETS[self.generator][0].score_answer is ProceduralDataset.score_answer
+        compared = factory.DATASETS[self.generator][0].score_answer is base.ProceduralDataset.score_answer
         if answer is None and compared:
             return Rejection(Reason.UNANSWERABLE, "nothing is right")
         return GymTask(
@@ -180,17 +179,17 @@ def named(text: str) -> GymSource:
     name, values = name_and_values(text)
     if find_spec("reasoning_gym") is None:
         raise ConfigError(f"rg:{name} needs {PACKAGE}, which is not installed", "run `pip install 'redqueen[rg]'`")
-    from reasoning_gym.factory import DATASETS
-
-    if name not in DATASETS or name == "composite":
-        raise ConfigError(f"{PACKAGE} has no generator {name}", f"it has {', '.join(sorted(DATASETS))}")
+    generators = import_module("reasoning_gym.factory").DATASETS
+    if name not in generators or name == "composite":
+        raise ConfigError(f"{PACKAGE} has no generator {name}", f"it has {', '.join(sorted(generators))}")
     settings = {key: _value(value) for key, value in values.items()}
     try:
-        config = DATASETS[name][1](**settings)
+        config = generators[name][1](**settings)
         if hasattr(config, "validate"):
             config.validate()
     except Exception as error:
-        raise ConfigError(f"rg:{text} is refused by {PACKAGE}: {one_line(error)}", "give settings that it has") from error
+        what = f"{PACKAGE} refuses rg:{text}: {one_line(error)}"
+        raise ConfigError(what, "give settings that the generator has") from error
     return GymSource(name, json.dumps(settings, sort_keys=True))
 
 

@@ -10,7 +10,7 @@ import contextlib
 import copy
 import io
 
-from reasoning_gym.factory import DATASETS
+from reasoning_gym.factory import DATASETS  # pyright: ignore[reportMissingImports]
 from watching import runs as watch_for
 
 _WARM_SEED = 5
@@ -20,13 +20,13 @@ FULL = 1.0
 
 
 def grade(item, text):
-    """"correct" or "wrong"."""
+    """ "correct" or "wrong"."""
     score, entry = _prepared(item)
     return "correct" if score(text, entry) >= FULL else "wrong"
 
 
 def runs(item, text, word):
-    """"yes" where grading the text executes the word in it."""
+    """ "yes" where grading the text executes the word in it."""
     score, entry = _prepared(item)
     return "yes" if watch_for(lambda: score(text, entry), word) else "no"
 
