@@ -15,7 +15,7 @@ from redqueen.tasks.code import FAMILY
 from redqueen.tasks.code.prompts import EXAMPLES
 from redqueen.tasks.families import Families
 from redqueen.tasks.protocol import Attempt, Task
-from redqueen.tasks.soundness import ORDER, Soundness, check_family, texts
+from redqueen.tasks.soundness import OF_SOURCES, ORDER, Soundness, check_family, texts
 from redqueen.tasks.soundness.answers import MOST_GUESSED, allowed_guesses
 from redqueen.tasks.soundness.findings import Outcome
 from redqueen.tasks.soundness.material import ENOUGH, gather
@@ -33,6 +33,9 @@ BROKEN = {
 """Families of unsound.py, each with the one check that it fails."""
 
 
+DRAWN = f"{HERE.parent}/plugins/drawn.py"
+
+
 def checked(name: str, verifier: LocalVerifier, most: int = TASKS) -> Soundness:
     return asyncio.run(check_family(name, verifier, most))
 
@@ -47,14 +50,14 @@ def test_every_family_of_the_package_passes_all_checks(name, verifier):
     assert [(row.kind, row.check, row.finding.what, row.finding.example) for row in found.failures] == []
     assert {row.finding.outcome for row in found.rows} == {Outcome.OK}
     assert {(row.kind, row.check) for row in found.rows} == {
-        (kind, check) for kind in Families.of([name]).kinds for check in ORDER
+        (kind, check) for kind in Families.of([name]).kinds for check in ORDER if check not in OF_SOURCES
     }
 
 
 def test_the_family_of_the_docs_passes_all_checks(verifier):
     found = checked(ARITHMETIC, verifier)
     assert [row.finding for row in found.failures] == []
-    assert [row.finding.outcome for row in found.rows] == [Outcome.OK] * len(ORDER)
+    assert [row.finding.outcome for row in found.rows] == [Outcome.OK] * (len(ORDER) - len(OF_SOURCES))
 
 
 @pytest.mark.parametrize(("name", "check"), BROKEN.items(), ids=BROKEN)
@@ -66,7 +69,21 @@ def test_a_family_that_is_broken_in_one_place_fails_that_check_alone(name, check
 
 
 def test_every_check_has_a_family_that_fails_it():
-    assert {*BROKEN.values(), "tasks"} == set(ORDER)
+    assert {*BROKEN.values(), "tasks", *OF_SOURCES} == set(ORDER)
+
+
+def test_a_sound_source_passes_all_checks_and_says_what_does_not_apply(verifier, redqueen):
+    found = checked(f"{DRAWN}:Drawn", verifier)
+    assert [row.finding for row in found.failures] == []
+    assert [row.check for row in found.rows] == list(ORDER)
+    status, out, _ = redqueen("check", f"{DRAWN}:Drawn", "--tasks", TASKS)
+    assert status == 0 and "nobody proposes its tasks" in out and "draws/s" in out
+
+
+@pytest.mark.parametrize(("name", "check"), [("RunsAnswers", "runs nothing"), ("EverythingPays", "worthless")])
+def test_a_source_that_runs_answers_or_pays_for_nothing_fails(name, check, verifier):
+    found = checked(f"{DRAWN}:{name}", verifier)
+    assert check in {row.check for row in found.failures}
 
 
 @pytest.mark.parametrize(
