@@ -41,7 +41,8 @@ SLOW = (
     "runs/test_commands.py", "runs/test_disks.py", "runs/test_run.py", "tasks/test_guards.py", "tasks/test_order.py",
     "tasks/test_proof.py", "tasks/test_reward_hacks.py", "tasks/test_soundness.py", "tasks/test_sources.py",
     "tasks/test_truth.py", "test_bench.py", "test_chains.py", "test_cli.py", "test_doctor.py", "test_pico.py",
-    "test_simulate.py", "test_stress.py", "test_study.py", "test_trackers.py", "verifier/test_checkers.py", "verifier/test_filters.py",
+    "test_simulate.py", "test_stress.py", "test_study.py", "test_trackers.py", "verifier/test_checkers.py",
+    "verifier/test_filters.py",
     "verifier/test_hostile.py", "verifier/test_literals.py", "verifier/test_machine.py", "verifier/test_mutation.py",
     "verifier/test_pool.py", "verifier/test_replies.py", "verifier/test_shards.py",
 )  # fmt: skip
