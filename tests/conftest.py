@@ -38,13 +38,13 @@ SLOW = (
     "loop/test_plan.py", "loop/test_race.py", "loop/test_ruler.py", "loop/test_shared.py", "loop/test_sources.py",
     "loop/test_stopping.py",
     "measure/test_folders.py", "plugins/test_plugins.py", "population/test_matchmaking.py", "report/test_page.py",
-    "runs/test_commands.py", "runs/test_disks.py", "runs/test_run.py", "tasks/test_guards.py", "tasks/test_order.py",
-    "tasks/test_proof.py", "tasks/test_reward_hacks.py", "tasks/test_soundness.py", "tasks/test_sources.py",
-    "tasks/test_truth.py", "test_bench.py", "test_chains.py", "test_cli.py", "test_doctor.py", "test_pico.py",
-    "test_simulate.py", "test_stress.py", "test_study.py", "test_trackers.py", "verifier/test_checkers.py",
-    "verifier/test_filters.py",
-    "verifier/test_hostile.py", "verifier/test_literals.py", "verifier/test_machine.py", "verifier/test_mutation.py",
-    "verifier/test_pool.py", "verifier/test_replies.py", "verifier/test_shards.py",
+    "runs/test_commands.py", "runs/test_disks.py", "runs/test_run.py", "tasks/test_guards.py", "tasks/test_math.py",
+    "tasks/test_order.py", "tasks/test_proof.py", "tasks/test_reward_hacks.py", "tasks/test_soundness.py",
+    "tasks/test_sources.py", "tasks/test_truth.py", "test_bench.py", "test_chains.py", "test_cli.py", "test_doctor.py",
+    "test_pico.py", "test_simulate.py", "test_stress.py", "test_study.py", "test_trackers.py",
+    "verifier/test_checkers.py", "verifier/test_filters.py", "verifier/test_hostile.py", "verifier/test_literals.py",
+    "verifier/test_machine.py", "verifier/test_mutation.py", "verifier/test_pool.py", "verifier/test_replies.py",
+    "verifier/test_shards.py",
 )  # fmt: skip
 """They take five seconds or more: races, whole corpora, programs that are waited for."""
 

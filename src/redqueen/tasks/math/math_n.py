@@ -16,7 +16,7 @@ from redqueen.tasks.protocol import Attempt, Form, Prompt
 from redqueen.tasks.verdicts import Reason, Rejection, Verdict
 from redqueen.verifier import Verifier
 
-_WHOLE = Whole("math_n", "problem", PROBLEMS, ProblemTask, Reason.NO_PUZZLE)
+_WHOLE = Whole(name="math_n", label="problem", checker=PROBLEMS, task_type=ProblemTask, lacking=Reason.NO_PUZZLE)
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,7 @@ from redqueen.tasks.protocol import Attempt, Form, Prompt
 from redqueen.tasks.verdicts import Reason, Rejection, Verdict
 from redqueen.verifier import Verifier
 
-_WHOLE = Whole("math_w", "story", STORIES, StoryTask, Reason.NO_STORY)
+_WHOLE = Whole(name="math_w", label="story", checker=STORIES, task_type=StoryTask, lacking=Reason.NO_STORY)
 
 
 @dataclass(frozen=True)

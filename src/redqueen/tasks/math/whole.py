@@ -17,7 +17,7 @@ TOGETHER = 4
 keep all cores busy."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Whole:
     """A kind without its words: what it is called, who checks it, what its tasks are made of."""
 
