@@ -80,10 +80,10 @@ def test_a_seed_is_sound_as_it_stands(verifier, seed):
     assert grades(verifier, seed, solution(verifier, seed)) == [Grade.CORRECT]
 
 
-@pytest.mark.parametrize("example", EXAMPLES, ids=lambda example: example.puzzle.split(",")[0])
+@pytest.mark.parametrize("example", EXAMPLES, ids=lambda example: example.text.split(",")[0])
 def test_the_worked_answers_are_right(verifier, example):
-    task = of_file(verifier, example.puzzle)
-    assert isinstance(task, LogicTask) and task.puzzle == example.puzzle
+    task = of_file(verifier, example.text)
+    assert isinstance(task, LogicTask) and task.puzzle == example.text
     assert grades(verifier, task, f"{example.thought}\n\n```answer\n{example.answer}\n```") == [Grade.CORRECT]
 
 

@@ -1,13 +1,12 @@
 """The words of the logic family's prompts, in the forms that those of programs have."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from random import Random
 
 from redqueen.tasks.logic.guest.logic_language import MOST_CLUES, MOST_UNKNOWNS, MOST_VALUES
 from redqueen.tasks.logic.task import LogicTask
 from redqueen.tasks.protocol import Form, Prompt
-from redqueen.tasks.wording import REFERENCES, ask, fenced, paragraphs, shown_answer
+from redqueen.tasks.wording import Example, paragraphs, propose_one, solve_one, some
 
 NOTATION = """\
 A clue compares sums of names and numbers (+, -, *, % for the remainder, abs(x) for the value without its sign) by \
@@ -30,18 +29,9 @@ You need not solve it. When it is read, the solution is drawn by lot, and clues 
 they do: another number, another sign, another word. Clues that follow from the others are left out."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Example:
-    """A puzzle with its solution, as an earlier turn shows it."""
-
-    puzzle: str
-    thought: str
-    answer: str
-
-
 EXAMPLES = (
     Example(
-        puzzle="Rome, Oslo, Bern, Kyiv, Lima in 1..5, different\n"
+        text="Rome, Oslo, Bern, Kyiv, Lima in 1..5, different\n"
         "Oslo == Kyiv + 3\n"
         "Lima == Bern + 3\n"
         "abs(Bern - Rome) == 1",
@@ -55,7 +45,7 @@ EXAMPLES = (
         answer="Rome = 3\nOslo = 4\nBern = 2\nKyiv = 1\nLima = 5",
     ),
     Example(
-        puzzle="Kim, Lea, Max, Nia, Oli, Pia in knight, knave\n"
+        text="Kim, Lea, Max, Nia, Oli, Pia in knight, knave\n"
         "Kim says Lea == knave\n"
         "Lea says Max == knight or Nia == knave\n"
         "Max says Kim != knave\n"
@@ -75,12 +65,6 @@ EXAMPLES = (
 
 
 def propose_puzzle(form: Form, references: Sequence[LogicTask], rng: Random) -> Prompt:
-    distinct = list({task.puzzle: task for task in references}.values())
-    drawn = rng.sample(distinct, min(REFERENCES[form], len(distinct)))
-    shown = [fenced("puzzle", task.puzzle) for task in drawn]
-    context = {"shown": " ".join(task.near_key for task in drawn)}
-    if form is Form.SHORT:
-        return ask("\n\n".join(shown), "Write another puzzle.", context=context)
     first = paragraphs(
         "Write one logic puzzle. Somebody else has to find values for all unknowns with which every clue holds. Any "
         "such values count.",
@@ -94,24 +78,19 @@ def propose_puzzle(form: Form, references: Sequence[LogicTask], rng: Random) -> 
         "Write another one, unlike these in how its clues hang together, not only in its names and numbers. End your "
         "answer with the fenced block, ```puzzle."
     )
-    requests = [first, *[another] * len(shown)]
-    return ask(requests[-1], context=context, after=list(zip(requests, shown, strict=False)))
+    drawn = some(references, form, rng)
+    return propose_one(form, "puzzle", drawn, short="Write another puzzle.", first=first, another=another)
 
 
 def solve_puzzle(form: Form, puzzle: str) -> Prompt:
-    if form is Form.SHORT:
-        return ask(fenced("puzzle", puzzle), "Write an answer.")
-    question = "Find values for all unknowns of this puzzle with which every clue holds. Any such values count."
     how = "Think first. Then end your answer" if form is Form.LONG else "Answer"
-    ending = (
-        f"{how} with exactly one fenced block, ```answer, that has a line `name = value` for each unknown and nothing "
-        "else."
+    return solve_one(
+        form,
+        "puzzle",
+        puzzle,
+        question="Find values for all unknowns of this puzzle with which every clue holds. Any such values count.",
+        notation=NOTATION,
+        ending=f"{how} with exactly one fenced block, ```answer, that has a line `name = value` for each unknown and "
+        "nothing else.",
+        examples=EXAMPLES,
     )
-    earlier = [
-        (
-            paragraphs(question, NOTATION, fenced("puzzle", example.puzzle), ending),
-            shown_answer(form, example.thought, fenced("answer", example.answer)),
-        )
-        for example in EXAMPLES
-    ]
-    return ask(question, fenced("puzzle", puzzle), ending, after=earlier)

@@ -5,9 +5,8 @@ from random import Random
 
 from redqueen.tasks.logic.guest.logic_language import MOST_CLUES, MOST_UNKNOWNS, MOST_VALUES
 from redqueen.tasks.math.task import ProblemTask
-from redqueen.tasks.math.word_prompts import Example
 from redqueen.tasks.protocol import Form, Prompt
-from redqueen.tasks.wording import REFERENCES, ask, fenced, paragraphs, shown_answer
+from redqueen.tasks.wording import Example, paragraphs, propose_one, solve_one, some
 
 NOTATION = """\
 A clue compares sums of names and numbers (+, -, *, % for the remainder, abs(x) for the value without its sign) by \
@@ -48,12 +47,6 @@ EXAMPLES = (
 
 
 def propose_problem(form: Form, references: Sequence[ProblemTask], rng: Random) -> Prompt:
-    distinct = list({task.text: task for task in references}.values())
-    drawn = rng.sample(distinct, min(REFERENCES[form], len(distinct)))
-    shown = [fenced("problem", task.text) for task in drawn]
-    context = {"shown": " ".join(task.near_key for task in drawn)}
-    if form is Form.SHORT:
-        return ask("\n\n".join(shown), "Write another problem.", context=context)
     first = paragraphs(
         "Write one problem about whole numbers. Somebody else has to work out the number that its last line asks for.",
         CONTRACT,
@@ -66,21 +59,18 @@ def propose_problem(form: Form, references: Sequence[ProblemTask], rng: Random) 
         "Write another one, unlike these in how its clues hang together, not only in its names and numbers. Answer "
         "with the fenced block, ```problem."
     )
-    requests = [first, *[another] * len(shown)]
-    return ask(requests[-1], context=context, after=list(zip(requests, shown, strict=False)))
+    drawn = some(references, form, rng)
+    return propose_one(form, "problem", drawn, short="Write another problem.", first=first, another=another)
 
 
 def solve_problem(form: Form, problem: str) -> Prompt:
-    if form is Form.SHORT:
-        return ask(fenced("problem", problem), "Write an answer.")
-    question = "Work out the number that the last line of this problem asks for."
     how = "Think first. Then end your answer" if form is Form.LONG else "Answer"
-    ending = f"{how} with exactly one fenced block, ```answer, that has the whole number and nothing else."
-    earlier = [
-        (
-            paragraphs(question, NOTATION, fenced("problem", example.text), ending),
-            shown_answer(form, example.thought, fenced("answer", example.answer)),
-        )
-        for example in EXAMPLES
-    ]
-    return ask(question, fenced("problem", problem), ending, after=earlier)
+    return solve_one(
+        form,
+        "problem",
+        problem,
+        question="Work out the number that the last line of this problem asks for.",
+        notation=NOTATION,
+        ending=f"{how} with exactly one fenced block, ```answer, that has the whole number and nothing else.",
+        examples=EXAMPLES,
+    )

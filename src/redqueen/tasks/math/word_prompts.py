@@ -1,13 +1,12 @@
 """The words of `math_w`'s prompts, in the forms that those of programs have."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from random import Random
 
 from redqueen.tasks.math.guest.stories.forms import MOST_SENTENCES
 from redqueen.tasks.math.task import StoryTask
 from redqueen.tasks.protocol import Form, Prompt
-from redqueen.tasks.wording import REFERENCES, ask, fenced, paragraphs, shown_answer
+from redqueen.tasks.wording import Example, paragraphs, propose_one, solve_one, some
 
 FORMS = """\
 Sentences that are understood, with any names, things and numbers:
@@ -36,15 +35,6 @@ You need not work out the answer. When the story is read, all its numbers are dr
 whole. Sentences that the answer does not need are left out."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Example:
-    """A task with its answer, as an earlier turn shows it."""
-
-    text: str
-    thought: str
-    answer: str
-
-
 EXAMPLES = (
     Example(
         text="Mia has 34 shells. Leo has 19 more shells than Mia. Leo gives 8 shells to Mia. How many shells does Leo "
@@ -71,12 +61,6 @@ EXAMPLES = (
 
 
 def propose_story(form: Form, references: Sequence[StoryTask], rng: Random) -> Prompt:
-    distinct = list({task.text: task for task in references}.values())
-    drawn = rng.sample(distinct, min(REFERENCES[form], len(distinct)))
-    shown = [fenced("story", task.text) for task in drawn]
-    context = {"shown": " ".join(task.near_key for task in drawn)}
-    if form is Form.SHORT:
-        return ask("\n\n".join(shown), "Write another story.", context=context)
     first = paragraphs(
         "Write one short story about numbers that ends with a question. Somebody else has to work out the answer, a "
         "whole number.",
@@ -89,21 +73,17 @@ def propose_story(form: Form, references: Sequence[StoryTask], rng: Random) -> P
         "Write another one, in which other things happen and are compared, not only with other names and numbers. "
         "Answer with the fenced block, ```story."
     )
-    requests = [first, *[another] * len(shown)]
-    return ask(requests[-1], context=context, after=list(zip(requests, shown, strict=False)))
+    drawn = some(references, form, rng)
+    return propose_one(form, "story", drawn, short="Write another story.", first=first, another=another)
 
 
 def solve_story(form: Form, story: str) -> Prompt:
-    if form is Form.SHORT:
-        return ask(fenced("story", story), "Write an answer.")
-    question = "Work out the number that this story asks for. Things happen in the order in which they are told."
     how = "Think first, in short steps. Then end your answer" if form is Form.LONG else "Answer"
-    ending = f"{how} with exactly one fenced block, ```answer, that has the whole number and nothing else."
-    earlier = [
-        (
-            paragraphs(question, fenced("story", example.text), ending),
-            shown_answer(form, example.thought, fenced("answer", example.answer)),
-        )
-        for example in EXAMPLES
-    ]
-    return ask(question, fenced("story", story), ending, after=earlier)
+    return solve_one(
+        form,
+        "story",
+        story,
+        question="Work out the number that this story asks for. Things happen in the order in which they are told.",
+        ending=f"{how} with exactly one fenced block, ```answer, that has the whole number and nothing else.",
+        examples=EXAMPLES,
+    )
