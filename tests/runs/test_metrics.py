@@ -17,6 +17,7 @@ OTHER_MEANINGS = {
     "engine/protocol.py": {"length"},  # why a text ended
     "engine/trainer.py": {"lr"},  # an optimiser's
     "commands/study.py": {"flops"},  # what arms are matched on
+    "evals/taskset.py": {"length"},  # why a text ended
     "evolution/variation/operator.py": {"sigma"},
     "loop.py": {"ruler"},  # a phase
     "phases/journal.py": {"behaviours"},  # of which program
@@ -24,8 +25,8 @@ OTHER_MEANINGS = {
     "phases/trial.py": {"trial"},
     "plugins.py": {"benchmark", "reward"},  # what plug-ins are called
     "settings/models.py": {"reward"},
-    "tasks/code/cells.py": {"cyclomatic", "depth", "lines"},  # of one task
     "tasks/guards.py": {"depth", "lines"},
+    "tasks/sources/environments.py": {"reward"},  # another package's word
     "training/rules.py": {"depth", "lines"},
     "training/study/design.py": {"flops"},
     "training/study/sweep.py": {"lr"},

@@ -11,6 +11,7 @@ import dataclasses
 import hashlib
 import json
 from abc import ABC, abstractmethod
+from bisect import bisect_left
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -76,6 +77,11 @@ class Complexity:
     variables: int = 0
     """Names that are bound, scope by scope: parameters, targets of assignments, loops and comprehensions, of `with`,
     `except` and patterns. Not functions, classes, imports and attributes."""
+
+    def bands(self, **highest: Sequence[int]) -> str:
+        """`d1c0l2`: the band that each of these figures is in, from 0, by the highest value of all bands but the last,
+        which has no end."""
+        return "".join(f"{name[0]}{bisect_left(ends, getattr(self, name))}" for name, ends in highest.items())
 
 
 NO_COMPLEXITY = Complexity()

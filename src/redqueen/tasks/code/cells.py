@@ -5,11 +5,9 @@ changes, so coverage can be compared between runs. Each kind has 64 cells for ev
 7,296 cells for a kind, many of which no program can fill (a class in two lines).
 """
 
-from bisect import bisect_left
-
 from redqueen.tasks.protocol import NO_COMPLEXITY, Complexity
 
-BANDS = {"depth": (7, 10, 13), "cyclomatic": (2, 5, 10), "lines": (4, 9, 19)}
+DEPTHS, DECISIONS, LINES = (7, 10, 13), (2, 5, 10), (4, 9, 19)
 """The highest value of each band but the last, which has no end. Of the solutions of HumanEval and MBPP nearly all are
 in the first two bands: there is room above for a race to climb."""
 
@@ -18,5 +16,4 @@ def cell(kind: str, descriptor: str, complexity: Complexity) -> str:
     """The cell of what a record says of a task: `code_o/list+loop/d1c0l2`, with the bands from 0."""
     if complexity == NO_COMPLEXITY:
         return f"{kind}/{descriptor}"
-    bands = (f"{name[0]}{bisect_left(highest, getattr(complexity, name))}" for name, highest in BANDS.items())
-    return f"{kind}/{descriptor}/{''.join(bands)}"
+    return f"{kind}/{descriptor}/{complexity.bands(depth=DEPTHS, cyclomatic=DECISIONS, lines=LINES)}"

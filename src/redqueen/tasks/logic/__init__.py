@@ -6,7 +6,6 @@
 `seeds` what a race begins with.
 """
 
-from bisect import bisect_left
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -59,8 +58,7 @@ class LogicFamily(Family):
 
     def cell(self, kind: str, descriptor: str, complexity: Complexity) -> str:
         """By sorts of clues and of unknowns, and by how large it is: `logic_s/order+sum/numbers/v1l0c2`."""
-        unknowns, clues = bisect_left(UNKNOWNS, complexity.variables), bisect_left(CLUES, complexity.lines)
-        return f"{kind}/{descriptor}/v{unknowns}l{clues}c{bisect_left(GUESSES, complexity.cyclomatic)}"
+        return f"{kind}/{descriptor}/{complexity.bands(variables=UNKNOWNS, lines=CLUES, cyclomatic=GUESSES)}"
 
     async def answers(self, tasks: Sequence[Task], verifier: Verifier) -> list[str | None]:
         puzzles = [(task.puzzle,) for task in tasks if isinstance(task, LogicTask)]

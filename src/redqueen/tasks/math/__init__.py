@@ -7,8 +7,8 @@
 `redqueen_numbers` beside the logic family's checker. `task` has the data, `whole` what both kinds do alike.
 """
 
-from bisect import bisect_left
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -26,9 +26,9 @@ from redqueen.tasks.wording import fenced
 from redqueen.verifier import Verifier
 
 SEEDS = (*WORD_SEEDS, *NUMBER_SEEDS)
-BANDS = {
-    "math_w": {"variables": (2, 3, 5), "lines": (3, 4, 6), "cyclomatic": (4, 7, 12)},
-    "math_n": {"variables": (3, 4, 6), "lines": (3, 4, 6), "cyclomatic": (9, 25, 65)},
+BANDS: dict[str, Callable[[Complexity], str]] = {
+    "math_w": partial(Complexity.bands, variables=(2, 3, 5), lines=(3, 4, 6), cyclomatic=(4, 7, 12)),
+    "math_n": partial(Complexity.bands, variables=(3, 4, 6), lines=(3, 4, 6), cyclomatic=(9, 25, 65)),
 }
 """The highest value of each band but the last, by kind."""
 _FIELDS = {"math_w": "story", "math_n": "problem"}
@@ -70,8 +70,7 @@ class MathFamily(Family):
 
     def cell(self, kind: str, descriptor: str, complexity: Complexity) -> str:
         """By sorts of sentences or clues, and by how large it is: `math_w/compare+times/v1l0c2`."""
-        bands = (f"{name[0]}{bisect_left(highest, getattr(complexity, name))}" for name, highest in BANDS[kind].items())
-        return f"{kind}/{descriptor}/{''.join(bands)}"
+        return f"{kind}/{descriptor}/{BANDS[kind](complexity)}"
 
     async def answers(self, tasks: Sequence[Task], verifier: Verifier) -> list[str | None]:
         return [fenced("answer", str(task.answer)) if isinstance(task, NumberTask) else None for task in tasks]

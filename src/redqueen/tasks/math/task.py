@@ -99,7 +99,7 @@ class ProblemTask(NumberTask):
     def complexity(self) -> Complexity:
         """The depth of the deepest clue, one more than the guesses, the clues and the unknowns."""
         own = self.figures
-        return Complexity(own["depth"], 1 + self.steps, own["clues"], own["unknowns"])
+        return Complexity(own["deepest"], 1 + self.steps, own["clues"], own["unknowns"])
 
     @property
     def question(self) -> str:

@@ -7,7 +7,6 @@
 words, `seeds` what a race begins with, `source` the database: the package's own, or a user's (`proof:FILE.mm`).
 """
 
-from bisect import bisect_left
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -26,8 +25,8 @@ from redqueen.tasks.protocol import Complexity, Draft, Family, Form, HeldOut, Ki
 from redqueen.tasks.wording import fenced
 from redqueen.verifier import Verifier
 
-BANDS = {"lines": (2, 3, 5), "variables": (3, 5, 7)}
-"""The highest value of each band but the last: of steps and variables."""
+STEPS, VARIABLES = (2, 3, 5), (3, 5, 7)
+"""The highest value of each band but the last."""
 _FORM = '{"kind": "proof_f", "proof": "1 given\\n2 con3i 1\\n3 orim1i 2"}'
 
 
@@ -66,8 +65,7 @@ class ProofFamily(Family):
 
     def cell(self, kind: str, descriptor: str, complexity: Complexity) -> str:
         """By the goal's sign, and by how large it is: `proof_f/wi/given/l1v2`."""
-        bands = (f"{name[0]}{bisect_left(highest, getattr(complexity, name))}" for name, highest in BANDS.items())
-        return f"{kind}/{descriptor}/{''.join(bands)}"
+        return f"{kind}/{descriptor}/{complexity.bands(lines=STEPS, variables=VARIABLES)}"
 
     async def answers(self, tasks: Sequence[Task], verifier: Verifier) -> list[str | None]:
         return [_answer(task) if isinstance(task, ProofTask) else None for task in tasks]

@@ -462,7 +462,7 @@ def asking_figures(text):
     return puzzle | {
         "structure": asking_structure(groups, clues, asked),
         "descriptor": f"{sort}/{puzzle['descriptor'].rpartition('/')[0]}",
-        "depth": max(puzzle["depth"], 0 if asked is None else depth(asked)),
+        "deepest": max(puzzle["deepest"], 0 if asked is None else depth(asked)),
     }
 
 
