@@ -48,6 +48,8 @@ def _lines(registry: Registry) -> dict[str, str]:
         for name, entries in registry.installed().items()
     }
     lines = {name: about(place) for name, place in registry.builtins.items()}
+    for prefix, made in registry.prefixes.items():
+        lines[f"{prefix}:{made.stands_for}"] = about(made.place.partition(":")[0]).partition(": ")[2]
     for name in sorted(packages):
         if name in (*registry.suites, *registry.builtins):
             line = lines.get(name, "a suite")
