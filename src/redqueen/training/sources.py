@@ -21,7 +21,7 @@ from redqueen.verifier import LocalVerifier
 async def refuse_unsound(
     settings: Config, versions: Mapping[str, str], verifier: LocalVerifier, records: Store | None
 ) -> None:
-    """Refuse the sources of a race that fail a check that decides; None of what was found before is asked again."""
+    """Refuse the sources of a race that fail a check that decides. What a run notes as passed is not checked again."""
     if settings.guard.sources == "allow":
         return
     passed = {} if records is None else records.facts()
