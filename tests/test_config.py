@@ -281,7 +281,7 @@ def test_with_the_maker_all_a_teacher_has_one_match_a_step_however_many_students
 def test_a_field_says_what_the_setting_affects():
     beside = {key for key in keys() if key.startswith(("evals.", "track."))}
     kept = {"run.checkpoint_every", "run.keep_last", "run.keep_every", "run.ruler_every", "verifier.workers"}
-    assert affecting(Affects.NOTHING) == beside | kept
+    assert affecting(Affects.NOTHING) == beside | kept | {"guard.sources"}
     assert (affecting(Affects.LENGTH), affecting(Affects.SEED)) == ({"run.steps", "run.flops"}, {"run.seed"})
     members = {"population.teachers", "population.students", "population.single"}
     adapters = {"engine.base", "engine.rank", "engine.alpha", "engine.target_modules"}
@@ -302,8 +302,10 @@ def test_the_settings_offer_what_is_registered():
         names = usual[registry.setting] if registry.setting in several else [usual[registry.setting]]
         assert {*names} <= {*registry.names()}, "the defaults are there"
         message = refusal(None, ((registry.setting, "nonesuch"),))
-        listed = ", ".join((*registry.suites, *registry.builtins))
-        assert message == f'{registry.setting} cannot be "nonesuch"; use FILE.py:NAME or one of {listed}'
+        prefixed = (f"{prefix}:{made.stands_for}" for prefix, made in registry.prefixes.items())
+        listed = ", ".join((*registry.suites, *registry.builtins, *prefixed))
+        taking = "".join(f", {own}:FILE" for own in registry.of_files)
+        assert message == f'{registry.setting} cannot be "nonesuch"; use FILE.py:NAME{taking} or one of {listed}'
 
 
 @pytest.mark.parametrize(

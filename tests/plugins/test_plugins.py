@@ -138,7 +138,7 @@ def test_a_family_of_ones_own_is_raced_and_recorded(raced):
     assert raced.count(f"SELECT COUNT(*) {sums} AND grade IN ('correct', 'wrong', 'malformed')") == raced.count(
         f"SELECT COUNT(*) {sums}"
     )
-    assert raced.count("SELECT COUNT(*) FROM metrics WHERE name = 'coverage' AND value > 0") == 2
+    assert raced.count("SELECT COUNT(*) FROM metrics WHERE name = 'coverage' AND kind = '' AND value > 0") == 2
     noted = raced.count(
         "SELECT COUNT(*) FROM facts WHERE name = 'tasks.families arithmetic' AND value = 'counting 1.0'"
     )
