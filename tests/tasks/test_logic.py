@@ -256,6 +256,22 @@ def test_a_search_without_end_is_refused_by_counting_not_by_the_clock(verifier):
     assert isinstance(result, Rejection) and result.reason in (Reason.TOO_COMPLEX, Reason.GUESSABLE)
 
 
+def test_a_search_that_evaluates_no_clue_ends_by_counting_too(verifier):
+    """Eleven unknowns for ten values: every branch dies before a clue is looked at."""
+    names = [f"u{n}" for n in range(1, 12)]
+    total = " + ".join(f"{n} * {name}" for n, name in enumerate([*names, "last"], 2))
+    below = "\n".join(f"{name} < 12" for name in names)
+    puzzles = [
+        f"{', '.join(names)}, last in 1..12, different\n{below}\nlast == 3 or last == 12\n({total}) % 97 == {rest}"
+        for rest in range(12)
+    ]
+    drafts = [KIND.parse_proposal(f"```puzzle\n{puzzle}\n```", {}) for puzzle in puzzles]
+    results = asyncio.run(KIND.validate(drafts, verifier))
+    for result in results:
+        assert isinstance(result, Rejection)
+        assert (result.reason, "looks at clues" in result.detail) == (Reason.TOO_COMPLEX, True), result.why
+
+
 @given(st.text(max_size=300) | st.lists(st.sampled_from([
     "Ann", "Bob", "in", "1..5", "knight", "knave", "says", "and", "or", "not", "(", ")", "==", "<", "+", "*", "%", "2",
     "-", ",", "different", "abs(", "count(", "\n", "..",

@@ -431,6 +431,12 @@ def test_nothing_that_an_answer_says_is_run(verifier, tmp_path):
 # What is the same
 
 
+def test_premises_that_a_task_does_not_have_make_an_answer_wrong(verifier):
+    task = sound(verifier, "1 pm2.21\n2 imim2i 1\n3 con3i 2")
+    assert task.premises == ()
+    assert grades(verifier, task, "1 given\n2 con3i 1", "1 given\n2 given\n3 con3i 1") == [Grade.WRONG] * 2
+
+
 def test_names_and_the_order_of_premises_do_not_make_another_theorem(verifier):
     one = sound(verifier, "1 given\n2 given\n3 syl 1 2\n4 con3i 3\n5 orim1i 4")
     other = sound(verifier, "1 given\n2 given\n3 con3i 1\n4 con3i 2\n5 syl 3 4\n6 orim1i 5")

@@ -1,9 +1,10 @@
 """The secret of a puzzle, drawn by lot, and clues that are changed as little as makes them true for it."""
 
 import hashlib
+import math
 
 from logic_language import FLIPPED, KNIGHTS, MOST_VALUES, is_range
-from logic_search import candidates, compiled
+from logic_search import compiled
 
 GUESS = 64
 """One assignment in so many may be right at most."""
@@ -30,7 +31,11 @@ def with_room(groups, room=ROOM):
 
 
 def possibilities(groups):
-    return candidates(groups, [(1 << len(values)) - 1 for names, values, _ in groups for _ in names])
+    """Assignments, before any clue."""
+    return math.prod(
+        math.perm(len(values), len(names)) if different else len(values) ** len(names)
+        for names, values, different in groups
+    )
 
 
 def draw(groups, seed):

@@ -25,7 +25,7 @@ def without_answers(groups, clues, fuel):
 
 def left_by_single_clues(groups, clues, fuel):
     """The assignments that clues about one unknown leave."""
-    return candidates(groups, Search(groups, clues, fuel).after_single_clues())
+    return candidates(groups, Search(groups, clues, fuel).after_single_clues(), fuel)
 
 
 def narrowed(groups, clues, secret, fuel, too_many, kept=()):

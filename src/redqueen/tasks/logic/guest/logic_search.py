@@ -1,6 +1,7 @@
 """Finding assignments: domains as bit masks, clues that filter the last unknown that they leave open, and fuel.
 
-Fuel counts evaluations of clues, never time, so that a verdict is the same on every machine.
+Fuel counts evaluations of clues, values that are tried and sets that are counted, never time: a verdict is the same on
+every machine.
 """
 
 import operator
@@ -40,6 +41,12 @@ def compiled(node):
     inner = compiled(node[1])
     apply = {"not": operator.not_, "neg": operator.neg, "abs": abs}[what]
     return lambda given: apply(inner(given))
+
+
+def burn(fuel, amount=1):
+    fuel[0] -= amount
+    if fuel[0] < 0:
+        raise OutOfFuel
 
 
 class Clue:
@@ -102,6 +109,7 @@ class Search:
             if not masks[place] >> at & 1:
                 continue
             self.guesses += several
+            burn(self.fuel)
             given[self.names[place]] = self.values[place][at]
             left = self._propagate(list(masks), given, clues_at, place, at)
             if left is not None:
@@ -131,22 +139,20 @@ class Search:
         trial, name, mask, fuel = dict(given), self.names[place], masks[place], self.fuel
         for at, value in enumerate(self.values[place]):
             if mask >> at & 1:
-                fuel[0] -= 1
-                if fuel[0] < 0:
-                    raise OutOfFuel
+                burn(fuel)
                 trial[name] = value
                 if not clue.holds(trial):
                     mask &= ~(1 << at)
         masks[place] = mask
 
 
-def candidates(groups, masks):
+def candidates(groups, masks, fuel):
     """How many assignments these masks leave, with the unknowns of a group apart where they are to be."""
     total, at = 1, 0
     for names, _, different in groups:
         own = masks[at : at + len(names)]
         at += len(names)
-        total *= _apart(own) if different else _product(mask.bit_count() for mask in own)
+        total *= _apart(own, fuel) if different else _product(mask.bit_count() for mask in own)
     return total
 
 
@@ -157,10 +163,15 @@ def _product(counts):
     return total
 
 
-def _apart(masks):
+SETS_FOR_FUEL = 8
+"""Sets of values that cost as much as one evaluation of a clue."""
+
+
+def _apart(masks, fuel):
     """Ways to give each a bit of its own."""
     ways = {0: 1}
     for mask in masks:
+        burn(fuel, len(ways) // SETS_FOR_FUEL)
         more = {}
         for taken, count in ways.items():
             free = mask & ~taken

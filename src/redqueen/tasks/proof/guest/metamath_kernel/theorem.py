@@ -120,10 +120,12 @@ def derived(library, steps, fuel, loosely=False):
 
 def proof_of(library, steps, given, goal, allowed, fuel):
     """Whether these steps prove the goal from the premises that are given, in their order."""
-    chain, premises = Chain(library, fuel), iter(given)
+    chain, premises = Chain(library, fuel), list(given)
+    if sum(label is None for label, _ in steps) > len(premises):
+        raise Refused("invalid_step", f"more than {len(premises)} premises")
     for label, places in steps:
         if label is None:
-            chain.given(next(premises))
+            chain.given(premises.pop(0))
         else:
             chain.add(label, places)
     return chain.proves(goal, allowed)
