@@ -4,19 +4,19 @@ import asyncio
 import json
 import subprocess
 import sys
-from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
-from runs.making import record
 
 from redqueen.analysis import taskset_folder
 from redqueen.errors import InputError
 from redqueen.evals import taskset
+from redqueen.runs.rows import TaskRow
 from redqueen.settings import Config
 from redqueen.tasks.code.seeds import SEEDS
 from redqueen.tasks.families import Families
+from redqueen.tasks.protocol import Task
 from redqueen.verifier import LocalVerifier
 
 SCORES = """
@@ -45,11 +45,16 @@ print(json.dumps([[asyncio.run(score(task, text)) for text in (gold, "no")] for 
 @pytest.fixture
 def written(tmp_path: Path) -> Path:
     """A folder with four seeds as the tasks of a race, one of them twice."""
-    [row, *_] = record(1).tasks
-    tasks = [*SEEDS[:4], SEEDS[0]]
-    rows = [replace(row, place=at, kind=task.kind, id=task.id, record=task.record()) for at, task in enumerate(tasks)]
+    rows = [_row(place, task) for place, task in enumerate([*SEEDS[:4], SEEDS[0]])]
     assert taskset_folder.write(tmp_path / "written", Config(), rows) == 4
     return tmp_path / "written"
+
+
+def _row(place: int, task: Task) -> TaskRow:
+    about = {"id": task.id, "near_key": task.near_key, "descriptor": task.descriptor, "record": task.record()}
+    figures = dict.fromkeys(("depth", "cyclomatic", "lines", "variables", "answer_chars"), 0)
+    played = {"match": 0, "teacher": "t0", "group_": 0, "text": "", "solved": 0, "attempts": 0, "reward": 0.0}
+    return TaskRow(step=1, place=place, kind=task.kind, **about, **played, **figures)
 
 
 def golds(tasks, verifier: LocalVerifier) -> list[str]:

@@ -8,6 +8,7 @@ import json
 import subprocess
 import sys
 from importlib.util import find_spec
+from pathlib import Path
 
 import pytest
 
@@ -22,6 +23,8 @@ from redqueen.tasks.wording import fenced
 from redqueen.verifier import LocalVerifier
 
 gym = pytest.mark.skipif(find_spec("reasoning_gym") is None, reason="reasoning-gym is not installed")
+environments = pytest.mark.skipif(find_spec("verifiers") is None, reason="verifiers is not installed")
+TASKSETS = str(Path(__file__).parents[1] / "plugins")
 EVALUATES = ("spiral_matrix", "string_insertion", "binary_matrix", "n_queens")
 """Generators whose graders execute an answer."""
 
@@ -116,6 +119,27 @@ def test_what_the_package_does_not_have_is_refused_in_a_line(name, what):
     with pytest.raises(ConfigError, match=what) as refused:
         FAMILIES.get(name)
     assert "\n" not in str(refused.value)
+
+
+@environments
+def test_a_taskset_is_graded_in_guests_and_passes_the_checks(verifier, monkeypatch):
+    monkeypatch.syspath_prepend(TASKSETS)
+    found = asyncio.run(check_family("vf:sums_v1", verifier, 24))
+    assert [(row.check, row.finding.what) for row in found.failures if row.check != "speed"] == []
+    [task] = drawn("vf:sums_v1", 1)
+    verdicts = judged(
+        "vf:sums_v1", [Attempt(task, text) for text in ("It is 400", "It is 401", "", "<think>")], verifier
+    )
+    assert [verdict.grade for verdict in verdicts] == [Grade.CORRECT, Grade.WRONG, Grade.MALFORMED, Grade.MALFORMED]
+
+
+@environments
+def test_a_taskset_that_needs_more_than_an_answer_is_refused_in_a_line(monkeypatch):
+    monkeypatch.syspath_prepend(TASKSETS)
+    with pytest.raises(ConfigError, match="the taskset contained_v1 has a container; name one of single questions"):
+        FAMILIES.get("vf:contained_v1")
+    with pytest.raises(ConfigError, match="the taskset nothing_v1 cannot be loaded"):
+        FAMILIES.get("vf:nothing_v1")
 
 
 @pytest.mark.parametrize(("name", "package"), [("rg:chain_sum", "reasoning_gym"), ("vf:gsm8k", "verifiers")])

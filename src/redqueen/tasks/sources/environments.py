@@ -160,7 +160,8 @@ class EnvironmentSource(Source):
     async def runs(self, tasks: Sequence[Task], texts: Sequence[str], word: str, verifier: Verifier) -> list[bool]:
         items = [task.item for task in tasks if isinstance(task, EnvironmentTask)]
         calls = [(item, text, word) for item, text in zip(items, texts, strict=True)]
-        return [said == "yes" for said in await ask(self.checker, "runs", calls, verifier, limits=LIMITS)]
+        # What does not end, or takes its process along, may have executed anything.
+        return [said != "no" for said in await ask(self.checker, "runs", calls, verifier, limits=LIMITS)]
 
 
 def named(taskset: str) -> EnvironmentSource:
