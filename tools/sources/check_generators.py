@@ -41,20 +41,20 @@ def read(path: Path) -> dict[str, dict[str, Any]]:
     return {row["generator"]: row for row in map(json.loads, lines)}
 
 
-async def parts(names: Sequence[str], verifier: LocalVerifier) -> None:
+async def parts(names: Sequence[str], verifier: LocalVerifier, most: int) -> None:
     """What this process finds of each generator, a line each."""
     strict = StrictVerifier(verifier)
     for name in names:
-        materials = await gather(Families.of([f"rg:{name}"]), strict, TASKS)
+        materials = await gather(Families.of([f"rg:{name}"]), strict, min(most, TASKS))
         found = {material.kind.name: await parts_of(material, strict) for material in materials}
         print(json.dumps([name, found]), flush=True)
 
 
-def elsewhere(names: Sequence[str]) -> dict[str, list[dict[str, Parts] | str]]:
+def elsewhere(names: Sequence[str], most: int) -> dict[str, list[dict[str, Parts] | str]]:
     """What two other processes find, under other hash seeds, by generator."""
     others = [
         subprocess.Popen(
-            [sys.executable, __file__, "--parts", *names],
+            [sys.executable, __file__, "--parts", "--tasks", str(most), *names],
             env={**os.environ, "PYTHONHASHSEED": seed},
             stdout=subprocess.PIPE,
             text=True,
@@ -101,14 +101,14 @@ def main() -> None:
     given = parser.parse_args()
     if given.parts:
         with LocalVerifier(workers=1) as verifier:
-            asyncio.run(parts(given.names, verifier))
+            asyncio.run(parts(given.names, verifier, given.tasks))
         return
     if given.to is None:
         parser.error("say where the rows go, with --to")
     rows = read(given.to)
     left = [name for name in given.names or generators() if name not in rows]
     if left and not given.table:
-        others = elsewhere(left)
+        others = elsewhere(left, given.tasks)
         with LocalVerifier() as verifier, given.to.open("a", encoding="utf-8") as file:
             for name in left:
                 rows[name] = check(name, verifier, given.tasks, others[name])
