@@ -37,12 +37,12 @@ def changed(changes: CHANGES, **sections: dict) -> Config:
 
 @pytest.fixture(scope="module")
 def alone(place: Path) -> Ran:
-    return race_to_the_end(place / "alone", settings("pico", ALONE))
+    return race_to_the_end(place / "sources-alone", settings("pico", ALONE))
 
 
 @pytest.fixture(scope="module")
 def beside(place: Path) -> Ran:
-    return race_to_the_end(place / "beside", settings("pico", BESIDE))
+    return race_to_the_end(place / "sources-beside", settings("pico", BESIDE))
 
 
 def test_students_of_a_source_alone_attempt_its_items_and_learn(alone: Ran):
@@ -85,7 +85,7 @@ def test_items_beside_teachers_tasks_move_no_rating_and_pay_no_teacher(beside: R
 def test_a_race_with_a_source_that_was_stopped_goes_on_to_the_same_end(name: str, request, place: Path):
     whole: Ran = request.getfixturevalue(name)
     of = ALONE if name == "alone" else BESIDE
-    folder = place / f"{name}-resumed"
+    folder = place / f"sources-{name}-resumed"
     race_to_the_end(folder, changed(of, run={"steps": 2}))
     resumed = race_to_the_end(folder, settings("pico", of))
     assert resumed.tables == whole.tables
@@ -94,7 +94,7 @@ def test_a_race_with_a_source_that_was_stopped_goes_on_to_the_same_end(name: str
 
 
 def test_a_run_that_goes_on_does_not_check_its_sources_again(alone: Ran, place: Path, monkeypatch):
-    folder = place / "asked-once"
+    folder = place / "sources-asked-once"
     race_to_the_end(folder, changed(ALONE, run={"steps": 1}))
 
     async def never(*_: object) -> None:
@@ -107,21 +107,21 @@ def test_a_run_that_goes_on_does_not_check_its_sources_again(alone: Ran, place: 
 def test_an_unsound_source_is_refused_before_the_first_step_unless_it_is_allowed(place: Path):
     own = {"families": [f"{DRAWN}:EverythingPays"]}
     with pytest.raises(ConfigError, match="fails the check") as refused:
-        train(changed(ALONE, tasks=own), place / "unsound", Quiet())
+        train(changed(ALONE, tasks=own), place / "sources-unsound", Quiet())
     assert "redqueen check" in refused.value.mend and "guard.sources" in refused.value.mend
     allowed = changed(ALONE, tasks=own, guard={"sources": "allow"}, run={"steps": 1})
-    ran = race_to_the_end(place / "allowed", allowed)
+    ran = race_to_the_end(place / "sources-allowed", allowed)
     assert {task["solved"] for task in ran.rows("tasks")} <= set(range(9))
 
 
 def test_a_source_that_runs_answers_is_refused(place: Path):
     with pytest.raises(ConfigError, match="fails the check runs nothing"):
-        train(changed(ALONE, tasks={"families": [f"{DRAWN}:RunsAnswers"]}), place / "runs", Quiet())
+        train(changed(ALONE, tasks={"families": [f"{DRAWN}:RunsAnswers"]}), place / "sources-runs", Quiet())
 
 
 def test_trials_replace_students_that_nobody_rates(place: Path):
     of = changed(ALONE, evolution={"every": 2, "trial": 2}, population={"teachers": 0, "students": 3})
-    ran = race_to_the_end(place / "trials", of)
+    ran = race_to_the_end(place / "sources-trials", of)
     held = {row["value"] for row in ran.rows("metrics", name="trial_tasks")}
     assert bool(ran.rows("events")) == (held != {0.0} and bool(held)), "without a task to compare by nobody is replaced"
 

@@ -325,7 +325,7 @@ def test_a_checker_that_is_not_there_is_named(any_verifier, tmp_path) -> None:
 def test_a_checker_that_is_never_loaded_is_ended(tmp_path) -> None:
     script = (
         "import json, sys\nsys.path.insert(0, sys.argv[1])\nimport zygote\nzygote._MOST_S = 0.2\n"
-        "print(json.dumps(zygote._load(sys.argv[2], [], sys.argv[1])))"
+        "print(json.dumps(zygote._load(sys.argv[2], [], None, sys.argv[1])))"
     )
     for how in ("while True: pass", "import time\ntime.sleep(60)"):
         (tmp_path / "judging.py").write_text(how)
@@ -340,7 +340,7 @@ def test_a_machine_that_is_short_of_memory_is_not_the_checkers_fault(tmp_path) -
     (tmp_path / "judging.py").write_text("raise MemoryError")
     script = (
         "import json, sys\nsys.path.insert(0, sys.argv[1])\nimport zygote\n"
-        "print(json.dumps(zygote._load(sys.argv[2], [], sys.argv[1])))"
+        "print(json.dumps(zygote._load(sys.argv[2], [], None, sys.argv[1])))"
     )
     words = [sys.executable, "-c", script, str(GUEST), str(tmp_path / "judging.py")]
     assert json.loads(subprocess.run(words, capture_output=True, text=True).stdout)[0] == "busy"
