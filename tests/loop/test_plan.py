@@ -179,4 +179,4 @@ def test_children_of_an_earlier_step_know_nothing_of_what_came_later(place: Path
                      "--json"]) == 0  # fmt: skip
         return capsys.readouterr().out
 
-    assert tested("short", 2) == tested("long", 6)
+    assert tested("retention-short", 2) == tested("retention-long", 6)
