@@ -246,6 +246,33 @@ def test_what_is_no_puzzle_is_refused_with_a_reason(verifier, puzzle, reason):
     assert result.detail.isascii() and "\n" not in result.detail
 
 
+@pytest.mark.parametrize(
+    ("clue", "why"),
+    [
+        ("(Ann < Zoe) or Bob == 2", "a name that is not declared"),
+        ("(Ann and Bob == 2) or Cy == 1", "a clue compares two things"),
+        ("not (Ann == 1 or (Bob == ))", "a sign stands where a name or a number should"),
+        ("(Ann < Bob) == 1", "what is compared is a sum"),
+        ("(Ann + Bob == 2", "a ) is missing"),
+        ("(Ann == tea) or Bob == 1", "a name that is not declared"),
+    ],
+)
+def test_a_clue_that_cannot_be_read_says_why_inside_brackets_too(clue, why):
+    with pytest.raises(Refused) as refused:
+        read(FIVE + clue)
+    assert why in refused.value.detail
+
+
+@pytest.mark.parametrize(
+    "clue",
+    ["((Ann + Bob)) * 2 == 4", "((Ann + Bob) * 2 == 4)", "not (Ann == 1 and (Bob < 3 or ((Cy)) > (1 + 2)))",
+     "count((Ann < Bob), (Ann + 1) * 2 < Bob) == 1"],
+)  # fmt: skip
+def test_a_bracket_holds_a_condition_or_a_sum(clue):
+    groups, found = read(FIVE + clue)
+    assert read(write(groups, found)) == (groups, found)
+
+
 def test_a_search_without_end_is_refused_by_counting_not_by_the_clock(verifier):
     names = [f"x{n}" for n in range(12)]
     monster = ", ".join(names) + " in 0..11\n" + "\n".join(

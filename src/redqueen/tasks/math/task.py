@@ -13,7 +13,7 @@ from redqueen.verifier import Checker, Limits
 
 STORIES = Checker(str(Path(__file__).parent / "guest" / "redqueen_math.py"))
 """Reads stories, and the answers to all tasks of the family."""
-PROBLEMS = Checker(str(Path(logic_language.__file__).with_name("redqueen_numbers.py")))
+PROBLEMS = Checker(str(Path(logic_language.__file__).parents[1] / "redqueen_numbers.py"))
 LIMITS = Limits(cpu_s=1.0)
 """Of a process. What a text may cost is counted, in sentences, draws and steps of a search, so that it never comes to
 this."""

@@ -3,8 +3,7 @@
 import hashlib
 import math
 
-from logic_language import FLIPPED, KNIGHTS, MOST_VALUES, is_range
-from logic_search import compiled
+from logic_language import FLIPPED, KNIGHTS, MOST_VALUES, compiled, is_range
 
 GUESS = 64
 """One assignment in so many may be right at most."""

@@ -12,7 +12,7 @@ one. Clues that others imply are left out.
 
 import hashlib
 
-from logic_language import Refused, names_in, read, read_loosely, structure, write
+from logic_language import Refused, compiled, names_in, read, read_loosely, structure, write
 from logic_lot import GUESS, distinct, draw, mended, possibilities, with_room
 from logic_parts import (
     LEFT_BY_SINGLE_CLUES,
@@ -22,7 +22,7 @@ from logic_parts import (
     separate_parts,
     without_answers,
 )
-from logic_search import OutOfFuel, Search, compiled
+from logic_search import OutOfFuel, Search
 
 FUEL = 8_000
 """Of all searches about a puzzle together, in evaluations of a clue."""

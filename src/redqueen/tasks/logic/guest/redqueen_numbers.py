@@ -15,6 +15,7 @@ from random import Random
 from logic_language import (
     Refused,
     asking_structure,
+    compiled,
     names_in,
     read,
     read_asking,
@@ -23,7 +24,7 @@ from logic_language import (
 )
 from logic_lot import ROOM, distinct, draw, mended, with_room
 from logic_parts import LEFT_BY_SINGLE_CLUES, left_by_single_clues, narrowed, only, separate_parts, without_answers
-from logic_search import OutOfFuel, Search, compiled
+from logic_search import OutOfFuel, Search
 
 FUEL = 8_000
 """Of all searches about a puzzle together, in evaluations of a clue."""
