@@ -4,6 +4,7 @@ import asyncio
 import json
 import sqlite3
 from contextlib import closing
+from pathlib import Path
 from random import Random
 
 import pytest
@@ -28,11 +29,13 @@ from redqueen.tasks.logic.guest.logic_language import (
     write,
 )
 from redqueen.tasks.logic.prompts import EXAMPLES
+from redqueen.tasks.logic.task import CHECKER
 from redqueen.tasks.protocol import Attempt, Form
 from redqueen.tasks.verdicts import Grade, Reason, Rejection
 
 FAMILIES = Families.of(["logic"])
 KIND = FAMILIES.kinds["logic_s"]
+GUEST = str(Path(CHECKER.file).parent)
 FIVE = "Ann, Bob, Cy, Dan, Eve in 1..5, different\n"
 SUMS = FIVE + "Ann < Bob\nCy == Dan + 1\nabs(Eve - Ann) == 2\nBob + Cy == 6"
 
@@ -168,6 +171,53 @@ def test_a_value_or_two_are_given_away_where_clues_leave_too_much_open(verifier)
     said = "Al == Bo or Cleo == tea\nBo == Cleo\nCleo == Di\nDi == Ed or Flo == milk\nEd == Flo"
     task = sound(verifier, words + said)
     assert clues(task)[-1] == "Flo == tea"
+
+
+# Idle unknowns
+
+IDLE = [
+    "Ann + 0 * Bob == 3", "Ann + Bob - Bob == 3", "Ann == 1 and Bob == Bob", "Ann * Bob % 9 == Ann * Bob % 9",
+    "Ann < Bob or Bob == Cy + 9", "not (Ann < 3 and Bob < 99)", "count(Ann == 1, Bob == Bob, Cy < Dan) == 2",
+    "Ann == 1 and Bob < 3 or Ann == 1 and Bob >= 3", "Ann == Bob or Cy == 2", "abs(Ann - Ann) * Bob == 0",
+    "0 * (Ann + Bob + Cy + Dan) + Eve == 4", "Ann + Bob + Cy + Dan + Eve == 15",
+]  # fmt: skip
+"""Of unknowns in FIVE, which are different."""
+
+
+@pytest.mark.parametrize("clue", IDLE)
+def test_a_clue_in_which_an_unknown_makes_no_difference_is_left_out_or_refused(verifier, clue):
+    kept = sound(verifier, SUMS).puzzle
+    written = sound(verifier, f"{SUMS}\n{clue}").puzzle
+    assert {line for line in written.split("\n") if "0 *" in line or "Bob == Bob" in line} == set()
+    refused = of_file(verifier, f"{kept}\n{clue}")
+    assert isinstance(refused, Rejection) and refused.reason in (Reason.TOO_EASY, Reason.UNANSWERABLE)
+
+
+def test_clues_that_tell_the_solution_line_by_line_are_no_puzzle(verifier):
+    names = ["Ann", "Bob", "Cy", "Dan", "Eve"]
+    for form in ("{a} + 0 * {b} == 3", "{a} + {b} - {b} == 3", "{a} == 2 or {b} == 99", "{a} * 7 % 7 + {b} == 4"):
+        lines = [form.format(a=a, b=b) for a, b in zip(names, names[1:] + names[:1], strict=True)]
+        result = validated(verifier, FIVE.replace(", different", "") + "\n".join(lines))
+        assert isinstance(result, Rejection), result
+    knights = ", ".join(names) + " in knight, knave\n"
+    told = [f"{a} says {a} != {b}" for a, b in zip(names, names[1:] + names[:1], strict=True)]
+    assert isinstance(validated(verifier, knights + "\n".join(told)), Rejection)
+
+
+@pytest.mark.parametrize(
+    ("clue", "name"),
+    [(clue, None) for clue in ("Ann * Bob * Cy == 6", "Ann + 2 * Bob == Cy", "abs(Ann - Bob) == 2", "Ann != Bob + 1",
+                               "count(Ann == 1, Bob == 2, Cy == 3) == 2", "Ann + Bob + 2 * Cy + Dan + Eve == 17")]
+    + [("Ann + 0 * Bob == 3", "Bob"), ("Ann == 1 or not Bob < 9", "Bob"), ("Ann == Bob or Cy == 2", "Ann"),
+       ("Ann * (Bob - Bob) + Cy == 2", "Ann")],
+)  # fmt: skip
+def test_whether_an_unknown_makes_a_difference_is_seen_in_values(clue, name, monkeypatch):
+    monkeypatch.syspath_prepend(GUEST)
+    import logic_bearing
+
+    groups, [read_clue] = read(FIVE + clue)
+    secret = {"Ann": 1, "Bob": 2, "Cy": 3, "Dan": 4, "Eve": 5}
+    assert logic_bearing.idle_in(groups, read_clue, secret, [8_000]) == name
 
 
 # Files

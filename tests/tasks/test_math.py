@@ -256,6 +256,7 @@ def test_solutions_are_counted(verifier):
         (FOUR + "a * b == 24\nc < d\nask e", Reason.SYNTAX),
         (FOUR + "a * b == 24\nc < d\nask a b", Reason.SYNTAX),
         (FOUR + "ask a + b", Reason.UNANSWERABLE),
+        (FOUR + "a + 0 * b == 4\nb + c - c == 3\nc == d or c == 2\nask a + b + c + d", Reason.UNANSWERABLE),
         ("a, b, c, d, e in tea, milk, juice\na == b or c == d\nd != e\nask count", Reason.GUESSABLE),
         ("a, b in 0..1\na < b\nask a", Reason.UNANSWERABLE),
         ("", Reason.NO_PUZZLE),
@@ -289,6 +290,13 @@ def test_a_puzzle_that_asks_is_read_again_as_it_is_written():
         ("math_n", PUZZLE.replace("24", "71"), Reason.UNANSWERABLE, "no assignment"),
         ("math_n", PUZZLE.replace("c == a + 3", "c > a"), Reason.UNANSWERABLE, "not the same in all"),
         ("math_n", PUZZLE.replace("ask 10", "c > a\nask 10"), Reason.TOO_EASY, "clue 4"),
+        (
+            "math_n",
+            PUZZLE.replace("c == a + 3", "c + b - b == a + 3"),
+            Reason.TOO_EASY,
+            "clue 2: b makes no difference",
+        ),
+        ("math_n", PUZZLE.replace("10 * c", "10 * c + 0 * a"), Reason.TOO_EASY, "in what is asked"),
         ("math_n", PUZZLE.replace("ask 10 * c + d", "ask c"), Reason.GUESSABLE, "too few values"),
     ],
 )

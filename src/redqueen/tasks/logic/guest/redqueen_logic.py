@@ -12,6 +12,7 @@ one. Clues that others imply are left out.
 
 import hashlib
 
+from logic_bearing import bearing, refuse_idle
 from logic_language import Refused, compiled, names_in, read, read_loosely, structure, write
 from logic_lot import GUESS, distinct, draw, mended, possibilities, with_room
 from logic_parts import (
@@ -63,17 +64,19 @@ def _mended_puzzle(groups, clues, fuel):
     clues = [clue for clue in clues if names_in(clue)]
     if any(not compiled(clue)(secret) for clue in clues):
         raise Refused("unanswerable", "a clue cannot be made true")
-    groups, clues = largest_part(groups, clues)
+    groups, clues = largest_part(groups, bearing(groups, clues, secret, fuel))
     secret = {name: secret[name] for names, _, _ in groups for name in names}
-    clues = without_answers(groups, clues, fuel)
-    clues = _needed(groups, _closed(groups, clues, secret, fuel), fuel)
-    return _in_one_part(groups, clues, fuel)
+    kept = without_answers(groups, clues, fuel)
+    closed = _closed(groups, kept, secret, fuel)
+    refuse_idle(groups, [clue for clue in closed if clue not in kept], secret, fuel)
+    return _in_one_part(groups, _needed(groups, closed, fuel), fuel)
 
 
 def _same_puzzle(groups, clues, fuel):
     solutions = Search(groups, clues, fuel).solutions(1)
     if not solutions:
         raise Refused("unanswerable", "no assignment keeps all clues")
+    refuse_idle(groups, clues, solutions[0], fuel)
     if largest_part(groups, clues) != (groups, list(clues)):
         raise Refused("joined", "it falls into parts that have no unknown in common")
     if len(without_answers(groups, clues, fuel)) < len(clues):

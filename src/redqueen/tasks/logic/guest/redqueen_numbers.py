@@ -12,6 +12,7 @@ import hashlib
 import re
 from random import Random
 
+from logic_bearing import bearing, idle, refuse_idle
 from logic_language import (
     Refused,
     asking_structure,
@@ -108,14 +109,15 @@ def _for_secret(groups, clues, asked, secret, lot, fuel):
     clues = [clue for clue in clues if names_in(clue)]
     if any(not compiled(clue)(secret) for clue in clues):
         raise Refused("unanswerable", "a clue cannot be made true")
-    groups, clues = _part(groups, clues, asked)
+    told = bearing(groups, clues, secret, fuel)
+    groups, clues = _part(groups, told, asked)
     secret = {name: secret[name] for names, _, _ in groups for name in names}
     if asked is None:
         clues = without_answers(groups, [*clues, *_uneven(groups, clues, secret, lot)], fuel)
         clues = _loosened(groups, clues, lot, fuel)
         clues = narrowed(groups, clues, secret, fuel, lambda clues: _more_than(COUNTS[1], groups, clues, fuel))
     else:
-        asked = _with_terms(groups, asked)
+        asked = _with_terms(groups, asked, secret, fuel)
         clues = without_answers(groups, _left_open(groups, clues, asked, fuel), fuel)
         asked = _with_factors(groups, clues, asked, secret, lot, fuel)
         other, kept = _is_not(asked, compiled(asked)(secret)), names_in(asked)
@@ -128,7 +130,15 @@ def _for_secret(groups, clues, asked, secret, lot, fuel):
         raise Refused("guessable", "what is asked has too few values")
     groups, clues = _part(groups, _needed(groups, clues, asked, secret, fuel), asked)
     _examined(groups, clues, asked, fuel)
+    _refuse_idle(groups, [clue for clue in clues if clue not in told], asked, secret, fuel)
     return groups, clues, asked
+
+
+def _refuse_idle(groups, clues, asked, given, fuel):
+    """An unknown that makes no difference, in a clue or in what is asked."""
+    refuse_idle(groups, clues, given, fuel)
+    if asked is not None and (name := idle(groups, asked, given, fuel)) is not None:
+        raise Refused("too_easy", f"{name} makes no difference in what is asked")
 
 
 def _more_than(most, groups, clues, fuel):
@@ -173,15 +183,17 @@ def _loosened(groups, clues, lot, fuel):
     return clues
 
 
-def _with_terms(groups, asked):
-    """What is asked with further unknowns beside it, in their order, until it has enough values."""
+def _with_terms(groups, asked, secret, fuel):
+    """What is asked without the terms in which an unknown makes no difference, and with further unknowns beside it, in
+    their order, until it has enough values."""
     full = Search(groups, (), [0]).full()
-    left = [name for name in _numbers_of(groups) if name not in names_in(asked)]
-    while not _is_wide(groups, full, _weighed(asked)):
-        if not left or len(_terms(asked)) >= MOST_TERMS:
+    terms = [term for term in _terms(asked) if idle(groups, term, secret, fuel) is None]
+    left = [name for name in _numbers_of(groups) if name not in {inside for term in terms for inside in names_in(term)}]
+    while not terms or not _is_wide(groups, full, _weighed(_sum(terms))):
+        if not left or len(terms) >= MOST_TERMS:
             raise Refused("guessable", "what is asked has too few values")
-        asked = "+", asked, ("name", left.pop(0))
-    return asked
+        terms.append(("name", left.pop(0)))
+    return _sum(terms)
 
 
 def _weighed(asked):
@@ -285,6 +297,7 @@ def _as_it_stands(groups, clues, asked, fuel):
     solutions = Search(groups, clues, fuel).solutions(1)
     if not solutions:
         raise Refused("unanswerable", "no assignment keeps all clues")
+    _refuse_idle(groups, clues, asked, solutions[0], fuel)
     if _part(groups, clues, asked) != (groups, list(clues)):
         raise Refused("joined", "it falls into parts that have no unknown in common")
     if asked is not None:

@@ -20,6 +20,7 @@ from .terms import (
     MOST_UNKNOWNS,
     MOST_VALUES,
     Refused,
+    conditions_in,
     is_range,
     names_in,
 )
@@ -36,6 +37,7 @@ __all__ = [
     "asking_figures",
     "asking_structure",
     "compiled",
+    "conditions_in",
     "figures",
     "is_range",
     "names_in",

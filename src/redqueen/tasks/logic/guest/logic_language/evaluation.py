@@ -1,8 +1,9 @@
 """What clues and sums come to, given values for their unknowns."""
 
 import operator
+from functools import lru_cache
 
-from .terms import KNIGHTS
+from .terms import KNIGHTS, NODES_KEPT
 
 _COMPARE = {
     "==": operator.eq, "!=": operator.ne, "<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge,
@@ -10,6 +11,7 @@ _COMPARE = {
 _ARITHMETIC = {"+": operator.add, "-": operator.sub, "*": operator.mul, "%": operator.mod}
 
 
+@lru_cache(NODES_KEPT)
 def compiled(node):
     """A function from an assignment (a dict by name) to the node's value."""
     what = node[0]

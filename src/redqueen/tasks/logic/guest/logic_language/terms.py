@@ -4,6 +4,8 @@ A puzzle is a pair: groups (names, values, whether different) and clues. A clue 
 is.
 """
 
+from functools import lru_cache
+
 MOST_CHARS = 2_000
 MOST_UNKNOWNS, MOST_VALUES, MOST_CLUES = 12, 12, 24
 MOST_NODES, MOST_DEPTH = 60, 8
@@ -13,6 +15,8 @@ KNIGHTS = ("knight", "knave")
 """The domain of who may say something: a knight's words are true, a knave's are not."""
 RESERVED = frozenset({"in", "different", "says", "and", "or", "not", "abs", "count"})
 FLIPPED = {"==": "!=", "!=": "==", "<": ">=", ">=": "<", ">": "<=", "<=": ">"}
+NODES_KEPT = 4_096
+"""Whose names and evaluation are remembered: a search after the other asks for the same."""
 COUNT = "count"
 """What is asked where it is the number of solutions."""
 
@@ -44,20 +48,26 @@ def is_range(values):
     return not isinstance(values[0], str) and values == tuple(range(values[0], values[-1] + 1))
 
 
+def parts_of(node):
+    """The clues and sums that it is made of."""
+    return node[1] if node[0] in ("and", "or", "count") else [part for part in node[1:] if isinstance(part, tuple)]
+
+
+@lru_cache(NODES_KEPT)
 def names_in(node):
     """Of unknowns, each as often as it stands there, from left to right."""
-    if node[0] == "name":
-        return [node[1]]
-    found = [node[1]] if node[0] == "says" else []
-    for part in node[1:]:
-        for inner in part if isinstance(part, tuple) and part and isinstance(part[0], tuple) else (part,):
-            if isinstance(inner, tuple) and inner:
-                found += names_in(inner)
-    return found
+    own = (node[1],) if node[0] in ("name", "says") else ()
+    return own + tuple(name for part in parts_of(node) for name in names_in(part))
+
+
+def conditions_in(node):
+    """All that holds or does not in it: the clue itself, what is joined or counted there, what is said."""
+    if node[0] in ("cmp", "and", "or", "not", "says"):
+        yield node
+    for part in parts_of(node):
+        yield from conditions_in(part)
 
 
 def depth(node):
     """Of its syntax: 1 for a name or a number."""
-    inner = [part for part in node[1:] if isinstance(part, tuple)]
-    parts = [each for part in inner for each in (part if part and isinstance(part[0], tuple) else (part,))]
-    return 1 + max((depth(part) for part in parts if part), default=0)
+    return 1 + max(map(depth, parts_of(node)), default=0)
