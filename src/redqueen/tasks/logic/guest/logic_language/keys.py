@@ -1,9 +1,9 @@
 """What puzzles are known by: their structure, their sorts of clues, how large they are."""
 
 import hashlib
-import re
 
 from .reading import read, read_asking
+from .shape import forms_of, shown
 from .terms import COUNT, KNIGHTS, depth
 from .writing import write, write_clue
 
@@ -60,37 +60,15 @@ def asking_figures(text):
 
 def asking_structure(groups, clues, asked):
     """The same key, of what is asked too: blind to the factors that lot puts before its terms."""
-    if asked is None:
-        return _hashed([structure(groups, clues), COUNT])
-    shown = _renamed(write_clue(asked), _new_names(groups))
-    terms = sorted(re.split(r" \? | [+-] ", re.sub(r"# \* | \* #", "", shown)))
-    return _hashed([structure(groups, clues), *terms])
+    return _hashed([COUNT if asked is None else "value", *shown(groups, forms_of(groups, clues, asked))])
 
 
 def structure(groups, clues):
-    """A key that puzzles share whose teachers wrote the same: blind to names, layout and the order of clues, and to
-    what is worked out by lot, which is numbers, signs, words, the length of ranges and what is given away."""
-    renamed = _new_names(groups)
-    lines = [f"{len(names)} {'words' if isinstance(values[0], str) else 'numbers'} {different}"
-             for names, values, different in groups]  # fmt: skip
-    lines += sorted(_renamed(write_clue(clue), renamed) for clue in clues if not _gives_away(clue))
-    return _hashed(lines)
-
-
-def _new_names(groups):
-    unknowns = [name for names, _, _ in groups for name in names]
-    words = {value for _, values, _ in groups for value in values if isinstance(value, str)}
-    return {name: f"u{at}" for at, name in enumerate(unknowns)} | dict.fromkeys(words, "w")
+    """A key that puzzles share whose teachers wrote the same: blind to names, notation, layout, the order of clues and
+    declarations, and to what is worked out by lot, which is numbers, signs of comparison, words, the length of ranges
+    and what is given away."""
+    return _hashed(shown(groups, forms_of(groups, clues, None)))
 
 
 def _hashed(lines):
     return hashlib.sha256("\n".join(lines).encode("ascii")).hexdigest()
-
-
-def _gives_away(clue):
-    return clue[:2] == ("cmp", "==") and clue[2][0] == "name" and clue[3][0] in ("int", "word")
-
-
-def _renamed(text, renamed):
-    text = re.sub(r"[A-Za-z0-9_]+", lambda found: "#" if found[0].isdigit() else renamed.get(found[0], found[0]), text)
-    return re.sub(r" [+-] #", "", re.sub(r"==|!=|<=|>=|<|>", "?", text)).replace("-#", "#")
