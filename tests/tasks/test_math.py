@@ -30,6 +30,8 @@ LABELS = {"math_w": "story", "math_n": "problem"}
 APPLES = "Ann has 24 apples. Ben has 17 more apples than Ann. How many apples does Ben have?"
 FOUR = "a, b, c, d in 1..9, different\n"
 PUZZLE = FOUR + "a * b == 24\nc == a + 3\nd == b - 2\nask 10 * c + d"
+OLD = "Dan is 4 times as old as Eva. Finn is 4 times as old as Dan. "
+NOTHING, BENS = "Ann starts with no apples. ", "How many apples does Ben have?"
 Sound = StoryTask | ProblemTask
 
 
@@ -74,6 +76,11 @@ def test_a_seed_is_sound_as_it_stands(verifier):
     assert Counter(seed.kind for seed in SEEDS).keys() == LABELS.keys()
     assert min(Counter(seed.kind for seed in SEEDS).values()) >= 20
     assert len({seed.near_key for seed in SEEDS}) == len(SEEDS)
+
+
+def test_a_story_that_teachers_are_shown_could_be_a_teachers(verifier):
+    for text in (*(seed.text for seed in SEEDS if seed.kind == "math_w"), *(one.text for one in word_prompts.EXAMPLES)):
+        sound(verifier, text)
 
 
 @pytest.mark.parametrize(("kind", "prompts"), [("math_w", word_prompts), ("math_n", number_prompts)])
@@ -168,6 +175,14 @@ def test_lines_that_cannot_be_read_are_left_out_where_most_can(verifier):
         ("Ann has 5 more apples than Ben. How many apples does Ann have?", Reason.UNANSWERABLE),
         ("Ann has 4 apples. Ben has 5 apples. How many pears does Ann have?", Reason.UNANSWERABLE),
         ("Ann has 2 apples. " * 30 + "How many apples does Ann have?", Reason.TOO_COMPLEX),
+        (OLD + "Finn is 60 years old. How old is Eva?", Reason.GUESSABLE),
+        (OLD + "Finn is 45 years older than Eva. How old is Eva?", Reason.GUESSABLE),
+        (
+            NOTHING + "Ben has twice as many apples as Ann. Ben finds 3 apples. Ben finds 4 apples. " + BENS,
+            Reason.TOO_EASY,
+        ),
+        (NOTHING + "Ben has 5 more apples than Ann. Ben finds 3 apples. " + BENS, Reason.TOO_EASY),
+        (NOTHING + "Ben has 9 apples. Ben finds 3 apples. " + BENS.replace("does", "do Ann and"), Reason.TOO_EASY),
         ("x" * (MOST_CHARS + 1), Reason.PROGRAM_TOO_LONG),
         ("", Reason.NO_STORY),
     ],
@@ -177,6 +192,21 @@ def test_what_is_no_story_is_refused_with_a_reason(verifier, story, reason):
     assert isinstance(result, Rejection), result
     assert result.reason is reason, result.why
     assert result.detail.isascii() and "\n" not in result.detail
+
+
+@pytest.mark.parametrize(
+    "story",
+    [
+        NOTHING + "Ann finds 3 apples. Ben has 9 more apples than Ann. " + BENS,
+        NOTHING
+        + "Ben has 50 apples. Ben gives half of the apples to Ann. Ann eats 3 apples. "
+        + BENS.replace("Ben", "Ann"),
+        "Ann has 9 apples. Ann shares the apples equally among 4 friends. Ann finds 5 apples. Ann finds 7 apples. "
+        + BENS.replace("Ben", "Ann"),
+    ],
+)
+def test_who_begins_with_nothing_may_get_something(verifier, story):
+    sound(verifier, story)
 
 
 WORDS = [

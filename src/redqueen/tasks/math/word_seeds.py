@@ -72,13 +72,13 @@ WORD_SEEDS: tuple[StoryTask, ...] = (
         6,
     ),
     _seed(
-        "In 6 years Hana will be twice as old as Leo. Hana is 26 years older than Leo. How old is Leo?",
-        20,
+        "In 6 years Hana will be twice as old as Leo. Hana is 26 years older than Leo. How old is Hana?",
+        46,
         10,
     ),
     _seed(
-        "8 years ago Sam was 3 times as old as Tess. Sam is 34 years older than Tess. How old is Sam?",
-        59,
+        "8 years ago Sam was 3 times as old as Tess. Sam is 34 years older than Tess. How old will Sam be in 5 years?",
+        64,
         10,
     ),
     _seed(

@@ -57,10 +57,7 @@ def _told_anew(sentences, question):
         raise Refused("unanswerable", "what is asked does not follow from what is told")
     if told(Equations(sentences, question)):
         raise Refused("too_easy", "a sentence tells what is asked")
-    story = drawn(sentences, question, Lot(write(sentences, question)))
-    if story is None:
-        raise Refused("unanswerable", "no draw makes all its quantities whole and positive")
-    sentences, question = story
+    sentences, question = drawn(sentences, question, Lot(write(sentences, question)))
     return needed(sentences, question), question
 
 

@@ -6,18 +6,21 @@ sentences tell follow from it. Since nearly all rows are homogeneous, free colum
 denominators that they meet, and everything comes out whole.
 """
 
-import hashlib
 from math import gcd, lcm
+from random import Random
 
 from .equations import AGE, ASKED, FIRST, HAPPENS, LATER, PRICE, TOLD, YEARS, Equations
 from .forms import EVENTS, FRACTIONS, MOST_NUMBER, PERCENTAGES, TURNED, ZERO
 from .linear import ONE, Reduced
+from .reading import Refused
 
 ROUNDS, TRIES = 6, 48
 """Draws of all factors, and of the amounts for each."""
 FEWEST_ANSWER = 11
 """Smaller answers are too often right by chance."""
-MOST_STEP, MOST_AGE_STEP = 60, 2
+FEWEST_ANSWERS, MOST_COUNTED = 50, 500
+"""Different ones that a story may have with the factors that it shows, and draws in which they must come up."""
+MOST_STEP, MOST_AGE_STEP = 60, 4
 """What is asked may be free in steps of so many."""
 WIDTH = 100
 """Steps at least among which it is drawn, so that no answer is much likelier than others."""
@@ -35,19 +38,18 @@ _FACTORS = {
 
 
 class Lot:
-    """Numbers from a hash, the same ones every time."""
+    """Numbers from a text, the same ones every time."""
 
     def __init__(self, seed):
-        self._seed, self._drawn = hashlib.sha256(seed.encode("ascii")).digest(), 0
+        self._random = Random(seed).random
 
     def between(self, low, high):
-        self._drawn += 1
-        digest = hashlib.sha256(self._seed + self._drawn.to_bytes(4, "big")).digest()
-        return low + int.from_bytes(digest[:8], "big") % (high - low + 1)
+        return low + int(self._random() * (high - low + 1))
 
 
 def drawn(sentences, question, lot):
-    """The story with other numbers; None where none are found, or where what is asked is not settled."""
+    """The story with other numbers, where there are some that fit and few could guess what is asked."""
+    guessable = False
     for number in range(ROUNDS):
         asked = _turned(question) if number % 2 else question
         story = [(form, _other_factors(form, dict(slots), lot)) for form, slots in (*sentences, asked)]
@@ -55,12 +57,19 @@ def drawn(sentences, question, lot):
         equations = Equations(_frozen(told), _frozen([asked])[0])
         if not settled(equations):
             continue
-        values = _amounts(equations, asked[0], _frozen(story), lot)
-        if values is not None:
-            story = [_with_amount(form, slots, values.get(at)) for at, (form, slots) in enumerate(story)]
-            *told, asked = _frozen(story)
-            return tuple(told), asked
-    return None
+        draws = _Draws(equations, _frozen(story))
+        values = draws.first(lot)
+        if values is None:
+            continue
+        if not draws.have_many_answers(lot):
+            guessable = True
+            continue
+        amounts = {at: values[column] for at, column in equations.amounts.items()}
+        *told, asked = _frozen([_with_amount(form, slots, amounts.get(at)) for at, (form, slots) in enumerate(story)])
+        return tuple(told), asked
+    if guessable:
+        raise Refused("guessable", f"fewer than {FEWEST_ANSWERS} answers are possible")
+    raise Refused("unanswerable", "no draw makes all its quantities whole and positive")
 
 
 def _turned(question):
@@ -100,59 +109,94 @@ def _other_factors(form, slots, lot):
     return slots | new
 
 
-def _amounts(equations, asks, story, lot):
-    """By place of the sentence: what its amount comes to, negative where more is to be fewer."""
-    reduced = Reduced(equations.rows, rank={column: _RANK.get(sort, 0) for column, sort in equations.sorts.items()})
-    reduced.exchange()
-    if reduced.bound:
-        return None
-    free = sorted(equations.sorts.keys() - reduced.rows.keys() - {ONE})
-    steps = {column: _step(reduced, column) for column in free}
-    most = MOST_AGE_STEP if asks.startswith("age") else MOST_STEP
-    if steps.get(equations.asked, 1) > most or max(steps.values(), default=1) > MOST_NUMBER:
-        return None
-    shown = {value for _, slots in story for letter, value in slots if letter in "KLP"}
-    turns = {column for at, column in equations.amounts.items() if story[at][0] in TURNED}
-    for _ in range(TRIES):
-        values = {ONE: 1}
-        for column in free:
-            low, high = _RANGES[equations.sorts[column]]
-            step = steps[column]
-            low, high = -(-low // step), max(high // step, 3)
-            if column == equations.asked:
-                high = MOST_AGE // step if asks.startswith("age") else max(high, low + WIDTH)
+class _Draws:
+    """All that can be drawn for a story whose factors are settled."""
+
+    def __init__(self, equations, story):
+        self._asked, asks = equations.asked, story[-1][0]
+        reduced = Reduced(equations.rows, rank={column: _RANK.get(sort, 0) for column, sort in equations.sorts.items()})
+        reduced.exchange()
+        steps = {column: _step(reduced, column) for column in equations.sorts if column not in {ONE, *reduced.rows}}
+        most = MOST_AGE_STEP if asks.startswith("age") else MOST_STEP
+        too_large = steps.get(self._asked, 1) > most or max(steps.values(), default=1) > MOST_NUMBER
+        if asks.startswith("age"):
+            # There are few ages: rather draw again what is not whole than leave out every other one.
+            steps = dict.fromkeys(steps, 1)
+        self._free = {
+            column: (step, *_range(equations.sorts[column], step, asks if column == self._asked else None))
+            for column, step in steps.items()
+        }
+        self._turned = [column for at, column in equations.amounts.items() if story[at][0] in TURNED]
+        self._amounts = equations.amounts.values()
+        self._shown = {value for _, slots in story for letter, value in slots if letter in "KLP"}
+        self._bounds = [self._bounds_of(column, sort) for column, sort in equations.sorts.items()]
+        self._follow = [
+            (column, row[column], [(each, times) for each, times in row.items() if each != column])
+            for column, row in reduced.rows.items()
+        ]
+        self._tries = 0 if reduced.bound or too_large else TRIES
+
+    def _bounds_of(self, column, sort):
+        if column == self._asked:
+            return FEWEST_ANSWER, MOST_NUMBER
+        if column in self._amounts:
+            return (-MOST_NUMBER if column in self._turned else 2), MOST_NUMBER
+        return (1 if sort in (AGE, PRICE) else 0), (MOST_AGE if sort == AGE else float("inf"))
+
+    def first(self, lot):
+        """Values of all columns that fit; None where none are found."""
+        return next(filter(None, (self._values(lot) for _ in range(self._tries))), None)
+
+    def have_many_answers(self, lot):
+        _, low, high = self._free.get(self._asked, (1, 1, FEWEST_ANSWERS))
+        if high - low + 1 < FEWEST_ANSWERS:
+            return False
+        found = set()
+        for _ in range(MOST_COUNTED):
+            values = self._values(lot, found)
+            if values is not None:
+                found.add(values[self._asked])
+                if len(found) == FEWEST_ANSWERS:
+                    return True
+        return False
+
+    def _values(self, lot, known=()):
+        """By column, a draw in which all quantities are sound: none negative, no amount idle, and an answer that stands
+        nowhere and is not known; None where it has not come out so."""
+        values = [1] * len(self._bounds)
+        for column, (step, low, high) in self._free.items():
             values[column] = step * lot.between(low, high)
-        for column, row in reduced.rows.items():
-            above = -sum(times * values[each] for each, times in row.items() if each != column)
-            if above % row[column]:
-                break
-            values[column] = above // row[column]
-        else:
-            if _fit(equations, values, turns, shown):
-                return {at: values[column] for at, column in equations.amounts.items()}
-    return None
+        if self._asked in self._free and values[self._asked] in known:
+            return None
+        for column, own, others in self._follow:
+            above = 0
+            for each, times in others:
+                above -= times * values[each]
+            value, rest = divmod(above, own)
+            low, high = self._bounds[column]
+            if rest or not low <= value <= high:
+                return None
+            values[column] = value
+        answer = values[self._asked]
+        idle = any(abs(values[column]) < 2 for column in self._turned)
+        stands = answer in self._shown or any(abs(values[column]) == answer for column in self._amounts)
+        fit = all(low <= values[column] <= high for column in self._free for low, high in [self._bounds[column]])
+        return values if fit and not idle and not stands else None
+
+
+def _range(sort, step, asks):
+    """Of a free column, in steps; what is asked has many."""
+    low, high = _RANGES[sort]
+    low, high = -(-low // step), max(high // step, 3)
+    if asks is not None:
+        high = MOST_AGE // step if asks.startswith("age") else max(high, low + WIDTH)
+    return low, high
 
 
 def _step(reduced, column):
     """What a free column is drawn in multiples of."""
     meets = [(row[pivot], row[column]) for pivot, row in reduced.rows.items() if column in row]
     return lcm(1, *(abs(own) // gcd(own, other) for own, other in meets))
-
-
-def _fit(equations, values, turns, shown):
-    """Whether all quantities are sound: none negative, no amount idle, and an answer that stands nowhere."""
-    answer = values[equations.asked]
-    if not FEWEST_ANSWER <= answer <= MOST_NUMBER or answer in shown:
-        return False
-    amounts = set(equations.amounts.values())
-    for column, value in values.items():
-        sort = equations.sorts[column]
-        if column in amounts:
-            if (value if column not in turns else abs(value)) < 2 or abs(value) == answer or value > MOST_NUMBER:
-                return False
-        elif value < 0 or (sort in (AGE, PRICE) and value < 1) or (sort == AGE and value > MOST_AGE):
-            return False
-    return True
 
 
 def _with_amount(form, slots, amount):

@@ -21,6 +21,8 @@ class Equations:
 
     def __init__(self, sentences, question):
         self.sorts, self.rows, self.amounts = {ONE: "one"}, [], {}
+        self.said_by = []
+        """Of each row, the place of its sentence."""
         self._at, self._spoken = {}, _spoken_of(sentences, question)
         self.starts = {}
         slots = {}
@@ -80,6 +82,7 @@ class Equations:
             for column, times in part.items():
                 row[column] = row.get(column, 0) + times
         self.rows.append({column: times for column, times in row.items() if times})
+        self.said_by.append(self._now)
 
     def _change(self, key, by, is_side=False):
         """What somebody has from now on: what it was, and a sum of columns more."""

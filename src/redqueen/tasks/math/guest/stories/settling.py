@@ -2,7 +2,7 @@
 
 from .drawing import FEWEST_ANSWER
 from .equations import Equations
-from .forms import MOST_NUMBER, ZERO
+from .forms import EVENTS, MOST_NUMBER, ZERO
 from .linear import ONE, Reduced, TooLarge
 from .reading import Refused
 
@@ -53,12 +53,27 @@ def examined(sentences, question):
         raise Refused("too_easy", f"sentence {idle} is not needed for the answer")
     if sum(form != ZERO for form, _ in kept) < FEWEST_NEEDED:
         raise Refused("too_easy", f"the answer needs fewer than {FEWEST_NEEDED} sentences")
+    if _tells_of_nothing(sentences, question):
+        raise Refused("too_easy", "something that it speaks of can only be nothing")
     answer = reduced.value(asked)[0]
     if not FEWEST_ANSWER <= answer <= MOST_NUMBER:
         raise Refused("guessable", f"the answer is not between {FEWEST_ANSWER} and {MOST_NUMBER}")
     if any(answer == dict(slots).get(letter) for _, slots in (*sentences, question) for letter in "NKLP"):
         raise Refused("shortcut", "the answer stands in the text")
     return answer, _steps(rows, asked, reduced)
+
+
+def _tells_of_nothing(sentences, question):
+    """Whether one of them speaks of what is nothing whatever the amounts are, unless it says so itself or tells of a
+    change from there."""
+    equations = Equations(sentences, question)
+    nothing = {column for column, row in Reduced(equations.rows).rows.items() if len(row) == 1}
+    said = {column for row in equations.rows if len(row) == 1 for column in row}
+    for at, row in zip(equations.said_by, equations.rows, strict=True):
+        fine = said if at < len(sentences) and sentences[at][0] in EVENTS else set()
+        if len(row) > 1 and not nothing.isdisjoint(row.keys() - fine):
+            return True
+    return False
 
 
 def _steps(rows, asked, reduced):
