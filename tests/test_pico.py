@@ -7,16 +7,30 @@ from itertools import islice, pairwise
 from pathlib import Path
 from random import Random
 
+import family_documents
 import pretrain_pico
 import pytest
 import torch
 from documents import CODE_F, CODE_I, CODE_O, MIX, Document, document, exam, fixed_pieces, function_task, seeds, task
+from family_documents import (
+    FAMILIES,
+    LOGIC_S,
+    MATH_N,
+    MATH_W,
+    PROOF_F,
+    PROOF_O,
+    Material,
+    family_document,
+    kept_out,
+    worked_out,
+)
 from grammar import DEPTHS, LEARNT, TYPES, examined, grow, learnable, other_inputs, outputs
 from hypothesis import given
 from hypothesis import strategies as st
-from pretrain_pico import Batches, make_model, rate_at, train
-from shards import ASKED, END, REPLY, make_shard, make_tokenizer
+from pretrain_pico import Batches, make_model, rate_at, train, widened
+from shards import ASKED, END, REPLY, WIDENED, make_shard, make_tokenizer, widen
 from tasks.proposing import CODE
+from transformers import PreTrainedTokenizerFast
 
 from redqueen.engine.base import Base, load
 from redqueen.engine.known import EMBEDDED
@@ -129,6 +143,70 @@ async def _judge(name: str, one: Document, rng: Random, verifier: LocalVerifier)
         assert verdict.correct
 
 
+KINDS = {kind.name: kind for kind in (LOGIC_S, MATH_W, MATH_N, PROOF_F, PROOF_O)}
+FIELDS = {"logic_s": "puzzle", "math_w": "story", "math_n": "problem", "proof_f": "proof", "proof_o": "proof"}
+
+
+@pytest.fixture(scope="module")
+def material() -> Material:
+    return Material(Random(9), dict.fromkeys(KINDS, 10))
+
+
+@pytest.mark.parametrize("name", KINDS)
+def test_tasks_by_lot_are_sound_and_new_and_their_answers_right(name, material, verifier):
+    made = [one for band in material.bands[name] for one in band]
+    rows = [{FIELDS[name]: one.task.steps if name.startswith("proof") else one.task.body} for one in made]
+    drafts = [draft for row in rows for draft in FAMILIES[name].drafts(row, KINDS[name])]
+    assert asyncio.run(KINDS[name].validate(drafts, verifier)) == [one.task for one in made]
+    attempts = [Attempt(one.task, one.trace + one.block, False) for one in made]
+    assert all(verdict.correct for verdict in asyncio.run(KINDS[name].grade(attempts, verifier)))
+    assert kept_out(name).isdisjoint(one.task.near_key for one in made)
+    assert {seed.near_key for seed in FAMILIES[name].seeds if seed.kind == name} <= kept_out(name)
+
+
+@pytest.mark.parametrize(
+    ("make", "name"),
+    [(family_documents.solve_puzzle, "logic_s"), (family_documents.solve_problem, "math_n")],
+)
+def test_answers_are_right_under_other_names_too(make, name, material, verifier):
+    rng = Random(10)
+    documents = [make(material, rng) for _ in range(12)]
+    texts = [one.prompt.partition("\n")[2].partition("\n```")[0] for one in documents]
+    drafts = [draft for text in texts for draft in FAMILIES[name].drafts({FIELDS[name]: text}, KINDS[name])]
+    tasks = asyncio.run(KINDS[name].validate(drafts, verifier))
+    attempts = [Attempt(task, one.completion, False) for task, one in zip(tasks, documents, strict=True)]
+    assert all(verdict.correct for verdict in asyncio.run(KINDS[name].grade(attempts, verifier)))
+    assert len(set(texts)) == 12
+
+
+@pytest.mark.parametrize(
+    ("make", "name"),
+    [
+        (family_documents.propose_puzzle, "logic_s"),
+        (family_documents.propose_story, "math_w"),
+        (family_documents.propose_problem, "math_n"),
+        (family_documents.propose_proof, "proof_f"),
+    ],
+)
+def test_most_of_what_teachers_are_to_write_makes_tasks(make, name, material, verifier):
+    """Not all: what is drawn by lot is drawn anew."""
+    rng = Random(11)
+    drafts = [KINDS[name].parse_proposal(make(material, rng).completion, {}) for _ in range(24)]
+    said = asyncio.run(KINDS[name].validate(drafts, verifier))
+    assert sum(not isinstance(one, Rejection) for one in said) > 16
+
+
+def test_a_story_is_worked_out_in_the_order_in_which_one_follows_from_another():
+    told = (
+        "Ben has 17 more apples than Ann. Ann has 24 apples. Ann gives 5 apples to Ben. How many apples does Ben have?"
+    )
+    assert worked_out(told) == "Ann 24\nBen 41\nAnn 19\nBen 46\n"
+    together = (
+        "Tara and Kim have 85 stamps together. Tara has 4 times as many stamps as Kim. How many stamps does Kim have?"
+    )
+    assert worked_out(together) == "Kim 17\nTara 68\n"
+
+
 def test_a_function_task_shows_half_of_its_pairs_and_neither_half_is_constant():
     rng = Random(6)
     made = [function_task(learnable(rng, 2), rng) for _ in range(20)]
@@ -145,6 +223,37 @@ def test_the_tokenizer_gives_back_every_document_and_splits_digits():
         assert tokenizer.decode(tokenizer.encode(text)) == text
     assert len(tokenizer.encode("1234")) == 4
     assert all(len(tokenizer.encode(piece)) == 1 for piece in fixed_pieces())
+
+
+def test_a_wider_tokenizer_keeps_what_programs_are_written_with(material):
+    rng = Random(12)
+    before = PreTrainedTokenizerFast.from_pretrained(FOLDER)
+    wider = PreTrainedTokenizerFast.from_pretrained(FOLDER)
+    programs = [one.prompt + one.completion for one in (document(rng) for _ in range(300))]
+    drawn = [family_document(material, rng) for _ in range(300)]
+    others = [one.prompt + one.completion for one in drawn]
+    widen(wider, programs, others)
+    assert len(before) + 50 < len(wider) <= WIDENED
+    assert [wider.encode(text) for text in programs] == [before.encode(text) for text in programs]
+    assert all(wider.decode(wider.encode(text)) == text for text in others)
+    assert all(len(wider.encode(piece)) == 1 for piece in family_documents.fixed_pieces())
+    assert sum(len(wider.encode(text)) for text in others) < 0.7 * sum(len(before.encode(text)) for text in others)
+
+
+def test_a_base_that_is_widened_says_the_same_of_programs(base):
+    tokenizer = PreTrainedTokenizerFast.from_pretrained(FOLDER)
+    rng = Random(13)
+    known = len(tokenizer)
+    parts = tokenizer.encode("zqw")
+    tokenizer.add_tokens(["zqw"])
+    model = widened(FOLDER, tokenizer)
+    text = document(rng).prompt
+    tokens_B_T = torch.tensor([tokenizer.encode(text)])
+    with torch.no_grad():
+        mine, its = model(tokens_B_T).logits, base.model(tokens_B_T).logits
+    assert torch.equal(mine[..., :known], its)
+    embeddings_V_H = model.get_input_embeddings().weight
+    assert len(parts) == 3 and torch.equal(embeddings_V_H[known], embeddings_V_H[parts].mean(0))
 
 
 def test_a_shard_has_no_document_twice_and_is_the_same_every_time(monkeypatch):

@@ -77,7 +77,7 @@ def propose_program(rng: Random) -> Document:
     kind = rng.choice((CODE_O, CODE_I))
     references = [task(learnable(rng, rng.randint(1, LEARNT))) for _ in range(2)]
     program = learnable(rng, _depth(rng, PROPOSED))
-    return Document(_content(kind.propose_prompt(references, rng)), proposal(program))
+    return Document(content(kind.propose_prompt(references, rng)), proposal(program))
 
 
 def propose_function(rng: Random) -> Document:
@@ -86,30 +86,33 @@ def propose_function(rng: Random) -> Document:
         inputs = other_inputs(program, INPUTS, rng)
         if len(inputs) == INPUTS:
             prompt = CODE_F.propose_prompt([task(program)], rng)
-            return Document(_content(prompt), inputs_and_message(inputs, hint(program, rng)))
+            return Document(content(prompt), inputs_and_message(inputs, hint(program, rng)))
 
 
 def predict_output(rng: Random) -> Document:
     program = learnable(rng, _depth(rng, SOLVED))
-    prompt = _content(CODE_O.solve_prompt(task(program)))
-    answer = fenced("output", program.output)
-    if not program.trace:
+    return answered(content(CODE_O.solve_prompt(task(program))), program.trace, fenced("output", program.output), rng)
+
+
+def answered(prompt: str, trace: str, answer: str, rng: Random) -> Document:
+    """An answer, where there is a trace half the time after it."""
+    if not trace:
         return Document(prompt, answer)
     if rng.random() < 0.5:
-        return Document(prompt, program.trace + answer, 2 * TRACED)
+        return Document(prompt, trace + answer, 2 * TRACED)
     return Document(prompt, answer, 2 * (1 - TRACED))
 
 
 def find_input(rng: Random) -> Document:
     program = learnable(rng, _depth(rng, SOLVED))
-    return Document(_content(CODE_I.solve_prompt(task(program, "code_i"))), fenced("input", program.given))
+    return Document(content(CODE_I.solve_prompt(task(program, "code_i"))), fenced("input", program.given))
 
 
 def write_function(rng: Random) -> Document:
     while True:
         made = function_task(learnable(rng, _depth(rng, SOLVED)), rng)
         if made is not None:
-            return Document(_content(CODE_F.solve_prompt(made)), fenced("python", made.program))
+            return Document(content(CODE_F.solve_prompt(made)), fenced("python", made.program))
 
 
 MIX: dict[Callable[[Random], Document], float] = {
@@ -131,7 +134,7 @@ def fixed_pieces() -> list[str]:
     shown = proposal(program)
     one = task(program)
     instructions = [
-        _content(prompt).removeprefix(shown)
+        content(prompt).removeprefix(shown)
         for prompt in (
             CODE_O.propose_prompt([one], Random(0)),
             CODE_I.propose_prompt([one], Random(0)),
@@ -139,10 +142,10 @@ def fixed_pieces() -> list[str]:
             CODE_O.solve_prompt(one),
         )
     ]
-    find = _content(CODE_I.solve_prompt(one)).rpartition("```")[2]
+    find = content(CODE_I.solve_prompt(one)).rpartition("```")[2]
     write = (
         "\n\n"
-        + _content(
+        + content(
             CODE_F.solve_prompt(CodeTask("code_f", program="", inputs=("1",), outputs=("1",), shown=1))
         ).rpartition("\n\n")[2]
     )
@@ -185,6 +188,7 @@ def _depth(rng: Random, decay: float) -> int:
     return rng.choices(range(1, LEARNT + 1), [decay**at for at in range(LEARNT)])[0]
 
 
-def _content(prompt: Prompt) -> str:
+def content(prompt: Prompt) -> str:
+    """Of the only message that a short prompt has."""
     [message] = prompt.messages
     return message["content"]

@@ -1,11 +1,14 @@
 """Make the base `pico` from nothing: tokenizer, corpus, training.
 
-    python tools/pico/pretrain_pico.py --work FOLDER --to src/redqueen/bases/pico
+    python tools/pico/pretrain_pico.py --work PROGRAMS --to PROGRAMS/pico
+    python tools/pico/pretrain_pico.py --work FOLDER --begin PROGRAMS/pico --to src/redqueen/bases/pico \\
+        --documents 600_000 --steps 6_000 --lr 1e-3
 
-Everything made on the way is kept in the work folder, the training's state every few hundred steps, and the same
-command goes on where it was stopped. Only completions are learnt. A step's batch has documents of about one length, so
-that on CUDA a step is captured once for each length and replayed: a model this small would otherwise wait for Python.
-The weights are kept in bfloat16.
+The first command's base knows programs alone; the second one goes on with documents of all families. Everything made on
+the way is kept in the work folder, the training's state every few hundred steps, and the same command goes on where it
+was stopped. Only completions are learnt. A step's batch has documents of about one length, so that on CUDA a step is
+captured once for each length and replayed: a model this small would otherwise wait for Python. The weights are kept in
+bfloat16.
 """
 
 import argparse
@@ -31,7 +34,8 @@ SAVE_EVERY = 500
 BATCH_TOKENS = 65_536
 """Of a step, padding included."""
 ROUNDED = 32
-"""What lengths are rounded up to a multiple of."""
+"""What lengths are rounded up to a multiple of; longer ones to a quarter of the power of two below them, since each
+length that there is takes a while to capture."""
 EAGER = 3
 """Steps of each length that are taken before one is captured, as CUDA wants."""
 
@@ -58,6 +62,19 @@ def make_model(tokenizer: PreTrainedTokenizerFast, width: int, layers: int) -> L
     )
 
 
+def widened(begin: Path, tokenizer: PreTrainedTokenizerFast) -> LlamaForCausalLM:
+    """The model of a base with more tokens, each of which begins as the mean of those that it was written with."""
+    model = LlamaForCausalLM.from_pretrained(begin, dtype=torch.float32)
+    before = PreTrainedTokenizerFast.from_pretrained(begin)
+    old_V_H = model.get_input_embeddings().weight.data
+    texts = tokenizer.convert_ids_to_tokens(list(range(len(before), len(tokenizer))))
+    new_N_H = [old_V_H[before.encode(text)].mean(0) for text in texts]
+    model.resize_token_embeddings(len(tokenizer), mean_resizing=False)
+    model.get_input_embeddings().weight.data = torch.cat([old_V_H, torch.stack(new_N_H)])
+    model.tie_weights()
+    return model
+
+
 class Batches:
     """The corpus on a device, in batches of one length each."""
 
@@ -68,7 +85,8 @@ class Batches:
         self.lengths_N, self.prompts_N = lengths_N.to(device), torch.from_numpy(corpus.prompts).to(device)
         self.starts_N = (lengths_N.cumsum(0) - lengths_N).to(device)
         self.firsts_N = torch.from_numpy(corpus.firsts).to(device)
-        rounded_N = -(-lengths_N // ROUNDED) * ROUNDED
+        steps_N = (2 ** ((lengths_N - 1).clamp_min(1).log2().floor().long() - 2)).clamp_min(ROUNDED)
+        rounded_N = -(-lengths_N // steps_N) * steps_N
         self.of_length = {int(length): (rounded_N == length).nonzero()[:, 0] for length in rounded_N.unique()}
         self.shares = [len(rows) for rows in self.of_length.values()]
 
@@ -195,7 +213,9 @@ def save(model: Any, tokenizer: PreTrainedTokenizerFast, folder: Path) -> None:
 def foreign(work: Path, asked: dict[str, Any]) -> str | None:
     """What a work folder was begun with that is asked for otherwise now; a new one keeps what is asked."""
     recipe = {name: asked[name] for name in ("width", "layers", "documents", "steps", "lr", "seed")}
-    sources = [Path(__file__).with_name(name).read_bytes() for name in ("grammar.py", "documents.py", "shards.py")]
+    recipe["begin"] = str(asked["begin"])
+    names = ("grammar.py", "documents.py", "family_documents.py", "shards.py")
+    sources = [Path(__file__).with_name(name).read_bytes() for name in names]
     recipe["sources"] = hashlib.sha256(b"".join(sources)).hexdigest()[:16]
     file = work / "recipe.json"
     if not file.is_file():
@@ -208,6 +228,7 @@ def main() -> None:
     options = argparse.ArgumentParser(description="Make the base `pico` from nothing.")
     options.add_argument("--work", type=Path, required=True, help="for what an interrupted run goes on from")
     options.add_argument("--to", type=Path, required=True, help="the folder to write; what is there is replaced")
+    options.add_argument("--begin", type=Path, help="a base of programs to go on from, with documents of all families")
     options.add_argument("--width", type=int, default=128, help=f"a multiple of {HEAD_WIDTH}")
     options.add_argument("--layers", type=int, default=4)
     options.add_argument("--documents", type=int, default=1_000_000)
@@ -223,10 +244,12 @@ def main() -> None:
     asked.work.mkdir(parents=True, exist_ok=True)
     if (odd := foreign(asked.work, vars(asked))) is not None:
         options.error(f"{asked.work} was begun with {odd}: name another folder")
-    tokenizer = open_tokenizer(asked.work, asked.seed)
-    corpus = make_corpus(asked.work, asked.documents, asked.seed)
+    tokenizer = open_tokenizer(asked.work, asked.seed, asked.begin)
+    corpus = make_corpus(asked.work, asked.documents, asked.seed, of_all=asked.begin is not None)
     print(f"{len(corpus.tokens) / 1e6:.1f} million tokens", flush=True)
-    model: Any = make_model(tokenizer, asked.width, asked.layers)
+    model: Any = (
+        make_model(tokenizer, asked.width, asked.layers) if asked.begin is None else widened(asked.begin, tokenizer)
+    )
     model.to(device)
     curve = train(model, Batches(corpus, device), asked.steps, asked.lr, asked.seed, asked.work)
     save(model, tokenizer, asked.to)

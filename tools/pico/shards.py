@@ -5,8 +5,9 @@ The grammar writes a program in one way only, so documents with the same text ar
 
 import multiprocessing
 import os
+import re
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields
 from functools import partial
 from pathlib import Path
@@ -14,6 +15,8 @@ from random import Random
 
 import numpy as np
 from documents import Document, document, fixed_pieces
+from family_documents import Material, common_words, family_document, mixed
+from family_documents import fixed_pieces as other_pieces
 from tokenizers import AddedToken, Regex, Tokenizer, decoders, models, pre_tokenizers, trainers
 from transformers import PreTrainedTokenizerFast
 
@@ -21,7 +24,8 @@ END, ASKED, REPLY = "<|end|>", "<|user|>", "<|assistant|>"
 TEMPLATE = "{% for message in messages %}<|user|>{{ message['content'] }}{% endfor %}<|assistant|>"
 WORDS = r"\d|[A-Z]|\n *(?:return |for i in |if |else:|while )?| for i in | ?[a-z_]+| ?[^A-Za-z0-9_\s]+ ?| "
 """What a token never crosses: each digit and each letter of a string stands alone."""
-VOCABULARY = 640
+VOCABULARY, WIDENED = 640, 960
+"""Tokens of a base that knows programs alone, and of one that knows the other families too."""
 SHARD = 8192
 """Documents that one process makes at a time."""
 
@@ -46,14 +50,34 @@ def make_tokenizer(samples: Iterator[str]) -> PreTrainedTokenizerFast:
     return made
 
 
-def open_tokenizer(work: Path, seed: int) -> PreTrainedTokenizerFast:
-    """The tokenizer, from the work folder if it is there."""
+def widen(tokenizer: PreTrainedTokenizerFast, programs: Sequence[str], others: Sequence[str]) -> None:
+    """Give what the other families' documents say most often a token each; programs keep the tokens that they have."""
+    pieces = other_pieces()
+    split = re.compile("|".join(map(re.escape, sorted(pieces, key=len, reverse=True))))
+    words = common_words([split.sub("\n", text) for text in others], lambda text: len(tokenizer.encode(text)))
+    known = "\n".join(programs)
+    pieces += [word for word in words if word not in known][: WIDENED - len(tokenizer) - len(pieces)]
+    tokenizer.add_tokens([AddedToken(piece, normalized=False) for piece in pieces])
+
+
+def open_tokenizer(work: Path, seed: int, begin: Path | None = None) -> PreTrainedTokenizerFast:
+    """The tokenizer, from the work folder if it is there; that of the base to begin from with more tokens."""
     folder = work / "tokenizer"
     if not (folder / "tokenizer.json").is_file():
         rng = Random(f"pico: tokenizer {seed}")
-        samples = (f"{one.prompt}\n{one.completion}" for one in (document(rng) for _ in range(10_000)))
-        make_tokenizer(samples).save_pretrained(folder)
+        programs = (_text(document(rng)) for _ in range(10_000))
+        if begin is None:
+            tokenizer = make_tokenizer(programs)
+        else:
+            tokenizer = PreTrainedTokenizerFast.from_pretrained(begin)
+            material = Material(rng)
+            widen(tokenizer, list(programs), [_text(family_document(material, rng)) for _ in range(10_000)])
+        tokenizer.save_pretrained(folder)
     return PreTrainedTokenizerFast.from_pretrained(folder)
+
+
+def _text(one: Document) -> str:
+    return f"{one.prompt}\n{one.completion}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,13 +96,15 @@ class Shard:
 NAMES = [field.name for field in fields(Shard)]
 
 
-def make_shard(number: int, seed: int, tokenizer_file: str) -> Shard:
+def make_shard(number: int, seed: int, tokenizer_file: str, of_all: bool = False) -> Shard:
+    """Of programs, or of all families."""
     rng = Random(f"pico: documents {seed} {number}")
     tokenizer = Tokenizer.from_file(tokenizer_file)
     made: dict[tuple[str, str], Document] = {}
-    while len(made) < SHARD:
-        one = document(rng)
+    for one in mixed(rng) if of_all else iter(partial(document, rng), None):
         made.setdefault((one.prompt, one.completion), one)
+        if len(made) == SHARD:
+            break
     documents = list(made.values())
     prompts = tokenizer.encode_batch([f"{ASKED}{one.prompt}{REPLY}" for one in documents])
     completions = tokenizer.encode_batch([f"{one.completion}{END}" for one in documents])
@@ -92,12 +118,13 @@ def make_shard(number: int, seed: int, tokenizer_file: str) -> Shard:
     )
 
 
-def make_corpus(work: Path, documents: int, seed: int) -> Shard:
+def make_corpus(work: Path, documents: int, seed: int, of_all: bool = False) -> Shard:
     """The corpus, from the work folder if it is there."""
     file = work / "corpus.npz"
     if not file.is_file():
         started = time.perf_counter()
-        make = partial(make_shard, seed=seed, tokenizer_file=str(work / "tokenizer" / "tokenizer.json"))
+        tokenizer_file = str(work / "tokenizer" / "tokenizer.json")
+        make = partial(make_shard, seed=seed, tokenizer_file=tokenizer_file, of_all=of_all)
         with multiprocessing.get_context("spawn").Pool(os.cpu_count()) as pool:
             shards = pool.map(make, range(-(-documents // SHARD)), chunksize=1)
         fields = {name: np.concatenate([getattr(each, name) for each in shards]) for name in NAMES}
