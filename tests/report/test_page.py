@@ -15,6 +15,8 @@ from look import watching
 from playwright.sync_api import Browser, expect
 from synthetic import make, records
 
+from redqueen.analysis.kinds import by_kind
+from redqueen.analysis.quarters import quarters
 from redqueen.commands.main import main
 from redqueen.runs import benchmarks, exams
 from redqueen.runs.benchmarks import Result
@@ -178,6 +180,18 @@ def test_a_chart_is_there_as_a_table_too(either):
     assert chart.locator("tbody tr").count() == STEPS
     assert chart.locator("thead th").all_inner_texts() == ["step", "code_o", "code_i", "code_f", "all kinds"]
     chart.locator("summary").click()
+
+
+def test_kinds_of_task_stand_side_by_side_with_what_became_of_their_proposals(either, recorded):
+    with Store.read(recorded) as store:
+        expected = by_kind(store, ("code_o", "code_i", "code_f"), quarters(STEPS)[1][0])
+    rows = either.page.locator("#kind-table tbody tr")
+    shown = [row.locator("th, td").all_inner_texts() for row in rows.all()]
+    assert [row[:3] for row in shown] == [[each.kind, f"{each.proposals:,}", f"{each.valid:.2f}"] for each in expected]
+    assert [row[3] for row in shown] == [f"{each.solve_rate:.2f}" for each in expected]
+    reasons = [[part.rsplit(" ", 2)[0] for part in row[-1].split(", ")] for row in shown]
+    assert reasons == [[why for why, _ in each.rejected] or ["-"] for each in expected]
+    assert any(each.rejected for each in expected)
 
 
 def test_smoothing_is_over_steps_before(either):
