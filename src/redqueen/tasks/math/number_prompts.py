@@ -24,7 +24,8 @@ The problem
 
 LOT = """\
 You need not solve it. When it is read, a solution is drawn by lot, clues that do not fit it are changed until they \
-do, and what is asked gets other factors. Clues that the answer does not need are left out."""
+do, and what is asked gets other factors. Where solutions are counted, one more clue is added. Clues that the answer \
+does not need are left out."""
 
 EXAMPLES = (
     Example(

@@ -9,7 +9,9 @@ the terms of what is asked get factors by lot where it would have too few values
 """
 
 import hashlib
+import math
 import re
+from collections import Counter
 from random import Random
 
 from logic_bearing import bearing, idle, refuse_idle
@@ -25,7 +27,7 @@ from logic_language import (
 )
 from logic_lot import ROOM, distinct, draw, mended, with_room
 from logic_parts import LEFT_BY_SINGLE_CLUES, left_by_single_clues, narrowed, only, separate_parts, without_answers
-from logic_search import OutOfFuel, Search
+from logic_search import OutOfFuel, Search, burn
 
 FUEL = 8_000
 """Of all searches about a puzzle together, in evaluations of a clue."""
@@ -41,8 +43,10 @@ SECRETS, FACTORS = 3, 12
 MOST_FACTOR, MOST_TERMS = 40, 4
 ROOM_TO_COUNT = 1_024
 """Assignments that ranges are made wide enough for, where solutions are counted."""
-MODULI = (3, 5, 7)
-"""Of the clue that is added where solutions are counted: without it their number is often one of a few round ones."""
+FEWEST_TO_CUT, MOST_TO_CUT = 90, 400
+"""Solutions before lot leaves some of them out: so that how many stay is its choice alone."""
+WEIGHTS = (2, 9)
+"""Of unknowns in the clue that does so; the same for all would leave too few choices."""
 
 
 def validate(text):
@@ -113,9 +117,12 @@ def _for_secret(groups, clues, asked, secret, lot, fuel):
     groups, clues = _part(groups, told, asked)
     secret = {name: secret[name] for names, _, _ in groups for name in names}
     if asked is None:
-        clues = without_answers(groups, [*clues, *_uneven(groups, clues, secret, lot)], fuel)
-        clues = _loosened(groups, clues, lot, fuel)
-        clues = narrowed(groups, clues, secret, fuel, lambda clues: _more_than(COUNTS[1], groups, clues, fuel))
+        clues = _loosened(groups, without_answers(groups, clues, fuel), fuel)
+        solutions = []
+        clues = narrowed(
+            groups, clues, secret, fuel, lambda clues: _more_than(MOST_TO_CUT, solutions, groups, clues, fuel)
+        )
+        clues = clues and [*clues, _cut(groups, solutions, lot, fuel)]
     else:
         asked = _with_terms(groups, asked, secret, fuel)
         clues = without_answers(groups, _left_open(groups, clues, asked, fuel), fuel)
@@ -141,22 +148,31 @@ def _refuse_idle(groups, clues, asked, given, fuel):
         raise Refused("too_easy", f"{name} makes no difference in what is asked")
 
 
-def _more_than(most, groups, clues, fuel):
-    found = Search(groups, clues, fuel).solutions(most + 1)
-    return found if len(found) > most else []
+def _more_than(most, solutions, groups, clues, fuel):
+    """The solutions, where they are more; they are left in the list in any case."""
+    solutions[:] = Search(groups, clues, fuel).solutions(most + 1)
+    return solutions if len(solutions) > most else []
 
 
-def _uneven(groups, clues, secret, lot):
-    """A clue that keeps one assignment in a few, with constants by lot."""
+def _cut(groups, solutions, lot, fuel):
+    """A clue that keeps as many solutions as lot says: those with a low weight, or with a high one. It weighs all
+    unknowns with numbers, so that its structure follows from the puzzle's."""
     numbers = _numbers_of(groups)
-    if len(numbers) < 2:
-        raise Refused("guessable", "solutions are counted where two unknowns or more have numbers")
-    if any(clue[0] == "cmp" and clue[2][0] == "%" and len(set(names_in(clue[2]))) > 1 for clue in clues):
-        return []
-    modulus = lot.choice(MODULI)
-    total = _sum(("*", ("int", lot.randrange(1, modulus)), ("name", name)) for name in numbers[:4])
-    rest = "%", total, ("int", modulus)
-    return [("cmp", "==", rest, ("int", compiled(rest)(secret)))]
+    if len(solutions) < FEWEST_TO_CUT:
+        raise Refused("guessable", f"{len(solutions)} solutions are too few to count; there must be {FEWEST_TO_CUT}")
+    for _ in range(FACTORS):
+        weights = [lot.randint(*WEIGHTS) for _ in numbers]
+        if len(numbers) < 2 or math.gcd(*weights) > 1:
+            continue
+        weight = _sum(("*", ("int", factor), ("name", name)) for factor, name in zip(weights, numbers, strict=True))
+        burn(fuel, len(solutions))
+        sign = lot.choice("<>")
+        found = sorted(map(compiled(weight), solutions), reverse=sign == ">")
+        if _are_alike(found):
+            continue
+        last = found[lot.randrange(COUNTS[0], min(COUNTS[1], len(found) - 1))]
+        return "cmp", sign, weight, ("int", last)
+    raise Refused("guessable", "its solutions have too few sums to be told apart by")
 
 
 def _numbers_of(groups):
@@ -171,13 +187,11 @@ def _sum(terms):
     return total
 
 
-def _loosened(groups, clues, lot, fuel):
-    """Without clues about several unknowns, the first ones first, until there are enough solutions to be counted. How
-    many that is is drawn too: otherwise most puzzles would have just enough."""
-    enough = lot.randrange(COUNTS[0], COUNTS[1] // 2)
-    while len(Search(groups, clues, fuel).solutions(enough)) < enough:
+def _loosened(groups, clues, fuel):
+    """Without clues about several unknowns, the first ones first, until there are enough solutions to be counted."""
+    while len(Search(groups, clues, fuel).solutions(FEWEST_TO_CUT)) < FEWEST_TO_CUT:
         others = [clue for clue in clues if len(set(names_in(clue))) > 1]
-        if len(others) <= FEWEST_CLUES:
+        if len(others) <= FEWEST_CLUES - 1:
             break
         clues = [clue for clue in clues if clue is not others[0]]
     return clues
@@ -266,9 +280,13 @@ def _is_wide(groups, masks, asked):
     ]
     for _ in range(SAMPLES):
         drawn.append(value({name: values[int(lot.random() * len(values))] for name, values in open_}))
-    counts = {each: drawn.count(each) for each in set(drawn)}
-    alike = sum(count * (count - 1) for count in counts.values())
-    return alike <= MOST_ALIKE * SAMPLES * (SAMPLES - 1)
+    return not _are_alike(drawn)
+
+
+def _are_alike(values):
+    """Whether so many pairs of them agree that one of them is a good guess."""
+    alike = sum(count * (count - 1) for count in Counter(values).values())
+    return alike > MOST_ALIKE * len(values) * (len(values) - 1)
 
 
 def _part(groups, clues, asked):
