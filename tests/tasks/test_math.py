@@ -166,6 +166,15 @@ def test_lines_that_cannot_be_read_are_left_out_where_most_can(verifier):
     assert isinstance(refused, Rejection) and refused.reason is Reason.SYNTAX
 
 
+@pytest.mark.parametrize("name", ["Nobody", "Everyone", "Somebody", "Everybody", "Nothing"])
+def test_nobody_is_called_nobody(verifier, name):
+    refused = validated(
+        verifier, f"{name} has 5 apples. Ann has 3 more apples than {name}. How many apples does Ann have?"
+    )
+    assert isinstance(refused, Rejection) and refused.reason is Reason.SYNTAX
+    assert isinstance(validated(verifier, APPLES.replace("Ben", name)), Rejection)
+
+
 @pytest.mark.parametrize(
     ("story", "reason"),
     [
@@ -393,17 +402,32 @@ def test_what_is_held_out_is_refused_under_other_names(verifier, tmp_path, kind,
 # Answers
 
 
+MARKS = [("**", "**"), ("*", "*"), ("__", "__"), ("_", "_"), ("`", "`"), ("$", "$"), ("$$", "$$"), ("\\(", "\\)"),
+         ("\\[", "\\]"), ("\\boxed{", "}"), ("$\\boxed{", "}$")]  # fmt: skip
+
+
 @pytest.mark.parametrize(("kind", "text"), [("math_w", APPLES), ("math_n", PUZZLE)])
 def test_answers_are_told_apart(verifier, kind, text):
     task = sound(verifier, text, kind)
     right = task.answer
     for value in (right, f" {right} ", f"{right}.", f"{right} apples", f"${right}", f"{right}.0"):
         assert grades(verifier, task, answered(value), f"I think:\n\n{answered(value)}") == [Grade.CORRECT] * 2, value
+    for begin, end in MARKS:
+        for value in (f"{begin}{right}{end}", f"{begin} {right} apples{end}.", f"**{begin}{right}{end}** apples"):
+            assert grades(verifier, task, answered(value)) == [Grade.CORRECT], value
+        assert grades(verifier, task, answered(f"{begin}{right + 1}{end}")) == [Grade.WRONG]
+        several = [
+            f"{begin}{right}{end} {begin}{right + 1}{end}",
+            f"{right}{begin}{right}{end}",
+            f"{begin}{right}{end}0",
+        ]
+        assert grades(verifier, task, *map(answered, several)) == [Grade.MALFORMED] * 3, begin
     for value in (right + 1, right - 1, -right, 0, f"{right}0"):
         assert grades(verifier, task, answered(value)) == [Grade.WRONG], value
     for value in (
         "", "no idea", f"{right} or {right + 1}", f"{right - 1} + 1", f"{right}.5", f"x = {right}", "9" * 100, "1e2",
-        f"int('{right}')", "__import__('os')", f"{right} {right}", "\u0664\u0661",
+        f"int('{right}')", "__import__('os')", f"{right} {right}", "\u0664\u0661", "****", "$$", f"**{right}",
+        f"{right}**2", f"${right}$ or ${right}$", f"**{right}** **{right}**", f"\\boxed{{{right}}} \\boxed{{{right}}}",
     ):  # fmt: skip
         assert grades(verifier, task, answered(value)) == [Grade.MALFORMED], value
     assert grades(verifier, task, answered(right), cut=True) == [Grade.MALFORMED]

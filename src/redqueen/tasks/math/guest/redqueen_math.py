@@ -20,7 +20,13 @@ from stories.settling import examined, needed
 from stories.writing import write
 
 MOST_ANSWER_CHARS = 80
-_NUMBER = re.compile(r"\$? ?(-?[0-9]{1,3}(?:,[0-9]{3})+|-?[0-9]{1,9})(?:\.0{1,3})?(?: ?[A-Za-z%]{1,20}){0,3} ?\.?")
+_NUMBER = re.compile(r"\$? ?(-?[0-9]{1,3}(?:,[0-9]{3})+|-?[0-9]{1,9})(?:\.0{1,3})?")
+_UNIT = re.compile(r"(?: ?[A-Za-z%]{1,20}){0,3} ?\.?\Z")
+_MARKS = (
+    ("**", "**"), ("__", "__"), ("*", "*"), ("_", "_"), ("`", "`"), ("$$", "$$"), ("$", "$"), ("\\(", "\\)"),
+    ("\\[", "\\]"), ("\\boxed{", "}"),
+)  # fmt: skip
+"""Of emphasis and of formulas, around a number or around all of an answer."""
 for of_questions in (False, True):
     ways(of_questions)
 
@@ -64,7 +70,15 @@ def _told_anew(sentences, question):
 def grade(answer, text):
     if len(text) > MOST_ANSWER_CHARS:
         return ["answer_too_long", f"more than {MOST_ANSWER_CHARS} characters"]
-    found = _NUMBER.fullmatch(text.strip())
+    found = _NUMBER.fullmatch(_unmarked(_UNIT.sub("", _unmarked(text.strip().removesuffix(".")), count=1)))
     if found is None:
         return ["no_answer", "no whole number"]
     return "correct" if int(found[1].replace(",", "")) == int(answer) else "wrong"
+
+
+def _unmarked(text):
+    text = text.strip()
+    for begin, end in _MARKS:
+        if len(text) > len(begin) + len(end) and text.startswith(begin) and text.endswith(end):
+            return _unmarked(text[len(begin) : -len(end)])
+    return text

@@ -33,6 +33,7 @@ _STOP = """
 the a an and or of to from in on at by for with than as more fewer less times together each every all both left now then
 percent has is gives takes puts shares packs costs pays will do does did how many much what that there he she it they
 him her them who which among between into equally only also not but so if i you we ago old older younger per no first
+nobody somebody anybody everybody someone anyone everyone nothing something anything everything none some any
 """
 _WORD = rf"(?!(?:{'|'.join(dict.fromkeys([*_STOP.split(), *VERBS]))})\b)[a-z]{{1,20}}"
 _OWNER = rf"(?:(?:the|a|an) {_WORD}|{_WORD}|he|she|it|him|her)"
