@@ -28,6 +28,8 @@ from redqueen.tasks.guards import Guards
 from redqueen.tasks.proof import FAMILY, ProofTask, of_file
 from redqueen.tasks.proof.guest.metamath_kernel import database, judging
 from redqueen.tasks.proof.guest.metamath_kernel.grammar import Unreadable
+from redqueen.tasks.proof.guest.metamath_kernel.judging import LISTED
+from redqueen.tasks.proof.guest.metamath_kernel.library import ALIKE, MOST_SYMBOLS
 from redqueen.tasks.proof.guest.metamath_kernel.steps import MOST_CHARS, Refused, read, write
 from redqueen.tasks.proof.guest.metamath_kernel.stored import BadProof, steps_of, verify
 from redqueen.tasks.proof.guest.metamath_kernel.terms import Fuel
@@ -394,6 +396,28 @@ def test_proofs_are_told_apart(verifier):
     malformed = ("no idea", "syl and then con3i", "1 given\nby syl we have it", "( ph -> ps )", "x" * 3_000)
     assert grades(verifier, task, *malformed) == [Grade.MALFORMED] * len(malformed)
     assert grades(verifier, task, task.steps, cut=True) == [Grade.MALFORMED]
+
+
+def test_a_list_has_as_many_lemmas_whatever_the_proof_and_others_like_those_that_it_has(verifier):
+    longest = max((lemma for lemma in LIBRARY.lemmas.values() if len(lemma.hyps) == 1), key=lambda each: each.symbols)
+    of_four = next(lemma.label for lemma in LIBRARY.lemmas.values() if len(lemma.hyps) == 4)
+    texts = (CHAIN, f"1 {of_four}\n2 a1i 1", f"1 {longest.label}\n2 a1i 1", *(seed.steps for seed in FAMILY.seeds))
+    for text in texts:
+        task = sound(verifier, text)
+        listed = [LIBRARY.lemmas[lemma.partition(":")[0]] for lemma in task.lemmas]
+        assert len(set(listed)) == LISTED
+        used = {label for label, _ in task.chain}
+        for lemma in listed:
+            assert lemma.label in used or any(lemma in LIBRARY.alike[label] for label in used)
+    assert min(lemma.symbols for lemma in LIBRARY.alike[longest.label]) >= MOST_SYMBOLS
+
+
+def test_lemmas_of_many_hypotheses_and_long_ones_are_like_others_too():
+    groups = list({id(group): group for group in LIBRARY.alike.values()}.values())
+    assert sum(map(len, groups)) == len(LIBRARY.lemmas) and min(map(len, groups)) >= ALIKE
+    for group in groups:
+        hyps = {len(lemma.hyps) for lemma in group}
+        assert len(hyps) == 1 or min(hyps) > 3
 
 
 def test_a_lemma_that_is_not_listed_is_not_paid_for(verifier):

@@ -6,6 +6,7 @@ of a reason and a detail where it is none.
 
 import hashlib
 import json
+from itertools import cycle, islice
 
 from .grammar import Unreadable
 from .steps import Refused, read, write
@@ -19,10 +20,8 @@ MOST_SYMBOLS, MOST_SYMBOLS_TOGETHER = 60, 160
 """Of a premise or the goal, and of all of them."""
 FEWEST_SIGNS = 3
 """Of a formula that is asked for: those of fewer are guessed."""
-LISTED = 16
-"""Lemmas that a student may choose from, at least twice as many as are used: of two steps with one reference, who tries
-any lemmas that have as many hypotheses finds one proof in 64."""
-_MOST_DRAWS = 1_000
+LISTED = 2 * MOST_STEPS
+"""Lemmas that a student may choose from, whatever the proof: at least twice as many as are used."""
 MOST_ANSWER_CHARS = 2_000
 MOST_ANSWER_SYMBOLS = 200
 
@@ -92,19 +91,20 @@ def _shape(tree):
 
 
 def _with_others(library, used, steps):
-    """What a student may refer to: the lemmas that the proof has, and by lot others that have as many hypotheses as one
-    of these, in an order by lot."""
-    wanted = max(LISTED, 2 * len(used))
+    """What a student may refer to: the lemmas that the proof has, and by lot as many others that are like each of them,
+    in an order by lot. So what is listed says no more of the proof than what its lemmas look like."""
     seed = hashlib.sha256(steps.encode("ascii")).digest()
+
+    def by_lot(label):
+        return hashlib.sha256(seed + label.encode("ascii")).digest()
+
     listed = dict.fromkeys(used)
-    for drawn in range(_MOST_DRAWS):
-        if len(listed) >= wanted:
+    groups = [iter(sorted((lemma.label for lemma in library.alike[label]), key=by_lot)) for label in used]
+    for group in cycle(groups):
+        if len(listed) == min(LISTED, len(library.lemmas)):
             break
-        like = library.lemmas[used[drawn % len(used)]]
-        others = library.by_hyps.get(len(like.hyps), library.short)
-        at = int.from_bytes(hashlib.sha256(seed + drawn.to_bytes(2, "big")).digest()[:8], "big") % len(others)
-        listed[others[at].label] = None
-    return sorted(listed, key=lambda label: hashlib.sha256(seed + label.encode("ascii")).digest())
+        listed |= dict.fromkeys(islice((label for label in group if label not in listed), 1))
+    return sorted(listed, key=by_lot)
 
 
 # What a student wrote

@@ -4,7 +4,7 @@ A lemma's leaves are numbered in the order of their first places. What cannot be
 """
 
 import zlib
-from itertools import product
+from itertools import pairwise, product
 from pathlib import Path
 
 from .database import read
@@ -16,7 +16,9 @@ FEWEST = 20
 MOST = 15_000
 """Axioms and theorems: each process that checks proofs loads them all."""
 MOST_SYMBOLS = 40
-"""Of a lemma that is shown without having been used: long ones fill prompts."""
+"""Of a lemma that teachers are offered: long ones fill prompts."""
+ALIKE = 32
+"""Lemmas at least of about as many hypotheses and symbols, of which each may be shown in place of the others."""
 
 
 class Unusable(Exception):
@@ -63,10 +65,7 @@ class Library:
         self.short = [lemma for lemma in self.lemmas.values() if lemma.symbols <= MOST_SYMBOLS]
         if not self.short:
             raise Unusable(f"all of its statements have more than {MOST_SYMBOLS} symbols")
-        self.by_hyps = {}
-        """The short ones by the number of their hypotheses."""
-        for lemma in self.short:
-            self.by_hyps.setdefault(len(lemma.hyps), []).append(lemma)
+        self.alike = {lemma.label: group for group in _alike(self.lemmas.values()) for lemma in group}
         self.variables = {}
         """The names of variables by type, in the order in which the database declares them."""
         for name, code in database.types.items():
@@ -161,6 +160,22 @@ def distinct(one, other, apart):
     """Whether no variable of a tree is in the other, nor allowed to be."""
     pairs = {tuple(sorted((name_of(some), name_of(any)))) for some in leaves(one) for any in leaves(other)}
     return all(pair in apart for pair in pairs)
+
+
+def _alike(lemmas):
+    """Groups of lemmas of as many hypotheses and about as many symbols. Where few have so many hypotheses, those of
+    more are with them."""
+    by_hyps = [[]]
+    for hyps in sorted({len(lemma.hyps) for lemma in lemmas}):
+        own = [lemma for lemma in lemmas if len(lemma.hyps) == hyps]
+        by_hyps = [*by_hyps, own] if len(by_hyps[-1]) >= ALIKE else [*by_hyps[:-1], by_hyps[-1] + own]
+    if len(by_hyps) > 1 and len(by_hyps[-1]) < ALIKE:
+        by_hyps[-2:] = [by_hyps[-2] + by_hyps[-1]]
+    for group in by_hyps:
+        group.sort(key=lambda lemma: (lemma.symbols, lemma.at))
+        parts = max(1, len(group) // ALIKE)
+        ends = [len(group) * part // parts for part in range(parts + 1)]
+        yield from (group[begin:end] for begin, end in pairwise(ends))
 
 
 def _look(tree):
