@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import re
 import sqlite3
 from contextlib import closing
 from pathlib import Path
@@ -26,9 +27,10 @@ from redqueen.tasks.logic.guest.logic_language import (
     Refused,
     figures,
     read,
+    read_loosely,
     write,
 )
-from redqueen.tasks.logic.prompts import EXAMPLES
+from redqueen.tasks.logic.prompts import EXAMPLES, allowed_values
 from redqueen.tasks.logic.task import CHECKER
 from redqueen.tasks.protocol import Attempt, Form
 from redqueen.tasks.verdicts import Grade, Reason, Rejection
@@ -112,6 +114,16 @@ def test_prompts_show_the_puzzle_and_say_what_is_wanted(form):
     proposed = kind.propose_prompt((), Random(0))
     assert "puzzle" in proposed.messages[-1]["content"]
     assert any(seed.puzzle in message["content"] for seed in SEEDS for message in proposed.messages)
+
+
+def test_students_are_told_which_values_each_unknown_may_have():
+    said = allowed_values("Ann, Bob in 1..3, different\nCy in tea, milk\nAnn < Bob")
+    assert said == "Each of Ann, Bob is 1, 2 or 3, no two of them the same. Cy is tea or milk."
+    for form in (Form.LONG, Form.DIRECT):
+        *_, asked = (message["content"] for message in FAMILY.kinds(form)["logic_s"].solve_prompt(SEEDS[0]).messages)
+        assert f"\n\n{allowed_values(SEEDS[0].puzzle)}\n\n" in asked
+    worked = FAMILY.kinds(Form.LONG)["logic_s"].solve_prompt(SEEDS[0]).messages[1]["content"]
+    assert worked.endswith(f"```answer\n{EXAMPLES[0].answer}\n```") and EXAMPLES[0].thought in worked
 
 
 # Structure is the teacher's, constants are not
@@ -265,8 +277,9 @@ def test_held_out_files_of_several_families_go_together():
     [
         ("Ann < Bob", Reason.NO_PUZZLE),
         ("Ann, Bob in 1..5\nAnn < Carl", Reason.SYNTAX),
-        ("Ann, Ann in 1..5\nAnn < 2", Reason.SYNTAX),
-        ("Ann, Bob in 1..90\nAnn < Bob", Reason.SYNTAX),
+        ("Ann, Bob in 5..1\nAnn < Bob", Reason.SYNTAX),
+        ("Ann in 1..5\nBob in\nBob < 3\nAnn < Bob\nCy < Ann", Reason.SYNTAX),
+        ("Ann, Ann in 1..5\nAnn < 2", Reason.TOO_EASY),
         ("Ann, Bob in red, green\nAnn < Bob", Reason.SYNTAX),
         ("Ann, Bob in red, green\nAnn == 3", Reason.SYNTAX),
         ("Ann, Bob in red, green\nAnn says Bob == red", Reason.SYNTAX),
@@ -384,9 +397,19 @@ def test_answers_are_told_apart(verifier):
         right.replace(" = ", ": "),
         right.replace("```answer", "```answer\nAnn = 1\nAnn = 2"),
         right.replace("Bob = ", "Bob = 1 + 0 * "),
+        right.replace("Bob = ", "Bob = 9"),
     ):
         assert grades(verifier, task, text) == [Grade.MALFORMED], text
     assert grades(verifier, task, right, cut=True) == [Grade.MALFORMED]
+
+
+@pytest.mark.parametrize("value", ["9", "0", "-1", "knight"])
+def test_a_value_that_its_unknown_cannot_have_is_told_apart_from_no_answer(verifier, value):
+    task = sound(verifier, SUMS)
+    right = solution(verifier, task)
+    texts = (re.sub("Bob = [0-9]+", f"Bob = {value}", right), re.sub("Bob = [0-9]+", "Bob is 3", right))
+    verdicts = asyncio.run(KIND.grade([Attempt(task, text, False) for text in texts], verifier))
+    assert [verdict.reason for verdict in verdicts] == [Reason.OUTSIDE, Reason.NO_ANSWER]
 
 
 def test_every_assignment_that_keeps_all_clues_counts(verifier):
@@ -438,11 +461,34 @@ def test_what_copies_a_puzzle_that_was_shown_is_a_duplicate_under_any_names(veri
     assert any(result.reason is Reason.DUPLICATE for result in results)
 
 
-def test_a_line_that_cannot_be_read_is_left_out_where_most_can(verifier):
-    task = sound(verifier, SUMS + "\nClues end here.\nAnn is older than Bob")
-    assert "older" not in task.puzzle
-    refused = validated(verifier, FIVE + "Ann < Bob\nno clue\nnone either")
-    assert isinstance(refused, Rejection) and refused.reason is Reason.SYNTAX and refused.detail.startswith("clue 2")
+@pytest.mark.parametrize(
+    ("written", "meant"),
+    [
+        (SUMS + "\nClues end here.\nAnn is older than Bob\nZoe < Ann\nAnn == tea", SUMS),
+        (SUMS.replace("Ann, Bob,", "Ann, Bob, Ann, Bob,"), SUMS),
+        (SUMS.replace("different\n", "different\nAnn, Bob in 1..9\n"), SUMS),
+        (SUMS.replace("different\n", "different\nBob stands in front of Ann\n"), SUMS),
+        (SUMS.replace("1..5", "1..500"), SUMS.replace("1..5", "1..12")),
+        (SUMS.replace("1..5", ", ".join(map(str, range(1, 30)))), SUMS.replace("1..5", "1..12")),
+        (SUMS.replace("1..5", "1, 2, 2, 3, 4, 5, 5"), SUMS),
+        (SUMS.replace("different\n", "different\nAnn, x in tea, tea, milk, Bob\nx == tea\n"),
+         SUMS.replace("different\n", "different\nx in tea, milk\nx == tea\n")),
+    ],
+)  # fmt: skip
+def test_what_a_teacher_cannot_mean_is_left_out_and_refused_in_a_file(verifier, written, meant):
+    assert read_loosely(written) == read(meant)
+    refused = of_file(verifier, written)
+    assert isinstance(refused, Rejection) and refused.reason is Reason.SYNTAX
+
+
+@pytest.mark.parametrize(("clues", "noise", "read"), [(1, 1, False), (2, 4, True), (2, 5, False), (3, 6, True)])
+def test_two_clues_and_a_third_of_all_lines_must_be_read(clues, noise, read):
+    text = FIVE + "\n".join(["Ann < Bob"] * clues + ["a line of noise"] * noise)
+    if read:
+        assert len(read_loosely(text)[1]) == clues
+    else:
+        with pytest.raises(Refused, match=f"clue {clues + 1}: "):
+            read_loosely(text)
 
 
 def test_a_held_out_puzzle_is_refused_under_other_names(verifier, tmp_path):

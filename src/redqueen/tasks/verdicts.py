@@ -24,6 +24,8 @@ class Reason(StrEnum):
     """It asks for nothing, or for what cannot be read."""
     NO_INPUT = "no_input"
     NO_ANSWER = "no_answer"
+    OUTSIDE = "outside"
+    """An answer in the right form has a value that the question does not allow."""
     TOO_FEW_INPUTS = "too_few_inputs"
     TOO_MANY_INPUTS = "too_many_inputs"
     PROGRAM_TOO_LONG = "program_too_long"

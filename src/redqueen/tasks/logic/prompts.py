@@ -3,10 +3,11 @@
 from collections.abc import Sequence
 from random import Random
 
+from redqueen.tasks.logic.guest import logic_language
 from redqueen.tasks.logic.guest.logic_language import MOST_CLUES, MOST_UNKNOWNS, MOST_VALUES
 from redqueen.tasks.logic.task import LogicTask
 from redqueen.tasks.protocol import Form, Prompt
-from redqueen.tasks.wording import Example, paragraphs, propose_one, solve_one, some
+from redqueen.tasks.wording import Example, ask, fenced, paragraphs, propose_one, shown_answer, some
 
 NOTATION = """\
 A clue compares sums of names and numbers (+, -, *, % for the remainder, abs(x) for the value without its sign) by \
@@ -83,14 +84,34 @@ def propose_puzzle(form: Form, references: Sequence[LogicTask], rng: Random) -> 
 
 
 def solve_puzzle(form: Form, puzzle: str) -> Prompt:
+    if form is Form.SHORT:
+        return ask(fenced("puzzle", puzzle), "Write an answer.")
+    earlier = [
+        (_asked(form, example.text, NOTATION), shown_answer(form, example.thought, fenced("answer", example.answer)))
+        for example in EXAMPLES
+    ]
+    return ask(_asked(form, puzzle), after=earlier)
+
+
+def _asked(form: Form, puzzle: str, notation: str = "") -> str:
     how = "Think first. Then end your answer" if form is Form.LONG else "Answer"
-    return solve_one(
-        form,
-        "puzzle",
-        puzzle,
-        question="Find values for all unknowns of this puzzle with which every clue holds. Any such values count.",
-        notation=NOTATION,
-        ending=f"{how} with exactly one fenced block, ```answer, that has a line `name = value` for each unknown and "
-        "nothing else.",
-        examples=EXAMPLES,
+    return paragraphs(
+        "Find values for all unknowns of this puzzle with which every clue holds. Any such values count.",
+        notation,
+        fenced("puzzle", puzzle),
+        allowed_values(puzzle),
+        f"{how} with exactly one fenced block, ```answer, that has a line `name = value` for each unknown and nothing "
+        "else.",
     )
+
+
+def allowed_values(puzzle: str) -> str:
+    """Which values each unknown may have, in a line."""
+    groups, _ = logic_language.read(puzzle)
+    said = []
+    for names, values, different in groups:
+        *others, last = map(str, values)
+        who = names[0] if len(names) == 1 else f"Each of {', '.join(names)}"
+        alike = ", no two of them the same" if different and len(names) > 1 else ""
+        said.append(f"{who} is {', '.join(others)} or {last}{alike}.")
+    return " ".join(said)

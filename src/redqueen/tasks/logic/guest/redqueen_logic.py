@@ -11,6 +11,7 @@ one. Clues that others imply are left out.
 """
 
 import hashlib
+import re
 
 from logic_bearing import bearing, refuse_idle
 from logic_language import Refused, compiled, names_in, read, read_loosely, structure, write
@@ -30,6 +31,7 @@ FUEL = 8_000
 MOST_SOLUTIONS = 64
 FEWEST_CLUES = 2
 MOST_ANSWER_CHARS = 2_000
+_VALUE = re.compile(r"-?[0-9]{1,9}|[A-Za-z][A-Za-z0-9_]*")
 
 
 def validate(text):
@@ -171,8 +173,9 @@ def _answered(text, domains):
             return ["no_answer", "a line is no `name = value` of one of the unknowns"]
         if name in given:
             return ["no_answer", "an unknown is given twice"]
-        found = [each for each in domains[name] if str(each) == value]
-        if not found:
-            return ["no_answer", "a value that is not in its domain"]
-        given[name] = found[0]
-    return given if len(given) == len(domains) else ["no_answer", "an unknown is missing"]
+        if not _VALUE.fullmatch(value):
+            return ["no_answer", "a value is neither a number nor a word"]
+        given[name] = next((each for each in domains[name] if str(each) == value), None)
+    if len(given) < len(domains):
+        return ["no_answer", "an unknown is missing"]
+    return ["outside", "a value is none of those that its unknown may have"] if None in given.values() else given

@@ -1,5 +1,5 @@
-"""The language of puzzles: text to syntax (`reading`, `clues`), syntax to its one canonical text (`writing`), and what
-puzzles have in common (`keys`); `evaluation` has what clues come to.
+"""The language of puzzles: text to syntax (`reading`, `clues`, and `mending` for what teachers write), syntax to its
+one canonical text (`writing`), what clues come to (`evaluation`), what puzzles have in common (`shape`, `keys`).
 
     Ann, Bob, Cy in 1..3, different        unknowns with whole numbers as their domain, no two of them alike
     A, B in knight, knave                  unknowns with words
@@ -11,7 +11,8 @@ Whatever is not on this list is refused, so nothing that is written here can do 
 
 from .evaluation import compiled
 from .keys import asking_figures, asking_structure, figures, structure
-from .reading import read, read_asking, read_loosely
+from .mending import read_loosely
+from .reading import read, read_asking
 from .terms import (
     FLIPPED,
     KNIGHTS,

@@ -14,18 +14,12 @@ _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]{0,19}")
 
 def read(text):
     """Groups and clues; every line must be one."""
-    groups, clues, refused = _lines(text)
-    if refused:
-        raise refused[0]
-    return groups, clues
-
-
-def read_loosely(text):
-    """The same without the clues that cannot be read, where most can: small models lose a line now and then."""
-    groups, clues, refused = _lines(text)
-    if len(refused) > len(clues):
-        raise refused[0]
-    return groups, clues
+    declarations, told = lines_of(text)
+    groups, clues = tuple(_group(tokens_of(line)) for line in declarations), []
+    scope = Scope(groups)
+    for number, line in enumerate(told, 1):
+        clues += clues_of(line, number, scope)
+    return groups, tuple(clues)
 
 
 def read_asking(text, read_puzzle=read):
@@ -37,29 +31,30 @@ def read_asking(text, read_puzzle=read):
         raise Refused("no_question", "no line says what is asked, as in `ask Ann * Bob` or `ask count`")
     groups, clues = read_puzzle("\n".join(line for line in lines if not _ASKS.match(line)))
     asked = asks[-1]
-    return groups, clues, None if asked == COUNT else ClueReader(_tokens(asked), Scope(groups)).whole_sum()
+    return groups, clues, None if asked == COUNT else ClueReader(tokens_of(asked), Scope(groups)).whole_sum()
 
 
-def _lines(text):
-    """Groups, clues, and why the others are none."""
+def lines_of(text):
+    """Those that declare unknowns, and the others, which are clues."""
     if len(text) > MOST_CHARS or not text.isascii():
         raise Refused("syntax", f"more than {MOST_CHARS} characters, or others than ASCII has")
     lines = [_BULLET.sub("", line).strip() for line in text.split("\n")]
     lines = [line for line in lines if line and not line.startswith("#")]
-    groups = tuple(_group(_tokens(line)) for line in lines if _DECLARES.search(line))
-    clues = [line for line in lines if not _DECLARES.search(line)]
-    scope, found, refused = Scope(groups), [], []
-    if len(clues) > MOST_CLUES:
+    told = [line for line in lines if not _DECLARES.search(line)]
+    if len(told) > MOST_CLUES:
         raise Refused("too_complex", f"more than {MOST_CLUES} clues")
-    for number, line in enumerate(clues, 1):
-        try:
-            found += ClueReader(_tokens(line), scope).clues()
-        except Refused as error:
-            refused.append(Refused(error.reason, f"clue {number}: {error.detail}"))
-    return groups, tuple(found), refused
+    return [line for line in lines if _DECLARES.search(line)], told
 
 
-def _tokens(line):
+def clues_of(line, number, scope):
+    """What a line says; it may be several things."""
+    try:
+        return ClueReader(tokens_of(line), scope).clues()
+    except Refused as error:
+        raise Refused(error.reason, f"clue {number}: {error.detail}") from error
+
+
+def tokens_of(line):
     tokens, at = [], 0
     line = line.rstrip(" \t.;")
     while at < len(line):
@@ -77,14 +72,19 @@ def _tokens(line):
 
 
 def _group(tokens):
-    """`Ann, Bob in 1..3, different`."""
+    names, domain, different = declared(tokens)
+    if not 2 <= len(domain) <= MOST_VALUES or len(set(domain)) < len(domain):
+        raise Refused("syntax", f"a domain has 2 to {MOST_VALUES} values, each once")
+    return names, domain, different
+
+
+def declared(tokens):
+    """`Ann, Bob in 1..3, different`, with as many values as are written."""
     at = tokens.index(("word", "in"))
     names, values = _listed(tokens[:at]), _parts(tokens[at + 1 :])
     different = values[-1:] == [[("word", "different")]]
     values = values[:-1] if different else values
     domain = _range(values[0]) if len(values) == 1 and len(values[0]) >= 3 else tuple(_listed_values(values))
-    if not 2 <= len(domain) <= MOST_VALUES or len(set(domain)) < len(domain):
-        raise Refused("syntax", f"a domain has 2 to {MOST_VALUES} values, each once")
     return tuple(names), domain, different
 
 
@@ -122,6 +122,6 @@ def _range(tokens):
             sign = 1
         elif (kind, value) != ("sign", ".."):
             raise Refused("syntax", "a range is written as in 1..5")
-    if len(values) != 2 or not 1 <= values[1] - values[0] < MOST_VALUES:
+    if len(values) != 2 or values[0] >= values[1]:
         raise Refused("syntax", f"a range has 2 to {MOST_VALUES} numbers, the lower one first")
     return tuple(range(values[0], values[1] + 1))
