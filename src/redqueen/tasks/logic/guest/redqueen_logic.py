@@ -17,9 +17,7 @@ from logic_bearing import bearing, refuse_idle
 from logic_language import Refused, compiled, names_in, read, read_loosely, structure, write
 from logic_lot import GUESS, distinct, draw, mended, possibilities, with_room
 from logic_parts import (
-    LEFT_BY_SINGLE_CLUES,
     largest_part,
-    left_by_single_clues,
     narrowed,
     separate_parts,
     without_answers,
@@ -30,6 +28,8 @@ FUEL = 8_000
 """Of all searches about a puzzle together, in evaluations of a clue."""
 MOST_SOLUTIONS = 64
 FEWEST_CLUES = 2
+FEWEST_HELD = 4
+"""Unknowns of what is left where a puzzle fell apart."""
 MOST_ANSWER_CHARS = 2_000
 _VALUE = re.compile(r"-?[0-9]{1,9}|[A-Za-z][A-Za-z0-9_]*")
 
@@ -66,12 +66,22 @@ def _mended_puzzle(groups, clues, fuel):
     clues = [clue for clue in clues if names_in(clue)]
     if any(not compiled(clue)(secret) for clue in clues):
         raise Refused("unanswerable", "a clue cannot be made true")
-    groups, clues = largest_part(groups, bearing(groups, clues, secret, fuel))
+    told = bearing(groups, clues, secret, fuel)
+    groups, clues = largest_part(groups, told)
+    clues = _closed_and_needed(groups, clues, secret, fuel)
+    while len(separate_parts(groups, clues)) > 1:
+        # What followed from other clues may have held it together.
+        groups, clues = largest_part(groups, clues)
+        if sum(len(names) for names, _, _ in groups) < FEWEST_HELD:
+            raise Refused("joined", "it falls into parts that have no unknown in common")
+        clues = _closed_and_needed(groups, clues, secret, fuel)
+    refuse_idle(groups, [clue for clue in clues if clue not in told], secret, fuel)
+    return groups, clues
+
+
+def _closed_and_needed(groups, clues, secret, fuel):
     secret = {name: secret[name] for names, _, _ in groups for name in names}
-    kept = without_answers(groups, clues, fuel)
-    closed = _closed(groups, kept, secret, fuel)
-    refuse_idle(groups, [clue for clue in closed if clue not in kept], secret, fuel)
-    return _in_one_part(groups, _needed(groups, closed, fuel), fuel)
+    return _needed(groups, _closed(groups, without_answers(groups, clues, fuel), secret, fuel), fuel)
 
 
 def _same_puzzle(groups, clues, fuel):
@@ -144,17 +154,6 @@ def _needed(groups, clues, fuel):
     if len(clues) < FEWEST_CLUES:
         raise Refused("too_easy", f"{len(clues)} clues say all that it says; there must be {FEWEST_CLUES}")
     return clues
-
-
-def _in_one_part(groups, clues, fuel):
-    """What clues were left out may have held it together: then the largest part, if that is a puzzle too."""
-    if len(separate_parts(groups, clues)) > 1:
-        groups, clues = largest_part(groups, clues)
-        most = min(MOST_SOLUTIONS, possibilities(groups) // GUESS)
-        closed = most and len(Search(groups, clues, fuel).solutions(most + 1)) <= most
-        if len(clues) < FEWEST_CLUES or not closed or left_by_single_clues(groups, clues, fuel) < LEFT_BY_SINGLE_CLUES:
-            raise Refused("joined", "it falls into parts that have no unknown in common")
-    return groups, clues
 
 
 # What a student wrote
