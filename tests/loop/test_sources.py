@@ -1,5 +1,6 @@
 """Fixed sources in a race: students train on items that nobody proposed, and nobody is rated by them."""
 
+import asyncio
 import re
 from pathlib import Path
 
@@ -9,6 +10,7 @@ from loop.making import CHANGES, Ran, race_to_the_end, same_weights, settings
 from redqueen.errors import ConfigError
 from redqueen.phases.view import Quiet
 from redqueen.settings import Config
+from redqueen.tasks.soundness import check_source
 from redqueen.training import sources
 from redqueen.training.checks import check, with_kinds
 from redqueen.training.train import train
@@ -112,6 +114,22 @@ def test_an_unsound_source_is_refused_before_the_first_step_unless_it_is_allowed
     allowed = changed(ALONE, tasks=own, guard={"sources": "allow"}, run={"steps": 1})
     ran = race_to_the_end(place / "sources-allowed", allowed)
     assert {task["solved"] for task in ran.rows("tasks")} <= set(range(9))
+
+
+def test_a_source_is_checked_with_answers_read_as_the_race_reads_them(place: Path, verifier):
+    name = f"{DRAWN}:PaysUnfenced"
+    assert asyncio.run(check_source(name, verifier)).failures == []
+    failed = [row.check for row in asyncio.run(check_source(name, verifier, unfenced=True)).failures]
+    assert "told apart" in failed and "processes" not in failed
+    with pytest.raises(ConfigError, match="fails the check told apart"):
+        train(changed(ALONE, tasks={"families": [name], "unfenced": True}), place / "sources-unfenced", Quiet())
+
+
+def test_a_grader_that_raises_at_an_answer_refuses_that_one(place: Path):
+    ran = race_to_the_end(place / "sources-raises", changed(ALONE, tasks={"families": [f"{DRAWN}:Raises"]}))
+    raised = [row for row in ran.rows("attempts") if row["reason"] == "raises"]
+    assert raised and {row["grade"] for row in raised} == {"wrong"}
+    assert all(row["detail"].startswith("its grader raises ValueError") for row in raised)
 
 
 def test_a_source_that_runs_answers_is_refused(place: Path):

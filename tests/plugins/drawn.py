@@ -74,3 +74,25 @@ class RunsAnswers(Drawn):
 
     async def runs(self, tasks: Sequence[Task], texts: Sequence[str], word: str, verifier: Verifier) -> list[bool]:
         return [word in text for text in texts]
+
+
+class PaysUnfenced(Drawn):
+    """Any text is right where answers are read without their block."""
+
+    def reading_unfenced(self) -> Drawn:
+        return EverythingPays()
+
+
+class _Strict(Additions):
+    def _judge(self, attempt: Attempt[Addition]) -> Verdict:
+        """It is made for numbers and nothing else."""
+        if not attempt.text.strip():
+            return super()._judge(attempt)
+        right = int(attempt.text) == attempt.task.left + attempt.task.right
+        return Verdict(grade=Grade.CORRECT if right else Grade.WRONG)
+
+
+class Raises(Drawn):
+    """Its grader raises at most of what a model writes."""
+
+    kind = _Strict

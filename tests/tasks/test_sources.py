@@ -17,10 +17,10 @@ from redqueen.plugins import FAMILIES
 from redqueen.tasks.families import Families
 from redqueen.tasks.protocol import Attempt, Form, Task
 from redqueen.tasks.soundness import check_family
-from redqueen.tasks.sources import Source
+from redqueen.tasks.sources import Source, graded, verdict_on
 from redqueen.tasks.verdicts import Grade, Reason, Rejection, Verdict
 from redqueen.tasks.wording import fenced
-from redqueen.verifier import LocalVerifier
+from redqueen.verifier import LocalVerifier, Result, Status
 
 gym = pytest.mark.skipif(find_spec("reasoning_gym") is None, reason="reasoning-gym is not installed")
 environments = pytest.mark.skipif(find_spec("verifiers") is None, reason="verifiers is not installed")
@@ -69,6 +69,25 @@ def test_what_is_no_answer_is_malformed_and_what_is_another_is_wrong(verifier):
     verdicts = judged("rg:countdown", [Attempt(task, text) for text in texts], verifier)
     assert [verdict.grade for verdict in verdicts] == [Grade.MALFORMED, Grade.MALFORMED, Grade.WRONG, Grade.MALFORMED]
     assert verdicts[-1].reason is Reason.CUT
+
+
+def test_a_grader_that_raises_finds_that_answer_wrong_and_judges_the_others(verifier):
+    name = f"{Path(__file__).parents[1]}/plugins/drawn.py:Raises"
+    families, found, kind = source(name)
+    [task] = drawn(name, 1)
+    [gold] = asyncio.run(found.answers([task], verifier))
+    attempts = [Attempt(task, text) for text in ("seven", gold or "", "\u00e9 1", "")]
+    verdicts = asyncio.run(graded(families.kinds[kind], attempts, verifier))
+    assert [verdict.grade for verdict in verdicts] == [Grade.WRONG, Grade.CORRECT, Grade.WRONG, Grade.MALFORMED]
+    assert verdicts[0].reason is Reason.RAISES and "ValueError" in verdicts[0].detail
+    assert verdicts[2].detail.isascii()
+
+
+def test_a_package_s_grader_that_raises_in_a_guest_finds_the_answer_wrong():
+    verdict = verdict_on(Result(status=Status.EXCEPTION, exception="ZeroDivisionError"))
+    assert (verdict.grade, verdict.reason) == (Grade.WRONG, Reason.RAISES) and "ZeroDivisionError" in verdict.detail
+    assert verdict_on(Result(status=Status.TIMEOUT)).grade is Grade.MALFORMED
+    assert verdict_on("correct").correct
 
 
 @gym

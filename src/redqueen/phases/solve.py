@@ -18,6 +18,7 @@ from redqueen.phases.state import State
 from redqueen.population.matchmaking import Match
 from redqueen.population.members import Role
 from redqueen.rl.rollout import NO_MATCH, Proposal, Rollout
+from redqueen.tasks import sources
 from redqueen.tasks.protocol import Attempt, Task
 from redqueen.tasks.verdicts import Verdict
 
@@ -144,7 +145,7 @@ async def graded(race: Race, task: Task, samples: Sequence[Sample]) -> Judged[Ve
     async def grade(attempts: Sequence[Attempt]) -> Judged[Verdict]:
         counted = Counted(race.verifier)
         with race.checks.of(task.kind, len(attempts)):
-            return await race.kinds[task.kind].grade(attempts, counted), counted.runs
+            return await sources.graded(race.kinds[task.kind], attempts, counted), counted.runs
 
     attempts = [Attempt(task, sample.text, sample.stop is Stop.LENGTH) for sample in samples]
     return await race.journal.attempts(attempts, grade)

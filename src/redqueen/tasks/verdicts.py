@@ -143,7 +143,7 @@ class Verdict:
 
     grade: Grade
     reason: Reason | None = None
-    """Why it is malformed or void."""
+    """Why it is malformed or void; why it is wrong where a source's grader fails at it."""
     status: Status | None = None
     """How the run ended that the grade rests on; None when nothing was run."""
     detail: str = ""

@@ -28,20 +28,21 @@ async def refuse_unsound(
     for name in settings.tasks.families:
         if not isinstance(Families.of([name]).families[0], Source):
             continue
-        fact, of = f"checked {name}", f"{_version(name, versions)}, redqueen {__version__}"
+        reading = ", answers read unfenced" if settings.tasks.unfenced else ""
+        fact, of = f"checked {name}", f"{_version(name, versions)}, redqueen {__version__}{reading}"
         if passed.get(fact) == of:
             continue
-        await _refuse_unsound(name, verifier)
+        await _refuse_unsound(name, verifier, settings.tasks.unfenced)
         if records is not None:
             records.set_facts({fact: of})
 
 
-async def _refuse_unsound(name: str, verifier: LocalVerifier) -> None:
+async def _refuse_unsound(name: str, verifier: LocalVerifier, unfenced: bool) -> None:
     # Nobody else needs it, and it takes long to import.
     from redqueen.tasks.soundness import DECISIVE_ITEMS, check_source
 
     say(f"checking {name} on {DECISIVE_ITEMS} items, once")
-    failures = (await check_source(name, verifier)).failures
+    failures = (await check_source(name, verifier, unfenced=unfenced)).failures
     if failures:
         first = failures[0]
         what = f"{name} fails the check {first.check}: {first.finding.what}"

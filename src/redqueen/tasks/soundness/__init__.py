@@ -104,18 +104,25 @@ async def check_family(name: str, verifier: LocalVerifier, most: int, others: Fo
     return await _check(name, ORDER, verifier, most, others)
 
 
-async def check_source(name: str, verifier: LocalVerifier) -> Soundness:
-    """The checks that decide whether students may be trained on a source of this name, on a few items."""
-    return await _check(name, DECISIVE, verifier, DECISIVE_ITEMS)
+async def check_source(name: str, verifier: LocalVerifier, *, unfenced: bool = False) -> Soundness:
+    """The checks that decide whether students may be trained on a source of this name, on a few items, with answers
+    read as the race reads them."""
+    return await _check(name, DECISIVE, verifier, DECISIVE_ITEMS, unfenced=unfenced)
 
 
 async def _check(
-    name: str, checks: Sequence[str], verifier: LocalVerifier, most: int, asked: Found | None = None
+    name: str,
+    checks: Sequence[str],
+    verifier: LocalVerifier,
+    most: int,
+    asked: Found | None = None,
+    *,
+    unfenced: bool = False,
 ) -> Soundness:
-    families = Families.of([name])
+    families = Families.of([name], unfenced=unfenced)
     [family] = families.families
     checks = [check for check in checks if isinstance(family, Source) or check not in OF_SOURCES]
-    others = asyncio.create_task(_as_asked(asked) if asked else elsewhere(name, verifier.tier, most))
+    others = asyncio.create_task(_as_asked(asked) if asked else elsewhere(name, verifier.tier, most, unfenced))
     strict = StrictVerifier(verifier)
     materials = await gather(families, strict, most)
     found: dict[tuple[str, str], Finding] = {}

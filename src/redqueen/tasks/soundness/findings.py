@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
 
+from redqueen.tasks import sources
 from redqueen.tasks.protocol import Attempt, Kind, Task
 from redqueen.tasks.verdicts import Verdict
 from redqueen.verifier import Verifier
@@ -67,8 +68,8 @@ def said(verdict: Verdict) -> str:
 
 
 async def graded(kind: Kind[Any, Any], attempts: Sequence[Attempt[Any]], verifier: Verifier) -> list[Verdict]:
-    """The verdicts, one for each attempt."""
-    verdicts = await kind.grade(attempts, verifier)
+    """The verdicts, one for each attempt, as a race has them."""
+    verdicts = await sources.graded(kind, attempts, verifier)
     if len(verdicts) != len(attempts) or not all(isinstance(verdict, Verdict) for verdict in verdicts):
         raise Unsound(f"grade gave {excerpt(verdicts)} for {len(attempts)} attempts, not a Verdict for each")
     return verdicts

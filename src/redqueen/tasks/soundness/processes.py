@@ -76,9 +76,9 @@ def _digest(value: Any) -> str:
     return hashlib.sha256(json.dumps(value, sort_keys=True).encode("ascii")).hexdigest()[:16]
 
 
-async def elsewhere(name: str, tier: Tier, most: int) -> Found:
+async def elsewhere(name: str, tier: Tier, most: int, unfenced: bool = False) -> Found:
     """What other processes find of a family, with at most so many tasks of each kind."""
-    words = (name, str(tier), str(min(most, TASKS)))
+    words = (name, str(tier), str(min(most, TASKS)), *(["unfenced"] if unfenced else []))
     return await asyncio.gather(*(asyncio.to_thread(_other_process, words, seed) for seed in HASH_SEEDS))
 
 

@@ -9,10 +9,12 @@ from collections.abc import Mapping, Sequence
 from random import Random
 from typing import Any, Generic
 
-from redqueen.errors import Fault, InputError
+from redqueen.errors import Fault, InputError, RedQueenError
+from redqueen.plugins import one_line
+from redqueen.tasks.checkers import verdict_of
 from redqueen.tasks.protocol import Attempt, Draft, Family, Kind, Prompt, Task, TaskT
-from redqueen.tasks.verdicts import Reason, Rejection, Verdict
-from redqueen.verifier import Verifier
+from redqueen.tasks.verdicts import Grade, Reason, Rejection, Verdict
+from redqueen.verifier import Result, Status, Verifier
 
 NUMBERS = 2**31
 """An item's number is from 0 and below this: seeds of most generators are no larger."""
@@ -68,3 +70,30 @@ class SourceKind(ABC, Generic[TaskT]):
 
     async def validate(self, drafts: Sequence[Draft], verifier: Verifier) -> list[TaskT | Rejection]:
         return [draft.rejected(Reason.NO_PROGRAM, f"nobody proposes {self.name}") for draft in drafts]
+
+
+async def graded(kind: Kind[Any, Any], attempts: Sequence[Attempt[Any]], verifier: Verifier) -> list[Verdict]:
+    """The verdicts of a kind. A source's grader is seldom made for whatever a model may write: an answer at which it
+    raises is wrong, and others are graded all the same."""
+    try:
+        return await kind.grade(attempts, verifier)
+    except RedQueenError:
+        raise
+    except Exception as error:
+        if not isinstance(kind, SourceKind):
+            raise
+        if len(attempts) == 1:
+            return [_wrong(one_line(error))]
+    return [verdict for attempt in attempts for verdict in await graded(kind, [attempt], verifier)]
+
+
+def verdict_on(said: Any) -> Verdict:
+    """What a checker says to an answer, as a verdict, where the grader that it asks is a package's."""
+    if isinstance(said, Result) and said.status is Status.EXCEPTION:
+        return _wrong(said.exception or "", said.status)
+    return verdict_of(said)
+
+
+def _wrong(error: str, status: Status | None = None) -> Verdict:
+    detail = ascii(f"its grader raises {error}")[1:-1]
+    return Verdict(grade=Grade.WRONG, reason=Reason.RAISES, status=status, detail=detail)

@@ -19,9 +19,9 @@ from typing import Any
 from redqueen.errors import ConfigError
 from redqueen.plugins import one_line
 from redqueen.tasks.blocks import CUT_IN_BLOCK, MAX_TEXT_CHARS, is_text
-from redqueen.tasks.checkers import ask, verdict_of
+from redqueen.tasks.checkers import ask
 from redqueen.tasks.protocol import Attempt, Form, Message, Prompt, Task
-from redqueen.tasks.sources import Source, SourceKind
+from redqueen.tasks.sources import Source, SourceKind, verdict_on
 from redqueen.tasks.verdicts import CUT_ATTEMPT, Reason, Rejection, Verdict, malformed
 from redqueen.verifier import Checker, Limits, Verifier
 
@@ -111,7 +111,7 @@ class EnvironmentKind(SourceKind[EnvironmentTask]):
             if isinstance(text, str)
         }
         said = await ask(self.checker, "grade", list(calls.values()), verifier, limits=LIMITS) if calls else []
-        judged = {at: verdict_of(one) for at, one in zip(calls, said, strict=True)}
+        judged = {at: verdict_on(one) for at, one in zip(calls, said, strict=True)}
         return [text if isinstance(text, Verdict) else judged[at] for at, text in enumerate(read)]
 
 

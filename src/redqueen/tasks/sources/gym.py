@@ -18,9 +18,9 @@ from typing import Any
 
 from redqueen.errors import ConfigError
 from redqueen.plugins import name_and_values, one_line
-from redqueen.tasks.checkers import ask, reading, verdict_of
+from redqueen.tasks.checkers import ask, reading
 from redqueen.tasks.protocol import Attempt, Form, Prompt, Task
-from redqueen.tasks.sources import Source, SourceKind
+from redqueen.tasks.sources import Source, SourceKind, verdict_on
 from redqueen.tasks.verdicts import Grade, Reason, Rejection, Verdict
 from redqueen.tasks.wording import ask as asked_in
 from redqueen.tasks.wording import fenced
@@ -116,7 +116,7 @@ class GymKind(SourceKind[GymTask]):
             else:
                 calls[at] = (attempt.task.item, answer)
         said = await ask(CHECKER, "grade", list(calls.values()), verifier, limits=LIMITS) if calls else []
-        verdicts |= {at: verdict_of(one) for at, one in zip(calls, said, strict=True)}
+        verdicts |= {at: verdict_on(one) for at, one in zip(calls, said, strict=True)}
         return [verdicts[at] for at in range(len(attempts))]
 
 
