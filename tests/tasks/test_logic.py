@@ -228,6 +228,19 @@ def test_clues_that_tell_the_solution_line_by_line_are_no_puzzle(verifier):
 
 
 @pytest.mark.parametrize(
+    "form", ["10 * {a} + {b} == 47", "{a} - {b} == 8", "{a} * 9 - {b} % 9 == 3", "{a} * {b} == 81"]
+)
+def test_clues_that_settle_unknowns_by_themselves_count_as_clues_about_one(verifier, form):
+    """Each could be worked out without the others."""
+    pairs = ["Ann Bob", "Cy Dan", "Eve Fay"]
+    lines = [form.format(a=a, b=b) for a, b in map(str.split, pairs)]
+    text = "\n".join(["Ann, Bob, Cy, Dan, Eve, Fay in 1..9", *lines, "Bob + Cy > Ann", "Dan + Eve > Bob"])
+    inspected = of_file(verifier, text)
+    assert isinstance(inspected, Rejection) and inspected.reason is Reason.TOO_EASY, inspected
+    assert "clues about one unknown are nearly the answer" in inspected.detail
+
+
+@pytest.mark.parametrize(
     ("clue", "name"),
     [(clue, None) for clue in ("Ann * Bob * Cy == 6", "Ann + 2 * Bob == Cy", "abs(Ann - Bob) == 2", "Ann != Bob + 1",
                                "count(Ann == 1, Bob == 2, Cy == 3) == 2", "Ann + Bob + 2 * Cy + Dan + Eve == 17")]

@@ -13,12 +13,12 @@ def _seed(puzzle: str, guesses: int) -> LogicTask:
 SEEDS: tuple[LogicTask, ...] = (
     _seed(
         """
-math, art, music, sport in 8..12, different
+math, art, music, sport in 8..13, different
 music == art + 1
 abs(sport - math) == 1
 music == sport + 4
 """,
-        11,
+        14,
     ),
     _seed(
         """

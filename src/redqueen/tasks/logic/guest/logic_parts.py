@@ -1,13 +1,16 @@
 """What makes a puzzle one task: that its unknowns hang together, and that no clue by itself is nearly the answer."""
 
 import hashlib
+from functools import lru_cache
 
-from logic_language import Refused, names_in
+from logic_language import NODES_KEPT, Refused, names_in
 from logic_lot import distinct, giving_away, how_far_apart, is_sum
-from logic_search import Search, candidates
+from logic_search import OutOfFuel, Search, candidates
 
 LEFT_BY_SINGLE_CLUES = 32
 """Assignments at least that clues about one unknown leave: otherwise they are the answer."""
+LOOKS_AT_A_CLUE = 1_000
+"""To see what it settles by itself."""
 MOST_GIVEN = 2
 """Values that are given away, where clues leave too much open."""
 
@@ -15,7 +18,7 @@ MOST_GIVEN = 2
 def without_answers(groups, clues, fuel):
     """With so few clues about one unknown that these are not the answer; the last ones go first."""
     while (left := left_by_single_clues(groups, clues, fuel)) < LEFT_BY_SINGLE_CLUES:
-        single = [clue for clue in clues if len(set(names_in(clue))) == 1]
+        single = [clue for clue in clues if told_by(groups, clue)]
         if not single:
             fewest = f"there must be {LEFT_BY_SINGLE_CLUES}"
             raise Refused("too_easy", f"{left} assignments are all that its unknowns have; {fewest}")
@@ -24,8 +27,45 @@ def without_answers(groups, clues, fuel):
 
 
 def left_by_single_clues(groups, clues, fuel):
-    """The assignments that clues about one unknown leave."""
-    return candidates(groups, Search(groups, clues, fuel).after_single_clues(), fuel)
+    """The assignments that clues leave of which each is about one unknown, or settles some by itself."""
+    return candidates(groups, masks_of_single_clues(groups, clues, fuel), fuel)
+
+
+def masks_of_single_clues(groups, clues, fuel):
+    search = Search(groups, clues, fuel)
+    masks = search.after_single_clues()
+    for clue in clues:
+        for name, value in settled(groups, clue).items():
+            place = search.names.index(name)
+            masks[place] &= 1 << search.values[place].index(value)
+    return masks
+
+
+def told_by(groups, clue):
+    """The unknowns that the clue by itself tells of, each alone."""
+    names = set(names_in(clue))
+    return names if len(names) == 1 else settled(groups, clue).keys()
+
+
+@lru_cache(NODES_KEPT)
+def settled(groups, clue):
+    """Unknowns that have one value whenever this clue about several holds (`10 * a + b == 47`), as far as a short
+    search sees; it has its own fuel, so that what is known already costs the same."""
+    names = tuple(dict.fromkeys(names_in(clue)))
+    if len(names) < 2:
+        return {}
+    own, fuel = only(groups, [], set(names))[0], [LOOKS_AT_A_CLUE]
+    try:
+        first = Search(own, [clue], fuel).solutions(1)
+        same = dict(first[0]) if first else {}
+        for name in names:
+            if name in same:
+                value = giving_away(name, same)
+                for other in Search(own, [clue, ("not", value)], fuel).solutions(1):
+                    same = {each: same[each] for each in same if same[each] == other[each]}
+        return same
+    except OutOfFuel:
+        return {}
 
 
 def narrowed(groups, clues, secret, fuel, too_many, kept=()):

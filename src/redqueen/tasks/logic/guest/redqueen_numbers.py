@@ -26,7 +26,16 @@ from logic_language import (
     write_asking,
 )
 from logic_lot import ROOM, distinct, draw, mended, with_room
-from logic_parts import LEFT_BY_SINGLE_CLUES, left_by_single_clues, narrowed, only, separate_parts, without_answers
+from logic_parts import (
+    LEFT_BY_SINGLE_CLUES,
+    left_by_single_clues,
+    masks_of_single_clues,
+    narrowed,
+    only,
+    separate_parts,
+    told_by,
+    without_answers,
+)
 from logic_search import OutOfFuel, Search, burn
 
 FUEL = 8_000
@@ -133,7 +142,7 @@ def _for_secret(groups, clues, asked, secret, lot, fuel):
         )
     if clues is None:
         raise Refused("unanswerable", "its clues leave too much open")
-    if asked is not None and not _is_wide(groups, Search(groups, clues, fuel).after_single_clues(), asked):
+    if asked is not None and not _is_wide(groups, masks_of_single_clues(groups, clues, fuel), asked):
         raise Refused("guessable", "what is asked has too few values")
     groups, clues = _part(groups, _needed(groups, clues, asked, secret, fuel), asked)
     _examined(groups, clues, asked, fuel)
@@ -218,8 +227,8 @@ def _weighed(asked):
 def _left_open(groups, clues, asked, fuel):
     """Without clues about one unknown, the last ones first, as long as they give away too much of what is asked."""
     inside = set(names_in(asked))
-    while not _is_wide(groups, Search(groups, clues, fuel).after_single_clues(), _weighed(asked)):
-        single = [clue for clue in clues if len(set(names_in(clue))) == 1 and inside.issuperset(names_in(clue))]
+    while not _is_wide(groups, masks_of_single_clues(groups, clues, fuel), _weighed(asked)):
+        single = [clue for clue in clues if inside.intersection(told_by(groups, clue))]
         if not single:
             raise Refused("guessable", "what is asked has too few values")
         clues = [clue for clue in clues if clue is not single[-1]]
@@ -228,7 +237,7 @@ def _left_open(groups, clues, asked, fuel):
 
 def _with_factors(groups, clues, asked, secret, lot, fuel):
     """What is asked, as it is where it has enough values, or with factors by lot before its terms."""
-    masks = Search(groups, clues, fuel).after_single_clues()
+    masks = masks_of_single_clues(groups, clues, fuel)
     new = asked
     for _ in range(FACTORS):
         if _is_wide(groups, masks, new) and _is_hidden(groups, clues, new, secret):
@@ -322,7 +331,7 @@ def _as_it_stands(groups, clues, asked, fuel):
         against = _is_not(asked, compiled(asked)(solutions[0]))
         if Search(groups, [*clues, against], fuel).solutions(1):
             raise Refused("unanswerable", "what is asked is not the same in all solutions")
-        if not _is_wide(groups, Search(groups, clues, fuel).after_single_clues(), asked):
+        if not _is_wide(groups, masks_of_single_clues(groups, clues, fuel), asked):
             raise Refused("guessable", "what is asked has too few values")
     _examined(groups, clues, asked, fuel)
     needed = _needed(groups, clues, asked, solutions[0], fuel)
