@@ -4,7 +4,7 @@ Fuel counts evaluations of clues, values that are tried and sets that are counte
 every machine.
 """
 
-from logic_language import compiled, names_in
+from logic_language import MOST_VALUES, compiled, names_in
 
 
 class OutOfFuel(Exception):
@@ -24,6 +24,7 @@ class Clue:
         self.node = node
         self.holds = compiled(node)
         self.places = tuple(sorted({names.index(name) for name in names_in(node)}))
+        self.mask = sum(1 << place for place in self.places)
 
 
 class Search:
@@ -63,42 +64,46 @@ class Search:
             if len(clue.places) > 1:
                 for place in clue.places:
                     clues_at[place].append(clue)
-        self._extend(self.after_single_clues(), {}, clues_at, found, most)
+        self._extend(self.after_single_clues(), {}, (1 << len(self.names)) - 1, clues_at, found, most)
         return found
 
-    def _extend(self, masks, given, clues_at, found, most):
-        open_places = [place for place in range(len(masks)) if self.names[place] not in given]
-        if not open_places:
+    def _extend(self, masks, given, open_, clues_at, found, most):
+        """`open_` has a bit for each unknown without a value."""
+        if not open_:
             found.append(dict(given))
             return
-        place = min(open_places, key=lambda each: masks[each].bit_count())
-        several = masks[place].bit_count() > 1
-        for at in range(len(self.values[place])):
-            if not masks[place] >> at & 1:
+        place, fewest = 0, MOST_VALUES + 1
+        for each, mask in enumerate(masks):
+            if open_ >> each & 1 and (left := mask.bit_count()) < fewest:
+                place, fewest = each, left
+        name, values, mask = self.names[place], self.values[place], masks[place]
+        for at in range(len(values)):
+            if not mask >> at & 1:
                 continue
-            self.guesses += several
+            self.guesses += fewest > 1
             burn(self.fuel)
-            given[self.names[place]] = self.values[place][at]
-            left = self._propagate(list(masks), given, clues_at, place, at)
+            given[name] = values[at]
+            left = self._propagate(list(masks), given, open_ ^ 1 << place, clues_at[place], place, at)
             if left is not None:
-                self._extend(left, given, clues_at, found, most)
-            del given[self.names[place]]
+                self._extend(left, given, open_ ^ 1 << place, clues_at, found, most)
+            del given[name]
             if len(found) >= most:
                 return
 
-    def _propagate(self, masks, given, clues_at, place, at):
+    def _propagate(self, masks, given, open_, clues, place, at):
         """What a value leaves to the others; None where one of them has nothing left."""
         masks[place] = 1 << at
         for other in self.apart[place]:
-            if self.names[other] not in given:
+            if open_ >> other & 1:
                 masks[other] &= ~(1 << at)
                 if not masks[other]:
                     return None
-        for clue in clues_at[place]:
-            left = [each for each in clue.places if self.names[each] not in given]
-            if len(left) == 1:
-                self._filter(clue, masks, given, left[0])
-                if not masks[left[0]]:
+        for clue in clues:
+            left = clue.mask & open_
+            if left and not left & left - 1:
+                last = left.bit_length() - 1
+                self._filter(clue, masks, given, last)
+                if not masks[last]:
                     return None
         return masks
 

@@ -39,9 +39,9 @@ def _coloured(colours, forms):
                 seen[name].append(_text(form, colours | {name: "this"}))
         told = {name: (colours[name], *sorted(seen[name])) for name in colours}
         numbers = {each: str(number) for number, each in enumerate(sorted(set(told.values())))}
-        if len(numbers) == len(set(colours.values())):
+        before, colours = colours, {name: numbers[told[name]] for name in colours}
+        if len(numbers) in (len(colours), len(set(before.values()))):
             return colours
-        colours = {name: numbers[told[name]] for name in colours}
 
 
 def _text(form, colours):
