@@ -339,6 +339,23 @@ def test_a_puzzle_that_asks_is_read_again_as_it_is_written():
     assert logic_language.read_asking(PUZZLE.replace("ask 10 * c + d", "Find: 10*c+d."))[2] == asked
 
 
+@pytest.mark.parametrize(
+    "written",
+    [
+        PUZZLE.replace("ask 10 * c + d", "ask 10 * c + d = ?"),
+        PUZZLE + "\nask e",
+        PUZZLE.replace("ask", "10 c is to be found\nask"),
+        PUZZLE.replace("\nask", "\nc < zoe\nask"),
+        PUZZLE.replace("different\n", "different\na, b in 1..5\n"),
+    ],
+)
+def test_what_a_teacher_cannot_mean_is_left_out_and_refused_in_a_file(verifier, written):
+    assert logic_language.read_asking_loosely(written) == logic_language.read_asking(PUZZLE)
+    assert isinstance(validated(verifier, written, "math_n"), ProblemTask)
+    refused = of_file(verifier, written, "math_n")
+    assert isinstance(refused, Rejection) and refused.reason is Reason.SYNTAX
+
+
 # Files
 
 

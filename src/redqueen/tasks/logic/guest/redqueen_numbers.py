@@ -20,9 +20,8 @@ from logic_language import (
     asking_structure,
     compiled,
     names_in,
-    read,
     read_asking,
-    read_loosely,
+    read_asking_loosely,
     write_asking,
 )
 from logic_lot import ROOM, distinct, draw, mended, with_room
@@ -59,7 +58,7 @@ WEIGHTS = (2, 9)
 
 
 def validate(text):
-    return _judged(text, lambda part: read_asking(part, read_loosely), _drawn)
+    return _judged(text, read_asking_loosely, _drawn)
 
 
 def inspect(text):
@@ -74,7 +73,7 @@ def _judged(text, read_it, sound):
         groups, clues, asked = sound(groups, clues, asked, fuel)
         # What is shown is what is asked: the text must say the same when it is read again.
         text = write_asking(groups, clues, asked)
-        if read_asking(text, read) != (groups, tuple(clues), asked):
+        if read_asking(text) != (groups, tuple(clues), asked):
             raise Refused("unanswerable", "a changed clue cannot be written")
         answer, guesses = _solved(groups, clues, asked, fuel)
         _hide(text, answer, asked)

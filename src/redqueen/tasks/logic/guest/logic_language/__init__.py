@@ -11,7 +11,7 @@ Whatever is not on this list is refused, so nothing that is written here can do 
 
 from .evaluation import compiled
 from .keys import asking_figures, asking_structure, figures, structure
-from .mending import read_loosely
+from .mending import read_asking_loosely, read_loosely
 from .reading import read, read_asking
 from .terms import (
     FLIPPED,
@@ -46,6 +46,7 @@ __all__ = [
     "names_in",
     "read",
     "read_asking",
+    "read_asking_loosely",
     "read_loosely",
     "structure",
     "write",

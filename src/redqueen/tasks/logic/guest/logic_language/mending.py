@@ -3,8 +3,11 @@
 Teachers write structure, and enough of it may be left. Files, whose authors know what they want, are read by `reading`.
 """
 
-from .reading import clues_of, declared, lines_of, tokens_of
-from .terms import MOST_VALUES, Refused, Scope
+from .clues import ClueReader
+from .reading import clues_of, declared, lines_of, questions_of, tokens_of
+from .terms import COUNT, FLIPPED, MOST_VALUES, Refused, Scope
+
+_ENDS = {*FLIPPED, "="}
 
 FEWEST_READ, LEAST_PART_READ = 2, 3
 """Clues that must be left where lines are left out, and one in how many lines they must be: what is paid for is not
@@ -27,6 +30,21 @@ def read_loosely(text):
     if refused and (read < FEWEST_READ or read * LEAST_PART_READ < read + len(refused)):
         raise refused[0]
     return groups, tuple(clues)
+
+
+def read_asking_loosely(text):
+    """The same with the last question that can be read, up to what it is compared with."""
+    puzzle, questions = questions_of(text)
+    groups, clues = read_loosely(puzzle)
+    scope, refused = Scope(groups), []
+    for question in reversed(questions):
+        try:
+            tokens = tokens_of(question)
+            end = next((at for at, (kind, sign) in enumerate(tokens) if kind == "sign" and sign in _ENDS), len(tokens))
+            return groups, clues, None if question == COUNT else ClueReader(tokens[:end], scope).whole_sum()
+        except Refused as error:
+            refused.append(error)
+    raise refused[0]
 
 
 def _groups(lines):

@@ -22,16 +22,22 @@ def read(text):
     return groups, tuple(clues)
 
 
-def read_asking(text, read_puzzle=read):
-    """Groups and clues of a puzzle, and the sum that a line of it asks for; None where that is how many solutions it
-    has."""
-    lines = text.split("\n")
-    asks = [found[1] for line in lines if (found := _ASKS.match(line))]
-    if not asks:
-        raise Refused("no_question", "no line says what is asked, as in `ask Ann * Bob` or `ask count`")
-    groups, clues = read_puzzle("\n".join(line for line in lines if not _ASKS.match(line)))
-    asked = asks[-1]
+def read_asking(text):
+    """Groups and clues of a puzzle, and the sum that its last question asks for; None where that is how many solutions
+    it has."""
+    puzzle, questions = questions_of(text)
+    groups, clues = read(puzzle)
+    asked = questions[-1]
     return groups, clues, None if asked == COUNT else ClueReader(tokens_of(asked), Scope(groups)).whole_sum()
+
+
+def questions_of(text):
+    """The text without the lines that ask for something, and what these ask for."""
+    lines = text.split("\n")
+    questions = [found[1] for line in lines if (found := _ASKS.match(line))]
+    if not questions:
+        raise Refused("no_question", "no line says what is asked, as in `ask Ann * Bob` or `ask count`")
+    return "\n".join(line for line in lines if not _ASKS.match(line)), questions
 
 
 def lines_of(text):
