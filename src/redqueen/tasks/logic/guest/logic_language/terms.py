@@ -56,8 +56,8 @@ def parts_of(node):
 @lru_cache(NODES_KEPT)
 def names_in(node):
     """Of unknowns, each as often as it stands there, from left to right."""
-    own = (node[1],) if node[0] in ("name", "says") else ()
-    return own + tuple(name for part in parts_of(node) for name in names_in(part))
+    own = [node[1]] if node[0] in ("name", "says") else []
+    return tuple(own + [name for part in parts_of(node) for name in names_in(part)])
 
 
 def conditions_in(node):
