@@ -24,7 +24,7 @@ from redqueen.tasks.math.guest.stories.keys import structure
 from redqueen.tasks.math.guest.stories.reading import Refused, read
 from redqueen.tasks.math.guest.stories.settling import answer_of
 from redqueen.tasks.math.guest.stories.writing import write
-from redqueen.tasks.math.task import PROBLEMS
+from redqueen.tasks.math.task import PROBLEMS, NumberTask
 from redqueen.tasks.protocol import Attempt, Form
 from redqueen.tasks.verdicts import Grade, Reason, Rejection
 
@@ -520,6 +520,11 @@ def test_what_copies_a_text_that_was_shown_is_a_duplicate(verifier, form, kind):
     assert len(results) >= 2
     assert all(isinstance(result, Rejection) for result in results)
     assert any(result.reason is Reason.DUPLICATE for result in results)
+
+
+def test_a_task_is_a_story_or_a_puzzle():
+    with pytest.raises(TypeError, match="abstract"):
+        NumberTask(kind="math_w", text=APPLES, answer=41, steps=1)  # pyright: ignore[reportAbstractUsage]
 
 
 @pytest.mark.parametrize(("kind", "text"), [("math_w", APPLES), ("math_n", PUZZLE)])

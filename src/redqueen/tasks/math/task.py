@@ -1,5 +1,6 @@
 """The data of the mathematics family: a story or a puzzle that comes to one whole number."""
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -34,7 +35,7 @@ class MathDraft(Draft):
 
 
 @dataclass(frozen=True, kw_only=True)
-class NumberTask(Task):
+class NumberTask(Task, ABC):
     """What both kinds have: a text, its one right answer, and how much work it is."""
 
     text: str
@@ -69,7 +70,11 @@ class NumberTask(Task):
 
     @cached_property
     def figures(self) -> dict[str, Any]:
-        raise NotImplementedError
+        """What it is known by, and how large it is."""
+        return self._measured()
+
+    @abstractmethod
+    def _measured(self) -> dict[str, Any]: ...
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -86,8 +91,7 @@ class StoryTask(NumberTask):
     def question(self) -> str:
         return self.text.rpartition(". ")[2]
 
-    @cached_property
-    def figures(self) -> dict[str, Any]:
+    def _measured(self) -> dict[str, Any]:
         return keys.figures(*reading.read(self.text))
 
 
@@ -105,6 +109,5 @@ class ProblemTask(NumberTask):
     def question(self) -> str:
         return self.text.rpartition("\n")[2]
 
-    @cached_property
-    def figures(self) -> dict[str, Any]:
+    def _measured(self) -> dict[str, Any]:
         return logic_language.asking_figures(self.text)
