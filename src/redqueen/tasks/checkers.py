@@ -5,6 +5,7 @@ What a checker says: of a proposal a dict, which has a "reason" and a "detail" w
 """
 
 from collections.abc import Callable, Mapping, Sequence
+from itertools import pairwise
 from typing import Any
 
 from redqueen.tasks.blocks import read_answer
@@ -29,12 +30,18 @@ async def ask(
     """What the function says to each call, equal ones asked once; its `Result` where it said nothing. A call that
     takes its process along takes nobody else: the others are asked again, alone."""
     different = list(dict.fromkeys(calls))
-    batches = [different[at : at + together] for at in range(0, len(different), together)]
+    batches = _evenly(different, -(-len(different) // together))
     said = await _ask(checker, function, batches, verifier, limits)
     alone = [[call] for call in different if len(batches[0]) > 1 and said[call].status is not Status.OK]
     if alone:
         said |= await _ask(checker, function, alone, verifier, limits)
     return [_value(said[call]) for call in calls]
+
+
+def _evenly(calls: Sequence[tuple[str, ...]], parts: int) -> list[Sequence[tuple[str, ...]]]:
+    """In so many parts of about one size: none is waited for when the others have ended."""
+    ends = [len(calls) * part // parts for part in range(parts + 1)]
+    return [calls[begin:end] for begin, end in pairwise(ends)]
 
 
 async def _ask(

@@ -109,13 +109,14 @@ class Search:
 
     def _filter(self, clue, masks, given, place):
         """Leave the unknown the values with which the clue holds."""
-        trial, name, mask, fuel = dict(given), self.names[place], masks[place], self.fuel
+        name, mask = self.names[place], masks[place]
+        burn(self.fuel, mask.bit_count())
         for at, value in enumerate(self.values[place]):
             if mask >> at & 1:
-                burn(fuel)
-                trial[name] = value
-                if not clue.holds(trial):
-                    mask &= ~(1 << at)
+                given[name] = value
+                if not clue.holds(given):
+                    mask ^= 1 << at
+        given.pop(name, None)
         masks[place] = mask
 
 

@@ -21,11 +21,9 @@ def compiled(node):
     if what == "name":
         return operator.itemgetter(node[1])
     if what == "cmp":
-        compare, left, right = _COMPARE[node[1]], compiled(node[2]), compiled(node[3])
-        return lambda given: compare(left(given), right(given))
+        return _of_two(_COMPARE[node[1]], node[2], node[3])
     if what in _ARITHMETIC:
-        work, left, right = _ARITHMETIC[what], compiled(node[1]), compiled(node[2])
-        return lambda given: work(left(given), right(given))
+        return _of_two(_ARITHMETIC[what], node[1], node[2])
     if what in ("and", "or", "count"):
         parts, join = [compiled(part) for part in node[1]], {"and": all, "or": any, "count": sum}[what]
         return lambda given: join([part(given) for part in parts])
@@ -35,3 +33,16 @@ def compiled(node):
     inner = compiled(node[1])
     apply = {"not": operator.not_, "neg": operator.neg, "abs": abs}[what]
     return lambda given: apply(inner(given))
+
+
+def _of_two(work, left, right):
+    """Most have a name or a number on the right: a search asks them so often that a call less counts."""
+    first = compiled(left)
+    if right[0] == "name":
+        name = right[1]
+        return lambda given: work(first(given), given[name])
+    if right[0] in ("int", "word"):
+        value = right[1]
+        return lambda given: work(first(given), value)
+    second = compiled(right)
+    return lambda given: work(first(given), second(given))

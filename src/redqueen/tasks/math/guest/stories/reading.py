@@ -73,6 +73,7 @@ _ALL = ("they", "they all", "they both", "both")
 _NEEDS = {form: set(re.findall(r"\{([A-Z])", template)) for form, (template, _) in (FORMS | QUESTIONS).items()}
 _JOINED = re.compile(r",? and then |,? and |, but |, then |; |, ")
 _ENDS = re.compile(r"(?<=[.?!])[\"')]*\s+|\n+|(?<=[a-z0-9])\.(?=[A-Z])")
+_EACH = re.compile(rf"({_OWNER}) and ({_OWNER}) each (has .*)")
 _BULLET = re.compile(r"^\s*(?:[-*] |[0-9]{1,2}[.)] )?")
 _QUESTION = re.compile(r"\b(?:how (?:many|much|old|far)|what is the)\b", re.IGNORECASE)
 
@@ -193,7 +194,7 @@ class _Reader:
         return None
 
     def _one(self, text):
-        both = re.fullmatch(rf"({_OWNER}) and ({_OWNER}) each (has .*)", text)
+        both = _EACH.fullmatch(text)
         if both is not None:
             return self._each(*both.groups())
         found = self._matched(ways(False), text)

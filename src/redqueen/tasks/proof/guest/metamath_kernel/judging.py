@@ -80,14 +80,19 @@ def _hidden(library, goal, premises, used):
 
 def _same_but_for_names(one, other):
     """Whether each variable of one stands for one of the other, and no two for the same."""
-    if _shape(one) != _shape(other):
-        return False
-    pairs = set(zip(leaves(one), leaves(other), strict=True))
-    return len({some for some, _ in pairs}) == len(pairs) == len({any for _, any in pairs})
-
-
-def _shape(tree):
-    return None if is_leaf(tree) else (tree[0], *map(_shape, tree[1:]))
+    there, back, waiting = {}, {}, [(one, other)]
+    while waiting:
+        one, other = waiting.pop()
+        if is_leaf(one) or is_leaf(other):
+            if not (is_leaf(one) and is_leaf(other) and there.setdefault(one, other) == other):
+                return False
+            if back.setdefault(other, one) != one:
+                return False
+        elif one[0] != other[0] or len(one) != len(other):
+            return False
+        else:
+            waiting += zip(one[1:], other[1:], strict=True)
+    return True
 
 
 def _with_others(library, used, steps):

@@ -39,7 +39,7 @@ class Lemma:
     def __init__(self, statement, hyps, goal, names, types, text):
         self.label, self.at = statement.label, statement.at
         self.hyps, self.goal = hyps, goal
-        self.looks = frozenset(map(_look, hyps))
+        self.looks = tuple(map(_look, hyps))
         self.names, self.types = names, types
         """Of its leaves, by their numbers."""
         number = {name: at for at, name in enumerate(names)}
@@ -132,22 +132,25 @@ class Library:
         """The first lemma by which the goal follows from these statements in one step, with their places in the order
         of its hypotheses; None where there is none. Variables stand for themselves; `apart` has, in sorted pairs,
         which of them are distinct."""
-        there = {look for premise in premises for look in _looks(premise)}
+        looking = [(premise, frozenset(_looks(premise))) for premise in premises]
+        there = frozenset().union(*(looks for _, looks in looking))
         for look in _looks(goal):
             for lemma in self._by_look.get(look, ()):
                 meant = {}
                 if there.issuperset(lemma.looks) and match(lemma.goal, goal, meant, fuel):
-                    places = _placed(lemma, 0, premises, meant, apart, fuel)
+                    places = _placed(lemma, 0, looking, meant, apart, fuel)
                     if places is not None:
                         return lemma, places
         return None
 
 
 def _placed(lemma, at, premises, meant, apart, fuel):
-    """Where its hypotheses from this one on stand among the premises."""
+    """Where its hypotheses from this one on stand among the premises, which come with what they can be instances of."""
     if at == len(lemma.hyps):
         return [] if all(distinct(meant[one], meant[other], apart) for one, other in lemma.pairs) else None
-    for place, premise in enumerate(premises):
+    for place, (premise, looks) in enumerate(premises):
+        if lemma.looks[at] not in looks:
+            continue
         tried = dict(meant)
         if match(lemma.hyps[at], premise, tried, fuel):
             others = _placed(lemma, at + 1, premises, tried, apart, fuel)

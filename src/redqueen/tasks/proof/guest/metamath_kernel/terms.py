@@ -118,13 +118,17 @@ def match(pattern, tree, meant, fuel):
     """Whether the tree is an instance of the pattern, whose leaves get what they stand for in `meant`; the leaves of
     the tree stand for themselves. Where it is none, `meant` may have got something all the same."""
     if isinstance(pattern, int):
-        fuel.burn()
         return meant.setdefault(pattern, tree) == tree
     if isinstance(tree, int) or pattern[0] != tree[0] or len(pattern) != len(tree):
         return False
-    # Nearly all of the time goes by here, and a generator would take twice as long.
-    for at in range(1, len(pattern)):  # noqa: SIM110
-        if not match(pattern[at], tree[at], meant, fuel):
+    fuel.burn(len(pattern))
+    for at in range(1, len(pattern)):
+        # Nearly all of the time goes by here, and most parts are leaves.
+        part, there = pattern[at], tree[at]
+        if isinstance(part, int):
+            if meant.setdefault(part, there) != there:
+                return False
+        elif not match(part, there, meant, fuel):
             return False
     return True
 
