@@ -29,9 +29,12 @@ def open_verifier(settings: VerifierConfig) -> "LocalVerifier":
     )
 
 
-def open_engine(settings: EngineConfig, members: Sequence[str], seed: int = 0, engines: int = 1) -> "LocalEngine":
+def open_engine(
+    settings: EngineConfig, members: Sequence[str], seed: int = 0, engines: int = 1, *, room: int = 0
+) -> "LocalEngine":
     """The base with these members, as the settings ask for it. Close it, or use it in a `with` statement. `seed` draws
-    the A factors that fresh members share; so many `engines` are to share the device's memory."""
+    the A factors that fresh members share; so many `engines` are to share the device's memory; `room` is for so many
+    members that come later."""
     from redqueen.engine import memory
     from redqueen.engine.base import load as load_base
     from redqueen.engine.local import LocalEngine
@@ -46,6 +49,7 @@ def open_engine(settings: EngineConfig, members: Sequence[str], seed: int = 0, e
         target_modules=settings.target_modules,
         rows=settings.rows,
         seed=seed,
+        room=room,
     )
 
 

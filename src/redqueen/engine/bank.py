@@ -162,20 +162,33 @@ class Bank:
 
     def read(self, member: MemberId, *, optimiser: bool = False) -> MemberState:
         row = self.own_row(member)
-        state = None
         if optimiser and row in self._exp_avg_D:
-            exp_avg_D, exp_avg_sq_D = self.adam(row)
-            state = OptimiserState(self._steps[row], self._unpack(exp_avg_D), self._unpack(exp_avg_sq_D))
-        return MemberState(self.rank, self.alpha, self._unpack(self.masters_A_D[row]), state)
+            return self.unpack([self.masters_A_D[row], *self.adam(row)], self._steps[row])
+        return self.unpack([self.masters_A_D[row]], None)
 
-    def view(self, member: MemberId) -> MemberState:
-        """As `read`, without its optimiser, in the bank's own memory."""
-        return MemberState(self.rank, self.alpha, self._parts(self.masters_A_D[self.own_row(member)].detach()))
+    def views(self, members: Sequence[MemberId]) -> list[MemberState]:
+        """As `read`, without optimisers, in the bank's own memory."""
+        rows_D = [self.masters_A_D[self.own_row(member)].detach() for member in members]
+        return [MemberState(self.rank, self.alpha, self._parts(row_D)) for row_D in rows_D]
 
     def fresh(self) -> MemberState:
         return MemberState(self.rank, self.alpha, self._unpack(self._fresh_D))
 
     def write(self, member: MemberId, state: MemberState) -> None:
+        weights_D, *moments_D = self.pack(member, state)
+        self.add([member])
+        row = self.row(member)
+        self.masters_A_D[row].copy_(weights_D)
+        self.refresh(row)
+        self.drop_optimiser(row)
+        if state.optimiser is not None:
+            for moment_D, new_D in zip(self.adam(row), moments_D, strict=True):
+                moment_D.copy_(new_D)
+            self._steps[row] = state.optimiser.step
+
+    def pack(self, member: MemberId, state: MemberState) -> list[Tensor]:
+        """The state as rows on the CPU: the weights, then both moments where it has an optimiser. Refuses what is no
+        member of this engine."""
         if member is None:
             self.own_row(member)
         if (state.rank, state.alpha) != (self.rank, self.alpha):
@@ -184,19 +197,14 @@ class Bank:
                 f"this engine's are {self.rank} and {self.alpha:g}",
                 "open the engine with the rank and alpha of its members",
             )
-        weights_D = self._pack(state.factors)
-        moments = None
-        if state.optimiser is not None:
-            moments = self._pack(state.optimiser.exp_avg), self._pack(state.optimiser.exp_avg_sq)
-        self.add([member])
-        row = self.row(member)
-        self.masters_A_D[row].copy_(weights_D)
-        self.refresh(row)
-        self.drop_optimiser(row)
-        if state.optimiser is not None and moments is not None:
-            for moment_D, new_D in zip(self.adam(row), moments, strict=True):
-                moment_D.copy_(new_D)
-            self._steps[row] = state.optimiser.step
+        optimiser = [] if state.optimiser is None else [state.optimiser.exp_avg, state.optimiser.exp_avg_sq]
+        return [self._pack(factors) for factors in (state.factors, *optimiser)]
+
+    def unpack(self, rows: Sequence[Tensor], step: int | None) -> MemberState:
+        """What `pack` was given, with tensors of its own; `step` is its optimiser's."""
+        weights_D, *moments_D = rows
+        optimiser = None if step is None else OptimiserState(step, *map(self._unpack, moments_D))
+        return MemberState(self.rank, self.alpha, self._unpack(weights_D), optimiser)
 
     def _drawn(self, seed: int) -> Tensor:
         """The row of a new member. Drawn on the CPU in the order of the names: the same on every device."""
@@ -254,7 +262,7 @@ class Bank:
                 )
             row_D[a_at : a_at + a_R_I.numel()] = a_R_I.reshape(-1)
             row_D[b_at : b_at + b_O_R.numel()] = b_O_R.reshape(-1)
-        return row_D.to(self.device)
+        return row_D
 
 
 def aligned(at: int) -> int:

@@ -1,12 +1,7 @@
-"""The engine on this machine: one base, its members, one device.
+"""The engine on this machine: one base, its members, one device."""
 
-Calls are coroutines, so that several races can share an engine: `call_queue.py` answers them in shared batches, on one
-thread of its own.
-"""
-
-from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager
-from typing import Any, TypeVar
+from collections.abc import Sequence
+from typing import Any
 
 import torch
 
@@ -15,31 +10,19 @@ from redqueen.engine.adaptable import adaptable, fused_groups, llama_family
 from redqueen.engine.bank import Bank
 from redqueen.engine.base import Base
 from redqueen.engine.body import Body
-from redqueen.engine.call_queue import CallQueue, Kind
+from redqueen.engine.call_queue import Kind
 from redqueen.engine.flops import ModelSize
 from redqueen.engine.general import GeneralBody
 from redqueen.engine.llama import LlamaBody
 from redqueen.engine.logits_check import check_logits, own_logits
 from redqueen.engine.products import quick_products
-from redqueen.engine.protocol import (
-    Ask,
-    Chain,
-    MemberId,
-    MemberState,
-    Recipe,
-    Sample,
-    SampleRequest,
-    Score,
-    ScoreRequest,
-    Trajectory,
-    UpdateStats,
-)
+from redqueen.engine.protocol import MemberId, Recipe
+from redqueen.engine.queued import QueuedEngine
 from redqueen.engine.sampler import Sampler
 from redqueen.engine.switch_interval import SHORT_SWITCH_INTERVAL
 from redqueen.engine.trainer import Trainer
 from redqueen.errors import InputError
 
-T = TypeVar("T")
 ROWS = 512
 """Completions that are sampled at once, on CUDA."""
 CPU_ROWS, CPU_WORK = (64, 1024), 1 << 30
@@ -47,7 +30,7 @@ CPU_ROWS, CPU_WORK = (64, 1024), 1 << 30
 these bounds."""
 
 
-class LocalEngine:
+class LocalEngine(QueuedEngine):
     """Implements `Engine` on one device. Close it, or use it in a `with` statement."""
 
     def __init__(
@@ -61,10 +44,11 @@ class LocalEngine:
         rows: int | None = None,
         memory_bytes: int | None = None,
         seed: int = 0,
+        room: int = 0,
     ) -> None:
         """Defaults: `alpha` twice the rank, `target_modules` all linear layers of the base's blocks, `memory_bytes` the
         device's free memory. `rows` completions are sampled at once; `seed` draws the A factors that new members
-        share."""
+        share; there is memory for so many members that come later as `room` says."""
         _check_adapters(rank, alpha, members, target_modules)
         if rows is not None and rows < 1:
             raise InputError(f"an engine cannot have {rows} rows", "use 1 or more")
@@ -81,11 +65,17 @@ class LocalEngine:
         available = memory.available(self.device) if memory_bytes is None else memory_bytes
         held = self.shape.parameters * self.dtype.itemsize
         self.plan = memory.plan(
-            self.shape, linears, rank=rank, members=len(members), memory=available + held, device=kind, dtype=self.dtype
+            self.shape,
+            linears,
+            rank=rank,
+            members=len(members) + room,
+            memory=available + held,
+            device=kind,
+            dtype=self.dtype,
         )
         if self.plan.micro_tokens == 0:
             raise InputError(
-                f"{len(members)} members of rank {rank} on {base.name} leave no room to train",
+                f"{len(members) + room} members of rank {rank} on {base.name} leave no room to train",
                 "use fewer members, a lower rank or a smaller base (`redqueen doctor --base` says what fits)",
             )
         self.bank = Bank(
@@ -115,58 +105,13 @@ class LocalEngine:
             packed=ops.flash(torch.empty(self.body.heads.dim, dtype=self.dtype, device=self.device)),
             release=self.sampler.backend.drop,
         )
-        self._calls = CallQueue(self._run, exact=kind == "cpu")
+        super().__init__(self.bank, exact=kind == "cpu")
 
     @property
     def members(self) -> list[MemberId]:
         return list(self.bank.rows)
 
-    async def sample(self, requests: Sequence[SampleRequest]) -> list[Sample]:
-        async def chain(ask: Ask) -> list[Sample]:
-            return await ask(requests)
-
-        [samples] = await self.stream([chain])
-        return samples
-
-    async def stream(self, chains: Sequence[Chain[T]]) -> list[T]:
-        return await self._calls.stream(chains)
-
-    async def score(self, requests: Sequence[ScoreRequest]) -> list[Score]:
-        return await self._calls.call("score", requests)
-
-    async def update(self, batch: Sequence[Trajectory], recipe: Recipe) -> dict[MemberId, UpdateStats]:
-        return await self._calls.call("update", batch, recipe)
-
-    def shared(self) -> AbstractContextManager[None]:
-        """For each of several races in step: while they are within, a turn waits a little until all have called, since
-        one batch for all takes hardly longer than that of one."""
-        return self._calls.shared()
-
-    def read(self, member: MemberId, *, optimiser: bool = False) -> MemberState:
-        return self._calls.on_thread(self.bank.read, member, optimiser=optimiser)
-
-    def look(self, members: Sequence[MemberId], make: Callable[[Sequence[MemberState]], T]) -> T:
-        return self._calls.on_thread(lambda: make([self.bank.view(member) for member in members]))
-
-    def write(self, member: MemberId, state: MemberState) -> None:
-        self._calls.on_thread(self.bank.write, member, state)
-
-    def fresh(self) -> MemberState:
-        return self._calls.on_thread(self.bank.fresh)
-
-    def remove(self, member: MemberId) -> None:
-        self._calls.on_thread(self.bank.remove, member)
-
-    def close(self) -> None:
-        self._calls.close()
-
-    def __enter__(self) -> "LocalEngine":
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
-
-    def _run(self, kind: Kind, items: Any, recipe: Recipe | None) -> Any:
+    def run(self, kind: Kind, items: Any, recipe: Recipe | None) -> Any:
         with quick_products(self.device, self.dtype), SHORT_SWITCH_INTERVAL:
             if kind == "sample":
                 return self.sampler.run(items)

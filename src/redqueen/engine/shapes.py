@@ -13,6 +13,8 @@ from transformers.initialization import no_init_weights
 
 from redqueen.engine import base
 from redqueen.engine.base import Base
+from redqueen.engine.locate import find
+from redqueen.engine.pretrained import quiet, read_tokenizer
 from redqueen.errors import InputError
 
 STD = 0.02
@@ -54,6 +56,13 @@ def outline(name: str) -> PreTrainedModel:
         model = AutoModelForCausalLM.from_config(base_config)
     model.tie_weights()
     return model
+
+
+def described(name: str) -> Base:
+    """The base for who does not compute with it: its tokenizer, its configuration, and its modules without weights."""
+    with quiet():
+        tokenizer = read_tokenizer(name, find(name))
+    return Base(name, outline(name), tokenizer, frozenset())
 
 
 def random_base(shape: str, *, device: torch.device, dtype: torch.dtype, seed: int = 0) -> Base:
