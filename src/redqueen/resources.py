@@ -5,7 +5,7 @@ import os
 import platform
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from redqueen.errors import ConfigError
 from redqueen.settings.models import EngineConfig, VerifierConfig
@@ -38,19 +38,24 @@ def open_engine(
     from redqueen.engine import memory
     from redqueen.engine.base import load as load_base
     from redqueen.engine.local import LocalEngine
+    from redqueen.engine.split.group import on_one_device
+    from redqueen.engine.split.leader import SplitEngine
 
     device, dtype = place(settings)
-    return LocalEngine(
-        load_base(settings.base, device=device, dtype=dtype),
-        memory_bytes=None if engines == 1 else memory.share(device, engines),
-        members=members,
-        rank=settings.rank,
-        alpha=settings.alpha,
-        target_modules=settings.target_modules,
-        rows=settings.rows,
-        seed=seed,
-        room=room,
-    )
+    engines *= on_one_device(device, settings.tensor_parallel)
+    options: dict[str, Any] = {
+        "memory_bytes": None if engines == 1 else memory.share(device, engines),
+        "members": members,
+        "rank": settings.rank,
+        "alpha": settings.alpha,
+        "target_modules": settings.target_modules,
+        "rows": settings.rows,
+        "seed": seed,
+        "room": room,
+    }
+    if settings.tensor_parallel > 1:
+        return SplitEngine(settings.base, settings.tensor_parallel, device=device, dtype=dtype, **options)
+    return LocalEngine(load_base(settings.base, device=device, dtype=dtype), **options)
 
 
 @contextmanager

@@ -126,15 +126,15 @@ class Bank:
             raise InputError("the bare base is not a member", "name one")
         return self.row(member)
 
-    def a(self, group: LinearGroup) -> Tensor:
-        """The A factors of a group, of all rows: [A, linears * rank, inputs]."""
-        store = self.compute_A_D
+    def a(self, group: LinearGroup, rows_A_D: Tensor | None = None) -> Tensor:
+        """The A factors of a group, of all rows or of such as these: [A, linears * rank, inputs]."""
+        store = self.compute_A_D if rows_A_D is None else rows_A_D
         size = len(group.linears) * self.rank
         return store[:, group.a_at : group.a_at + size * group.inputs].unflatten(1, (size, group.inputs))
 
-    def b(self, group: LinearGroup) -> Tensor:
-        """The B factors of a group, of all rows: [A, outputs, rank]."""
-        store = self.compute_A_D
+    def b(self, group: LinearGroup, rows_A_D: Tensor | None = None) -> Tensor:
+        """The B factors of a group, of all rows or of such as these: [A, outputs, rank]."""
+        store = self.compute_A_D if rows_A_D is None else rows_A_D
         return store[:, group.b_at : group.b_at + group.outputs * self.rank].unflatten(1, (group.outputs, self.rank))
 
     def refresh(self, row: int) -> None:

@@ -15,6 +15,7 @@ from transformers import PreTrainedModel
 from redqueen.engine import ops
 from redqueen.engine.attention import Attention
 from redqueen.engine.routing import Routing
+from redqueen.engine.split.part import Part
 
 MAX_POSITIONS = 32_768
 """Of the rotary tables, where the base itself allows more."""
@@ -67,6 +68,8 @@ class Body(Protocol):
     """`llama` or `general`."""
     heads: Heads
     head: Head
+    part: Part | None
+    """Where its weights are split over several processes: all of them make the same calls."""
     layers: int
     positions: int
     """Tokens of the longest sequence."""

@@ -14,6 +14,7 @@ from redqueen.engine.bank import Bank
 from redqueen.engine.body import MAX_POSITIONS, Head, Heads
 from redqueen.engine.lora import Layer
 from redqueen.engine.routing import Routing
+from redqueen.engine.split.part import Part
 from redqueen.errors import InputError
 
 
@@ -44,6 +45,7 @@ class GeneralBody:
     """Implements `Body`."""
 
     path = "general"
+    part: Part | None = None
     current: _Pass
 
     def __init__(self, model: PreTrainedModel, bank: Bank) -> None:

@@ -17,8 +17,9 @@ from redqueen.engine.bank import Bank
 from redqueen.engine.body import MAX_POSITIONS, Head, Heads
 from redqueen.engine.decode_attention import KernelAttention
 from redqueen.engine.kv_cache import rounded
-from redqueen.engine.lora import FEW_ROWS, Layer
+from redqueen.engine.lora import FEW_ROWS, Cut, Layer
 from redqueen.engine.routing import Routing
+from redqueen.engine.split.part import Part
 
 CACHED_BYTES = 48 << 20
 """A block's weights of up to this size stay in a GPU's cache while one tile of rows after the other is multiplied by
@@ -58,12 +59,14 @@ class LlamaBody:
 
     path = "llama"
 
-    def __init__(self, model: PreTrainedModel, bank: Bank) -> None:
+    def __init__(self, model: PreTrainedModel, bank: Bank, part: Part | None = None) -> None:
         # Any: `transformers` types a decoder as a module.
         inner: Any = model.get_decoder()
         config = model.config
-        first = inner.layers[0].self_attn
-        self.heads = Heads(config.num_attention_heads, config.num_key_value_heads, first.head_dim, first.scaling)
+        self.part = part
+        first, dim = inner.layers[0].self_attn, inner.layers[0].self_attn.head_dim
+        heads, kv_heads = first.q_proj.out_features // dim, first.k_proj.out_features // dim
+        self.heads = Heads(heads, kv_heads, dim, first.scaling)
         self.eps = config.rms_norm_eps
         self.embedding_V_H = inner.embed_tokens.weight
         self.norm_H = inner.norm.weight
@@ -96,7 +99,10 @@ class LlamaBody:
                 if f"{path}.{name}" in of:
                     places.append((at, module.out_features))
                 at += module.out_features
-            return Layer(weight_O_I=weight_O_I, bias_O=bias_O, bank=bank, group=group, places=tuple(places))
+            cut = None
+            if self.part is not None and group is not None:
+                cut = Cut.of(group, self.part.cuts, bank.device)
+            return Layer(weight_O_I=weight_O_I, bias_O=bias_O, bank=bank, group=group, places=tuple(places), cut=cut)
 
         norms = None
         if hasattr(attention, "q_norm"):
@@ -130,10 +136,17 @@ class LlamaBody:
 
     def _train(self, index: int, block: _Block, h_N_H: Tensor, routing: Routing, attention: Attention) -> Tensor:
         x_N_H = F.rms_norm(h_N_H, block.norm_1_H.shape, block.norm_1_H, self.eps)
-        seen_N_O = self._attend(index, block, block.qkv(x_N_H, routing), attention)
-        h_N_H = h_N_H + block.output(seen_N_O, routing)
+        seen_N_O = self._attend(index, block, block.qkv(self._entered(x_N_H), routing), attention)
+        h_N_H = h_N_H + self._summed(block.output(seen_N_O, routing))
         x_N_H = F.rms_norm(h_N_H, block.norm_2_H.shape, block.norm_2_H, self.eps)
-        return h_N_H + block.down(ops.swiglu(block.gate_up(x_N_H, routing)), routing)
+        gated_N_F = ops.swiglu(block.gate_up(self._entered(x_N_H), routing))
+        return h_N_H + self._summed(block.down(gated_N_F, routing))
+
+    def _entered(self, x_N_H: Tensor) -> Tensor:
+        return x_N_H if self.part is None else self.part.entered(x_N_H)
+
+    def _summed(self, y_N_H: Tensor) -> Tensor:
+        return y_N_H if self.part is None else self.part.summed(y_N_H)
 
     def _infer(self, h_N_H: Tensor, routing: Routing, attention: Attention) -> Tensor:
         groups, most = routing.groups, FEW_ROWS if self.blocks[0].nbytes <= CACHED_BYTES else TILE_ROWS
@@ -144,9 +157,10 @@ class LlamaBody:
         norms = [*(block.norm_1_H for block in self.blocks[1:]), self.norm_H]
         for index, (block, norm_H) in enumerate(zip(self.blocks, norms, strict=True)):
             seen_N_O = self._attend(index, block, block.qkv(x_N_H, routing), attention)
-            x_N_H = ops.add_rms_norm_(h_N_H, block.output(seen_N_O, routing), block.norm_2_H, self.eps)
-            gated_N_F = block.gate_up.gated(x_N_H, routing)
-            x_N_H = ops.add_rms_norm_(h_N_H, block.down(gated_N_F, routing), norm_H, self.eps)
+            added_N_H = self._summed(block.output(seen_N_O, routing))
+            x_N_H = ops.add_rms_norm_(h_N_H, added_N_H, block.norm_2_H, self.eps)
+            added_N_H = self._summed(block.down(block.gate_up.gated(x_N_H, routing), routing))
+            x_N_H = ops.add_rms_norm_(h_N_H, added_N_H, norm_H, self.eps)
         return x_N_H
 
     def _decode(self, h_R_H: Tensor, routing: Routing, groups: tuple[Tensor, Tensor], at: KernelAttention) -> Tensor:

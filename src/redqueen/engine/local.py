@@ -19,6 +19,7 @@ from redqueen.engine.products import quick_products
 from redqueen.engine.protocol import MemberId, Recipe
 from redqueen.engine.queued import QueuedEngine
 from redqueen.engine.sampler import Sampler
+from redqueen.engine.split.part import Part
 from redqueen.engine.switch_interval import SHORT_SWITCH_INTERVAL
 from redqueen.engine.trainer import Trainer
 from redqueen.errors import InputError
@@ -45,23 +46,35 @@ class LocalEngine(QueuedEngine):
         memory_bytes: int | None = None,
         seed: int = 0,
         room: int = 0,
+        part: Part | None = None,
     ) -> None:
         """Defaults: `alpha` twice the rank, `target_modules` all linear layers of the base's blocks, `memory_bytes` the
         device's free memory. `rows` completions are sampled at once; `seed` draws the A factors that new members
-        share; there is memory for so many members that come later as `room` says."""
+        share; there is memory for so many members that come later as `room` says. With a `part` the engine has that of
+        the base, and does all that it does together with the processes that have the others."""
         _check_adapters(rank, alpha, members, target_modules)
         if rows is not None and rows < 1:
             raise InputError(f"an engine cannot have {rows} rows", "use 1 or more")
         model = base.model
         self.base = base
-        parameter = next(model.parameters())
-        self.device, self.dtype = parameter.device, parameter.dtype
-        kind = "cuda" if self.device.type == "cuda" else "cpu"
         linears = adaptable(model, target_modules)
+        groups = fused_groups(model, linears)
         self.target_modules = None if target_modules is None else tuple(target_modules)
         fast = llama_family(model) is None
         self.shape = memory.Shape.of(model, fast=fast)
+        self.size = ModelSize.of(
+            model,
+            attention=self.shape.layers * self.shape.heads * self.shape.dim,
+            adapter=rank * sum(linear.inputs + linear.outputs for linear in linears),
+        )
         expected = own_logits(base)
+        if part is not None:
+            part.take(model)
+            here = sum(weight.numel() for weight in {id(each): each for each in model.parameters()}.values())
+            self.shape = self.shape.part(part.size, here)
+        parameter = next(model.parameters())
+        self.device, self.dtype = parameter.device, parameter.dtype
+        kind = "cuda" if self.device.type == "cuda" else "cpu"
         available = memory.available(self.device) if memory_bytes is None else memory_bytes
         held = self.shape.parameters * self.dtype.itemsize
         self.plan = memory.plan(
@@ -79,16 +92,11 @@ class LocalEngine(QueuedEngine):
                 "use fewer members, a lower rank or a smaller base (`redqueen doctor --base` says what fits)",
             )
         self.bank = Bank(
-            fused_groups(model, linears), rank=rank, alpha=2.0 * rank if alpha is None else alpha, members=members,
-            device=self.device, dtype=self.dtype, seed=seed,
+            groups, rank=rank, alpha=2.0 * rank if alpha is None else alpha, members=members, device=self.device,
+            dtype=self.dtype, seed=seed,
         )  # fmt: skip
-        self.size = ModelSize.of(
-            model,
-            attention=self.shape.layers * self.shape.heads * self.shape.dim,
-            adapter=self.bank.parameters_per_member,
-        )
-        self.body: Body = LlamaBody(model, self.bank) if fast else GeneralBody(model, self.bank)
-        check_logits(base, self.body, expected)
+        self.body: Body = LlamaBody(model, self.bank, part) if fast else GeneralBody(model, self.bank)
+        check_logits(base, self.body, expected.to(self.device))
         self.sampler = Sampler(
             base,
             self.body,

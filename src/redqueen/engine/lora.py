@@ -4,6 +4,7 @@ A block's factors are looked up by its member: one batched product serves all me
 to its member's row alone.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cache
 
@@ -25,6 +26,25 @@ FEW_ROWS = 256
 """Up to here a product does not fill the chip: what else can be done is done beside it, or within."""
 
 
+@dataclass(frozen=True, slots=True)
+class Cut:
+    """Which of a group's inputs and outputs are in this process, where its base is split over several."""
+
+    inputs: slice
+    output_P: Tensor
+    """Among those of all linears of the group."""
+
+    @classmethod
+    def of(cls, group: LinearGroup, cuts: Mapping[str, tuple[slice, slice]], device: torch.device) -> "Cut":
+        at, here = 0, []
+        for linear in group.linears:
+            outputs, _ = cuts[linear.name]
+            here.append(torch.arange(at + outputs.start, at + outputs.stop, device=device))
+            at += linear.outputs
+        _, inputs = cuts[group.linears[0].name]
+        return cls(inputs, torch.cat(here))
+
+
 @dataclass(slots=True, kw_only=True)
 class Layer:
     """One linear layer of the base, or several that read the same input, their weights stacked."""
@@ -36,6 +56,7 @@ class Layer:
     """None where no member adapts any of them."""
     places: tuple[tuple[int, int], ...]
     """The first output and the number of outputs of each linear of the group."""
+    cut: Cut | None = None
     table: Tensor | None = None
     """The kernels' tiles of outputs, where the kernels do the work."""
     _dense: tuple[tuple[int, tuple[int, ...] | None], Tensor, Tensor] | None = None
@@ -44,7 +65,7 @@ class Layer:
     _edits: int = -1
 
     def __post_init__(self) -> None:
-        if self.group is not None and ops.fused(self.weight_O_I):
+        if self.group is not None and self.cut is None and ops.fused(self.weight_O_I):
             from redqueen.engine import kernels
 
             self.table = kernels.expand_table(list(self.places), self.bank.rank, self.weight_O_I.device)
@@ -194,7 +215,28 @@ class Layer:
     def factors(self, routing: Routing) -> tuple[Tensor, Tensor]:
         assert self.group is not None
         rows = routing.member_K
-        return self.bank.a(self.group).index_select(0, rows), self.bank.b(self.group).index_select(0, rows)
+        a_K_L_I, b_K_O_R = (of(self.group).index_select(0, rows) for of in (self.bank.a, self.bank.b))
+        if self.cut is None:
+            return a_K_L_I, b_K_O_R
+        return a_K_L_I[..., self.cut.inputs], b_K_O_R.index_select(1, self.cut.output_P)
+
+    def add_gradients_(self, gradients: Gradients, belongs_T_K: Tensor, da_K_L_I: Tensor, db_K_O_R: Tensor) -> None:
+        """To those of the blocks' members."""
+        assert self.group is not None
+        found = [(self.group.a_at, da_K_L_I), (self.group.b_at, db_K_O_R)]
+        for at, d in found if gradients.isolate else ():
+            d_K_E = d.flatten(1)
+            broken_K = ~d_K_E.sum(1).isfinite()
+            d_K_E.masked_fill_(broken_K.unsqueeze(1), 0)
+            gradients.sum_T_D[:, at].masked_fill_((belongs_T_K * broken_K).any(1), torch.nan)
+        if self.cut is None:
+            for at, d in found:
+                d_K_E = d.flatten(1)
+                gradients.sum_T_D[:, at : at + d_K_E.shape[1]].addmm_(belongs_T_K, d_K_E)
+            return
+        da_T_L_I, db_T_O_R = ((belongs_T_K @ d.flatten(1)).unflatten(1, d.shape[1:]) for _, d in found)
+        self.bank.a(self.group, gradients.sum_T_D)[..., self.cut.inputs] += da_T_L_I
+        self.bank.b(self.group, gradients.sum_T_D).index_add_(1, self.cut.output_P, db_T_O_R)
 
     def parts(self, y_K_S_O: Tensor, u_K_S_L: Tensor, b_K_O_R: Tensor) -> list[tuple[Tensor, Tensor, Tensor]]:
         """Outputs, lanes and B factors of each linear of the group, as views."""
@@ -254,13 +296,8 @@ class _Adapted(torch.autograd.Function):
         if gradients is not None:
             da_K_L_I = _product(du_K_S_L.transpose(1, 2), x_N_I.view(blocks, -1, x_N_I.shape[1]), gradients)
             assert routing.belongs_T_K is not None
-            for at, d in [(group.a_at, da_K_L_I), (group.b_at, torch.cat(db, 1) if len(db) > 1 else db[0])]:
-                d_K_E = d.flatten(1)
-                if gradients.isolate:
-                    broken_K = ~d_K_E.sum(1).isfinite()
-                    d_K_E.masked_fill_(broken_K.unsqueeze(1), 0)
-                    gradients.sum_T_D[:, at].masked_fill_((routing.belongs_T_K * broken_K).any(1), torch.nan)
-                gradients.sum_T_D[:, at : at + d_K_E.shape[1]].addmm_(routing.belongs_T_K, d_K_E)
+            db_K_O_R = torch.cat(db, 1) if len(db) > 1 else db[0]
+            layer.add_gradients_(gradients, routing.belongs_T_K, da_K_L_I, db_K_O_R)
         return dx_N_I, None, None
 
 

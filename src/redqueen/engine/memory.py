@@ -5,7 +5,7 @@ The terms follow the code: what a body keeps for the backward pass, what `bank.p
 
 import os
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -62,6 +62,13 @@ class Shape:
             vocabulary=config.vocab_size,
             positions=getattr(config, "max_position_embeddings", MAX_POSITIONS),
             fast=fast,
+        )
+
+    def part(self, of: int, parameters: int) -> "Shape":
+        """What each of so many processes has of it."""
+        kv_heads = max(1, self.kv_heads // of)
+        return replace(
+            self, parameters=parameters, heads=self.heads // of, kv_heads=kv_heads, intermediate=self.intermediate // of
         )
 
 

@@ -40,7 +40,8 @@ class Sampler:
         at once."""
         self.max_cache_tokens, self.prefill_tokens = max_cache_tokens, prefill_tokens
         self._base, self._body, self._bank = base, body, bank
-        self.backend: Backend = (GraphBackend if ops.fused(bank.compute_A_D) else TorchBackend)(body, bank, rows)
+        graphs = body.part is None and ops.fused(bank.compute_A_D)
+        self.backend: Backend = (GraphBackend if graphs else TorchBackend)(body, bank, rows)
         if self.backend.most_prefill is not None:
             self.prefill_tokens = min(prefill_tokens, self.backend.most_prefill)
         self._token_bytes = None if base.tokenizer is None else TokenBytes(base.tokenizer)
@@ -100,7 +101,9 @@ class Sampler:
             except BaseException as error:
                 # A turn must not inherit what another one left half done.
                 self.backend.drop()
-                if not out_of_memory(error) or self.prefill_tokens <= 64:
+                # Other processes with parts of the base have room, and cannot know.
+                alone = self._body.part is None
+                if not out_of_memory(error) or self.prefill_tokens <= 64 or not alone:
                     raise
             # Outside the handler: the exception keeps the tensors that filled the memory alive.
             calls = {self._completion(item.request): whose for item, whose in calls.items()}

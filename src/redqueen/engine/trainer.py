@@ -123,6 +123,8 @@ class Trainer:
                     tally_5_T[:4].index_add_(1, of_m, torch.stack(sums).to(exact))
                     tally_5_T[4].scatter_reduce_(0, of_m, ratio_m.to(exact), "amax")
             torch.autograd.backward(hidden_M_H, grad_M_H)
+        if self.body.part is not None:
+            self.body.part.sum_(gradients.sum_T_D)
         return tally_5_T
 
     def _step(self, rows: list[int], grads: list[Tensor], recipe: Recipe, lr_factor: float) -> None:
@@ -173,7 +175,8 @@ class Trainer:
             try:
                 return work()
             except RuntimeError as error:
-                if not out_of_memory(error):
+                # Other processes with parts of the base have room, and cannot know.
+                if not out_of_memory(error) or self.body.part is not None:
                     raise
                 if self.largest(items)[0] == 1:
                     longest = max(len(item.prompt) + len(item.completion) for item in items)

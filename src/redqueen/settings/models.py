@@ -78,6 +78,9 @@ class EngineConfig(Section):
     """Where models run: CUDA if there is any, or exactly this one."""
     dtype: Literal["best", "bfloat16", "float32"] = "best"
     """What the base computes in: bfloat16 on CUDA and float32 on the CPU, or exactly this one."""
+    tensor_parallel: int = Field(default=1, ge=1, le=64)
+    """Processes over which the weights of the base are split, each on a GPU of its own where there are enough: for a
+    base that fits no single one."""
 
 
 class RunConfig(Section):

@@ -1,0 +1,1 @@
+"""A base whose weights are split over several processes: one that fits no single device."""
