@@ -1,0 +1,292 @@
+"""An engine whose members live in shards on workers, which may be lost and replaced while it runs.
+
+The engine's thread is the driver: it forms every shard's batch, of that shard alone, so the number of workers and what
+becomes of them changes nothing in the result. The driver itself has the base's tokenizer and modules, and no weights of
+it; what happened to members since they were last read is in the shards' ledgers.
+"""
+
+import time
+from collections import defaultdict
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, TypeVar
+
+import torch
+
+from redqueen.cluster.ledger import Ledger, Update
+from redqueen.cluster.links import Workers
+from redqueen.cluster.packed import Packed, pack, unpack, weights
+from redqueen.cluster.placement import shard_of, shard_of_prompt
+from redqueen.cluster.staff import Job, Staff
+from redqueen.cluster.worker import Opening
+from redqueen.engine.adaptable import adaptable, fused_groups, llama_family
+from redqueen.engine.bank import Bank
+from redqueen.engine.base import Base
+from redqueen.engine.call_queue import Kind
+from redqueen.engine.flops import ModelSize
+from redqueen.engine.memory import Shape
+from redqueen.engine.protocol import (
+    MemberId,
+    MemberState,
+    Recipe,
+    Sample,
+    SampleRequest,
+    Score,
+    ScoreRequest,
+    Trajectory,
+    UpdateStats,
+)
+from redqueen.engine.queued import QueuedEngine
+from redqueen.engine.streams import EVERY, Call, Streams
+from redqueen.errors import Fault, InputError, UserError
+from redqueen.settings.models import EngineConfig
+
+POLL_S = 0.02
+"""How long the driver waits for answers until it looks who else asks."""
+I = TypeVar("I", SampleRequest, ScoreRequest)
+
+
+class ClusterEngine(QueuedEngine):
+    """Implements `Engine` over workers, which it ends when it is closed."""
+
+    def __init__(
+        self,
+        base: Base,
+        workers: Workers,
+        settings: EngineConfig,
+        *,
+        members: Sequence[MemberId],
+        shards: int,
+        count: int,
+        sharing: int = 1,
+        patience_s: float,
+        dtype: torch.dtype,
+        seed: int = 0,
+    ) -> None:
+        """`base` may be without weights. `count` workers are started, `sharing` of them on one device."""
+        self.base, self.device, self.dtype = base, torch.device("cpu"), dtype
+        model = base.model
+        shape = Shape.of(model, fast=llama_family(model) is None)
+        groups = fused_groups(model, adaptable(model, settings.target_modules))
+        alpha = 2.0 * settings.rank if settings.alpha is None else settings.alpha
+        self.bank = Bank(groups, rank=settings.rank, alpha=alpha, members=(), device=self.device, dtype=dtype, seed=seed)
+        attention, adapter = shape.layers * shape.heads * shape.dim, self.bank.parameters_per_member
+        self.size = ModelSize.of(model, attention=attention, adapter=adapter)
+        self._workers, self._shards = workers, shards
+        ledgers = [Ledger() for _ in range(shards)]
+        opening = Opening(
+            engine=settings.model_dump(),
+            seed=seed,
+            room=_room(members, shards, count),
+            sharing=sharing,
+            threads=torch.get_num_threads(),
+        )
+        try:
+            self._staff = Staff(workers, ledgers, opening, count=count, patience_s=patience_s)
+        except BaseException:
+            workers.close()
+            raise
+        self.workers_device = self._staff.device
+        held = ShardedMembers(self._staff, self.bank)
+        for member in members:
+            held.write(member, held.fresh())
+        self._exact = self._staff.device == "cpu"
+        super().__init__(held, exact=self._exact)
+
+    def close(self) -> None:
+        super().close()
+        self._workers.close()
+
+    def run(self, kind: Kind, items: Any, recipe: Recipe | None) -> Any:
+        if kind == "sample":
+            try:
+                return self._sample(items)
+            except BaseException as error:
+                items.fail(error)
+                raise
+        if kind == "score":
+            return self._score(items)
+        assert recipe is not None
+        return self._update(items, recipe)
+
+    def _sample(self, streams: Streams) -> None:
+        step, under_way = 0, list[_Sampling]()
+        while True:
+            taken = streams.take(step, len(under_way))
+            # Chains may join at every look, where batches may depend on the time.
+            step += EVERY
+            if not taken and not under_way:
+                return
+            for batch in [taken] if self._exact else [[call] for call in taken]:
+                under_way += self._send(batch)
+            if any(not each.job.done for each in under_way):
+                self._staff.wait(POLL_S)
+            for each in [each for each in under_way if each.job.done]:
+                under_way.remove(each)
+                each.tell(streams)
+
+    def _send(self, calls: Sequence[Call]) -> "list[_Sampling]":
+        """Ask what these calls ask, in one batch for each shard."""
+        parts: dict[int, list[_Part]] = defaultdict(list)
+        for call in calls:
+            for shard, places in self._places(call.requests).items():
+                parts[shard].append(_Part(call, places))
+        jobs = []
+        for shard, own in sorted(parts.items()):
+            asked = [[part.call.requests[place] for place in part.places] for part in own]
+            job = Job(shard, "sample", (asked,))
+            self._staff.send(job)
+            jobs.append(_Sampling(job, own))
+        return jobs
+
+    def _score(self, requests: Sequence[ScoreRequest]) -> list[Score]:
+        places = self._places(requests)
+        jobs = [Job(shard, "score", ([requests[place] for place in own],)) for shard, own in places.items()]
+        scores: dict[int, Score] = {}
+        for own, answer in zip(places.values(), self._staff.ask(jobs), strict=True):
+            scores |= zip(own, answer, strict=True)
+        return [scores[place] for place in range(len(requests))]
+
+    def _update(self, batch: Sequence[Trajectory], recipe: Recipe) -> dict[MemberId, UpdateStats]:
+        by_shard = _grouped((shard_of(trajectory.member, self._shards), trajectory) for trajectory in batch)
+        jobs = []
+        for shard, own in sorted(by_shard.items()):
+            update = Update(tuple(own), recipe)
+            jobs.append(Job(shard, "update", (update,), update))
+        try:
+            answers = self._staff.ask(jobs)
+        except InputError as error:
+            # Other shards have learnt already: nobody may try again.
+            raise Fault(f"an update was refused: {error}") from error
+        stats = {member: own for answer in answers for member, own in answer.items()}
+        return {member: stats[member] for member in dict.fromkeys(trajectory.member for trajectory in batch)}
+
+    def _places(self, requests: Sequence[I]) -> Mapping[int, list[int]]:
+        """The places of the requests that go to each shard."""
+        return _grouped((self._shard(request), place) for place, request in enumerate(requests))
+
+    def _shard(self, request: SampleRequest | ScoreRequest) -> int:
+        if request.member is None:
+            return shard_of_prompt(request.prompt, self._shards)
+        return shard_of(request.member, self._shards)
+
+
+class ShardedMembers:
+    """Implements `Members`: what is written waits in the ledgers until the shard is asked something."""
+
+    def __init__(self, staff: Staff, bank: Bank) -> None:
+        self._staff, self._bank = staff, bank
+
+    def read(self, member: MemberId, *, optimiser: bool = False) -> MemberState:
+        if optimiser:
+            packed = self._snapshot(member)
+        else:
+            [packed] = self._weights([member])
+        return unpack(packed, self._bank)
+
+    def views(self, members: Sequence[MemberId]) -> list[MemberState]:
+        return [unpack(packed, self._bank) for packed in self._weights(members)]
+
+    def write(self, member: MemberId, state: MemberState) -> None:
+        packed = pack(member, state, self._bank)
+        self._staff.ledgers[self._shard(member)].write(member, packed)
+
+    def fresh(self) -> MemberState:
+        return self._bank.fresh()
+
+    def remove(self, member: MemberId) -> None:
+        self._ledger(member).remove(member)
+
+    def _snapshot(self, wanted: MemberId) -> Packed:
+        """Whoever reads one member with its optimiser mostly reads all, and from here on none of the updates so far has
+        to be done again when a worker is lost."""
+        ledger = self._ledger(wanted)
+        if (known := ledger.known(wanted)) is not None:
+            return known
+        unknown = {shard: ledger.unknown for shard, ledger in enumerate(self._staff.ledgers) if ledger.unknown}
+        jobs = [Job(shard, "take", (members, True)) for shard, members in unknown.items()]
+        for (shard, members), states in zip(unknown.items(), self._staff.ask(jobs), strict=True):
+            self._staff.ledgers[shard].snapshot(dict(zip(members, map(_owned, states), strict=True)))
+        self._staff.settle()
+        packed = ledger.known(wanted)
+        assert packed is not None
+        return packed
+
+    def _weights(self, members: Sequence[MemberId]) -> list[Packed]:
+        """Fetched where the driver does not have them."""
+        known = {member: self._ledger(member).known(member) for member in members}
+        found = {member: weights(packed, self._bank) for member, packed in known.items() if packed is not None}
+        absent = _grouped((self._shard(member), member) for member in known if member not in found)
+        answers = self._staff.ask([Job(shard, "take", (own, False)) for shard, own in absent.items()])
+        for own, states in zip(absent.values(), answers, strict=True):
+            found |= zip(own, states, strict=True)
+        return [found[member] for member in members]
+
+    def _ledger(self, member: MemberId) -> Ledger:
+        """Of the shard of a member that is there."""
+        ledger = self._staff.ledgers[self._shard(member)]
+        if member is None:
+            raise InputError("the bare base is not a member", "name one")
+        if member not in ledger.members:
+            living = ", ".join([each for ledger in self._staff.ledgers for each in ledger.members][:8]) or "none"
+            raise InputError(f"there is no member {member!r}", f"the members are {living}")
+        return ledger
+
+    def _shard(self, member: MemberId) -> int:
+        return shard_of(member, len(self._staff.ledgers))
+
+
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """What one shard is asked of a call."""
+
+    call: Call
+    places: Sequence[int]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Sampling:
+    job: Job
+    parts: Sequence[_Part] = field(repr=False)
+
+    def tell(self, streams: Streams) -> None:
+        """Give the answers to whoever asked."""
+        if self.job.error is not None:
+            raise self.job.error
+        answers, clock = self.job.answer
+        later = time.perf_counter() - clock
+        for part, answer in zip(self.parts, answers, strict=True):
+            if isinstance(answer, UserError):
+                if part.call.chain.call is part.call:  # no other part of it has failed
+                    streams.answer(part.call, answer)
+                continue
+            for place, sample in zip(part.places, answer, strict=True):
+                streams.done(part.call, place, _by_our_clock(sample, later))
+
+
+def _by_our_clock(sample: Sample, later: float) -> Sample:
+    """A worker's clock may have begun at another time."""
+    began, ended = sample.seconds
+    return replace(sample, seconds=(began + later, ended + later))
+
+
+def _owned(packed: Packed) -> Packed:
+    """In memory of this process: what lies in a cluster's store keeps it full."""
+    return Packed(packed.values_N.copy(), packed.step)
+
+
+def _room(members: Sequence[MemberId], shards: int, count: int) -> int:
+    """The most members of a worker that has its part, and one shard more: another may be lost."""
+    sizes = [len(own) for own in _grouped((shard_of(member, shards), member) for member in members).values()]
+    part = min(shards, -(-shards // count) + (count > 1))
+    return sum(sorted(sizes, reverse=True)[:part])
+
+
+K, V = TypeVar("K", bound=Hashable), TypeVar("V")
+
+
+def _grouped(pairs: Iterable[tuple[K, V]]) -> dict[K, list[V]]:
+    groups: dict[K, list[V]] = {}
+    for key, value in pairs:
+        groups.setdefault(key, []).append(value)
+    return groups

@@ -1,0 +1,32 @@
+"""What the driver sees of workers, wherever they run."""
+
+from concurrent.futures import Future
+from typing import Any, Protocol
+
+
+class Lost(Exception):
+    """A worker is gone, or cut off: what it was asked is asked of another."""
+
+
+class Link(Protocol):
+    """The way to one worker. Another process in its place has another link."""
+
+    name: str
+
+    def call(self, method: str, *arguments: Any) -> "Future[Any]":
+        """What `Worker` answers. Fails with `Lost` where nobody does."""
+        ...
+
+    def end(self) -> None:
+        """Have nothing left of the worker, whatever it does."""
+        ...
+
+
+class Workers(Protocol):
+    def start(self) -> Link:
+        """A new worker, which may take its time until it answers."""
+        ...
+
+    def close(self) -> None:
+        """End all workers, and what was started for them."""
+        ...

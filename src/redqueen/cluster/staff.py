@@ -1,0 +1,270 @@
+"""The workers of a race: which shard is where, what each was asked, and what is done about those that are lost.
+
+A call goes to where its shard is at home, with what that worker lacks of the shard's ledger. When a worker is lost, its
+shards begin anew on others, from the ledger, and what it had not answered is asked again there; what it answers late is
+not heard. A worker is lost when it ends, when it is silent for longer than the patience, when a call takes many times
+longer than any did, or when its device fails.
+"""
+
+import time
+from collections.abc import Sequence
+from concurrent.futures import Future
+from dataclasses import dataclass, field
+from queue import Empty, SimpleQueue
+from typing import Any
+
+import torch
+
+from redqueen.cluster.ledger import Ledger, Update
+from redqueen.cluster.links import Link, Lost, Workers
+from redqueen.cluster.placement import homes
+from redqueen.cluster.worker import Brief, Greeting, Limits, Opening, versions
+from redqueen.engine.messages import one_line, say
+from redqueen.errors import InputError, MachineError
+
+BEAT_S = 1.0
+"""How often workers are asked whether they are there."""
+AGAIN_S = 5.0
+"""Between a worker that could not be opened and the next in its place."""
+MANY = 8
+"""Times the longest call so far, after which one is not waited for any more."""
+MOST_LOSSES = 5
+"""Workers that one call may cost: after that it is the call's fault."""
+
+
+@dataclass(slots=True, eq=False)
+class Job:
+    """Something that a shard's worker is asked."""
+
+    shard: int
+    method: str
+    arguments: tuple[Any, ...] = ()
+    update: Update | None = None
+    """What goes into the ledger when it is answered."""
+    answer: Any = None
+    error: BaseException | None = None
+    done: bool = False
+    losses: int = 0
+    sent: float = 0.0
+
+
+@dataclass(slots=True, eq=False)
+class _Hand:
+    """A worker, as long as it is here."""
+
+    link: Link
+    heard: float
+    """When it last said something."""
+    spoke: bool = False
+    """Whether it ever did."""
+    asked: float | None = None
+    """When it was asked whether it is there, if it has not answered."""
+    jobs: set[Job] = field(default_factory=set)
+    has: dict[int, int] = field(default_factory=dict)
+    """By shard, the number of the first entry of the ledger that it lacks."""
+
+
+class Staff:
+    """All of it on one thread, but for answers that come in."""
+
+    def __init__(
+        self, workers: Workers, ledgers: Sequence[Ledger], opening: Opening, *, count: int, patience_s: float
+    ) -> None:
+        """Waits until all workers are open."""
+        self._workers, self._opening, self._patience_s = workers, opening, patience_s
+        self.ledgers = ledgers
+        self._events: SimpleQueue[tuple[_Hand, Job | str, Future[Any]]] = SimpleQueue()
+        self._here: list[_Hand] = []
+        self._coming: list[_Hand] = []
+        self._homes: list[_Hand | None] = [None] * len(ledgers)
+        self._stranded: list[Job] = []
+        """They wait for a worker."""
+        self._longest: dict[str, float] = {}
+        """Seconds of a call, by method, since the last loss."""
+        self._limits: Limits | None = None
+        self._greetings: list[Greeting] = []
+        self._next_beat = 0.0
+        self._hire_at: list[float] = []
+        self._alone_since = time.monotonic()
+        self._began = False
+        for _ in range(count):
+            self._hire()
+        while self._coming:
+            self.wait(BEAT_S)
+        self._began = True
+        self._move()
+
+    @property
+    def device(self) -> str:
+        """What workers compute on."""
+        return self._greetings[0].device
+
+    @property
+    def workers(self) -> int:
+        return len(self._here)
+
+    def ask(self, jobs: Sequence[Job]) -> list[Any]:
+        """The answers, in order."""
+        for job in jobs:
+            self.send(job)
+        while not all(job.done for job in jobs):
+            self.wait(BEAT_S)
+        for job in jobs:
+            if job.error is not None:
+                raise job.error
+        return [job.answer for job in jobs]
+
+    def send(self, job: Job) -> None:
+        hand, ledger = self._homes[job.shard], self.ledgers[job.shard]
+        if hand is None:
+            self._stranded.append(job)
+            return
+        start = hand.has.get(job.shard)
+        brief = Brief(
+            shard=job.shard, epoch=ledger.epoch, start=start, end=ledger.end, entries=tuple(ledger.since(start))
+        )
+        hand.has[job.shard] = ledger.end
+        hand.jobs.add(job)
+        job.sent = time.monotonic()
+        self._call(hand, job, job.method, brief, *job.arguments)
+
+    def wait(self, seconds: float) -> None:
+        """Until somebody has answered, or for this long."""
+        try:
+            self._heed(*self._events.get(timeout=min(seconds, BEAT_S)))
+            while True:
+                self._heed(*self._events.get_nowait())
+        except Empty:
+            self._watch(time.monotonic())
+
+    def settle(self) -> None:
+        """Let workers that came late have their part, where no update would have to be done again for it."""
+        if not any(hand.jobs for hand in self._here) and not any(ledger.updates for ledger in self.ledgers):
+            self._move()
+
+    def _call(self, hand: _Hand, what: Job | str, method: str, *arguments: Any) -> None:
+        hand.link.call(method, *arguments).add_done_callback(lambda answer: self._events.put((hand, what, answer)))
+
+    def _heed(self, hand: _Hand, what: Job | str, answer: "Future[Any]") -> None:
+        if hand not in self._here and hand not in self._coming:
+            return  # what it was asked is asked of others
+        error = answer.exception()
+        if isinstance(error, Lost | torch.AcceleratorError):
+            self._lose(hand, one_line(error))
+            return
+        hand.heard, hand.spoke = time.monotonic(), True
+        if isinstance(what, Job):
+            self._answered(hand, what, answer)
+        elif error is not None:
+            raise error
+        elif what == "beat":
+            hand.asked = None
+        elif what == "open":
+            self._greeted(hand, answer.result())
+        elif what == "agree":
+            self._coming.remove(hand)
+            self._here.append(hand)
+            if self._began and not any(self._homes):
+                self._move()
+
+    def _answered(self, hand: _Hand, job: Job, answer: "Future[Any]") -> None:
+        hand.jobs.remove(job)
+        took = time.monotonic() - job.sent
+        self._longest[job.method] = max(took, self._longest.get(job.method, 0.0))
+        job.error = answer.exception()
+        if job.error is None:
+            job.answer = answer.result()
+            if job.update is not None:
+                ledger = self.ledgers[job.shard]
+                ledger.update(hand.has[job.shard], job.update)
+                hand.has[job.shard] = ledger.end
+        job.done = True
+
+    def _hire(self) -> None:
+        hand = _Hand(self._workers.start(), time.monotonic())
+        self._coming.append(hand)
+        self._call(hand, "open", "open", versions(), self._opening)
+
+    def _greeted(self, hand: _Hand, greeting: Greeting) -> None:
+        self._greetings.append(greeting)
+        if greeting.device != self.device:
+            raise InputError(
+                f"{hand.link.name} computes on {greeting.device}, and others on {self.device}",
+                "set engine.device to what all of them have",
+            )
+        if self._limits is not None:
+            self._call(hand, "agree", "agree", self._limits)
+        elif len(self._greetings) == len(self._coming):
+            self._limits = Limits.least([greeting.limits for greeting in self._greetings])
+            for each in self._coming:
+                self._call(each, "agree", "agree", self._limits)
+
+    def _lose(self, hand: _Hand, why: str) -> None:
+        if not self._began:
+            raise MachineError(f"{hand.link.name} was lost before the race: {why}", "begin again")
+        hand.link.end()
+        if hand in self._coming:
+            self._coming.remove(hand)
+            self._hire_at.append(time.monotonic() + AGAIN_S)
+            return
+        self._here.remove(hand)
+        self._longest.clear()
+        if not self._here:
+            self._alone_since = time.monotonic()
+        others = "others have its members" if self._here else "nobody is left, and another is waited for"
+        say(f"{hand.link.name} is lost ({why}); {others}")
+        self._hire()
+        self._move()
+        for job in sorted(hand.jobs, key=lambda job: job.sent):
+            job.losses += 1
+            if job.losses == MOST_LOSSES:
+                what = f"{MOST_LOSSES} workers were lost over the same call ({job.method}, the last: {why})"
+                raise MachineError(what, "look at their logs; the same command goes on from the last checkpoint")
+            self.send(job)
+
+    def _move(self) -> None:
+        """Give shards without a home one, and workers their parts."""
+        before, self._homes = self._homes, homes(self._homes, self._here)
+        for shard, (old, new) in enumerate(zip(before, self._homes, strict=True)):
+            if new is old:
+                continue
+            self.ledgers[shard].epoch += 1
+            if old is not None and old in self._here:
+                del old.has[shard]
+                self._call(old, "beat", "drop", shard, self.ledgers[shard].epoch)
+        stranded, self._stranded = self._stranded, []
+        for job in stranded:
+            self.send(job)
+
+    def _watch(self, now: float) -> None:
+        """Look after those who say nothing."""
+        if not self._here and self._began and now - self._alone_since > self._patience_s:
+            what = f"no worker is left, and none came within {self._patience_s:g} s"
+            raise MachineError(what, "the same command goes on from the last checkpoint")
+        if now < self._next_beat:
+            return
+        self._next_beat = now + BEAT_S
+        if self._hire_at and self._hire_at[0] <= now:
+            del self._hire_at[0]
+            self._hire()
+        for hand in [*self._here, *self._coming]:
+            if hand not in self._here and hand not in self._coming:
+                continue  # lost with another
+            if hand.asked is None:
+                hand.asked = now
+                self._call(hand, "beat", "beat")
+            elif now - hand.asked > self._patience_s:
+                self._silent(hand)
+            elif slow := next((job for job in hand.jobs if self._late(job, now)), None):
+                self._lose(hand, f"{slow.method} takes {now - slow.sent:.0f} s, many times longer than it did")
+
+    def _silent(self, hand: _Hand) -> None:
+        if hand.spoke or hand in self._here:
+            self._lose(hand, f"silent for {self._patience_s:g} s")
+        elif not self._began:
+            what = f"{hand.link.name} did not start within {self._patience_s:g} s"
+            raise MachineError(what, "ask for fewer workers, free the cluster's resources, or raise cluster.patience_s")
+
+    def _late(self, job: Job, now: float) -> bool:
+        longest = self._longest.get(job.method)
+        return longest is not None and now - job.sent > max(self._patience_s, MANY * longest)

@@ -1,0 +1,219 @@
+"""A worker: an engine with the members of the shards that are at home on it.
+
+Every call brings what the worker lacks of a shard's ledger, so that calls may come in any order, and again. On a CPU
+calls have their turns and a batch is of one shard alone, which keeps races equal bit for bit; on a GPU shards share
+batches as races do.
+"""
+
+import asyncio
+import platform
+import time
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from importlib.metadata import version
+from typing import Any
+
+import torch
+
+from redqueen import __version__
+from redqueen.cluster.ledger import Entry, Remove, Update, Write
+from redqueen.cluster.packed import Packed, pack, unpack
+from redqueen.engine.local import LocalEngine
+from redqueen.engine.protocol import Ask, Chain, MemberId, Sample, SampleRequest, Score, ScoreRequest, UpdateStats
+from redqueen.errors import InputError, UserError
+from redqueen.resources import open_engine
+from redqueen.settings.models import EngineConfig
+
+
+def versions() -> dict[str, str]:
+    """What must be the same on all workers."""
+    return {
+        "python": platform.python_version(),
+        "redqueen": __version__,
+        "torch": torch.__version__.partition("+")[0],
+        "transformers": version("transformers"),
+    }
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """Batch sizes that follow from a worker's memory: all workers keep to the least of each."""
+
+    micro_tokens: int
+    prefill_tokens: int
+    cache_tokens: int
+
+    @classmethod
+    def least(cls, of: Sequence["Limits"]) -> "Limits":
+        return cls(
+            min(each.micro_tokens for each in of),
+            min(each.prefill_tokens for each in of),
+            min(each.cache_tokens for each in of),
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Opening:
+    """What a worker's engine is opened with."""
+
+    engine: Mapping[str, Any]
+    """The settings' section, as plain values."""
+    seed: int
+    room: int
+    """Members that there must be memory for."""
+    sharing: int
+    """Workers that share a device's memory."""
+    threads: int
+    """torch's: sums depend on it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Greeting:
+    device: str
+    limits: Limits
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Brief:
+    """Where a shard must stand before a call is answered."""
+
+    shard: int
+    epoch: int
+    start: int | None
+    """The number of the first of `entries`; None begins the shard anew."""
+    end: int
+    entries: Sequence[Entry]
+
+
+@dataclass(slots=True)
+class _Shard:
+    epoch: int
+    end: int
+    members: set[MemberId] = field(default_factory=set)
+
+
+class Worker:
+    """Its methods are called from one event loop."""
+
+    def __init__(self) -> None:
+        self._engine: LocalEngine | None = None
+        self._shards: dict[int, _Shard] = {}
+        self._turn = asyncio.Condition()
+
+    async def open(self, theirs: Mapping[str, str], opening: Opening) -> Greeting:
+        refuse_versions(theirs, versions())
+        self._engine = engine = await asyncio.to_thread(self.load, opening)
+        limits = Limits(engine.trainer.micro_tokens, engine.sampler.prefill_tokens, engine.sampler.max_cache_tokens)
+        return Greeting(engine.device.type, limits)
+
+    def load(self, opening: Opening) -> LocalEngine:
+        torch.set_num_threads(opening.threads)
+        settings = EngineConfig(**opening.engine)
+        return open_engine(settings, [], opening.seed, opening.sharing, room=opening.room)
+
+    async def agree(self, limits: Limits) -> None:
+        engine = self.engine
+        engine.trainer.micro_tokens = limits.micro_tokens
+        engine.sampler.prefill_tokens, engine.sampler.max_cache_tokens = limits.prefill_tokens, limits.cache_tokens
+
+    @property
+    def engine(self) -> LocalEngine:
+        assert self._engine is not None, "a worker is opened first"
+        return self._engine
+
+    async def beat(self) -> None:
+        """It is there."""
+
+    async def sample(
+        self, brief: Brief, calls: Sequence[Sequence[SampleRequest]]
+    ) -> tuple[list[list[Sample] | UserError], float]:
+        """An answer for each call, and this machine's `time.perf_counter` by which samples are timed."""
+
+        def chain_of(requests: Sequence[SampleRequest]) -> Chain[list[Sample] | UserError]:
+            async def chain(ask: Ask) -> list[Sample] | UserError:
+                try:
+                    return await ask(requests)
+                except UserError as error:
+                    return error
+
+            return chain
+
+        async with self._standing(brief):
+            answers = await self.engine.stream([chain_of(requests) for requests in calls])
+        return answers, time.perf_counter()
+
+    async def score(self, brief: Brief, requests: Sequence[ScoreRequest]) -> list[Score]:
+        async with self._standing(brief):
+            return await self.engine.score(requests)
+
+    async def update(self, brief: Brief, update: Update) -> dict[MemberId, UpdateStats]:
+        async with self._standing(brief) as shard:
+            stats = await self.engine.update(update.batch, update.recipe)
+            shard.end += 1
+        return stats
+
+    async def take(self, brief: Brief, members: Sequence[MemberId], optimiser: bool) -> list[Packed]:
+        async with self._standing(brief):
+            states = [(member, self.engine.read(member, optimiser=optimiser)) for member in members]
+        return [pack(member, state, self.engine.bank) for member, state in states]
+
+    async def drop(self, number: int, epoch: int) -> None:
+        """A shard that is at home elsewhere from this epoch on."""
+        async with self._turn:
+            shard = self._shards.get(number)
+            if shard is not None and shard.epoch < epoch:
+                self._clear(number)
+
+    async def close(self) -> None:
+        if self._engine is not None:
+            await asyncio.to_thread(self._engine.close)
+
+    @asynccontextmanager
+    async def _standing(self, brief: Brief) -> AsyncIterator[_Shard]:
+        async with self._turn:
+            shard = await self._followed(brief)
+            if self.engine.device.type == "cpu":
+                yield shard
+                return
+        yield shard
+
+    async def _followed(self, brief: Brief) -> _Shard:
+        """The shard, with all that the brief says."""
+        if brief.start is None:
+            self._clear(brief.shard)
+            shard = self._shards[brief.shard] = _Shard(brief.epoch, 0)
+        else:
+            await self._turn.wait_for(lambda: self._stands_at(brief))
+            shard = self._shards[brief.shard]
+        for entry in brief.entries:
+            match entry:
+                case Write():
+                    self.engine.write(entry.member, unpack(entry.state, self.engine.bank))
+                    shard.members.add(entry.member)
+                case Remove():
+                    self.engine.remove(entry.member)
+                    shard.members.remove(entry.member)
+                case Update():
+                    await self.engine.update(entry.batch, entry.recipe)
+        shard.end = brief.end
+        self._turn.notify_all()
+        return shard
+
+    def _stands_at(self, brief: Brief) -> bool:
+        shard = self._shards.get(brief.shard)
+        return shard is not None and shard.epoch == brief.epoch and shard.end == brief.start
+
+    def _clear(self, number: int) -> None:
+        if (shard := self._shards.pop(number, None)) is not None:
+            for member in shard.members:
+                self.engine.remove(member)
+
+
+def refuse_versions(driver: Mapping[str, str], worker: Mapping[str, str]) -> None:
+    for name, here in driver.items():
+        if worker.get(name) != here:
+            raise InputError(
+                f"{platform.node()} has {name} {worker.get(name)}, and the race is started with {here}",
+                "install the same versions on all machines of the cluster",
+            )
