@@ -182,7 +182,7 @@ class Shelf:
 def at_the_start(of: Config) -> Iterator[tuple[Race, State, LocalEngine]]:
     """A race that is to be led by hand, its first state, and its engine."""
     with open_races([Start.new(of, shelf=Shelf())]) as stage:
-        yield stage.only.race, stage.only.state, stage.engine
+        yield stage.only.race, stage.only.state, stage.local
 
 
 def clock(step: int) -> Clock:

@@ -437,7 +437,7 @@ def test_a_run_whose_older_version_ended_a_step_with_events_does_not_begin_the_n
     of = settings(changes=changes)
     ran = race_to_the_end(tmp_path / "run", of)
     with open_run(of, ran.folder) as run, open_races([Start.of_run(of, read_rules(of), run)]) as stage:
-        race, state, engine = stage.only.race, stage.only.state, stage.engine
+        race, state, engine = stage.only.race, stage.only.state, stage.local
         evolved = asyncio.run(evolve(race, state))
         assert {event.role for event in evolved.events} == set(Role)
         record = replace(state, population=evolved.population).as_record()

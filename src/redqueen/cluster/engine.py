@@ -60,16 +60,23 @@ class ClusterEngine(QueuedEngine):
         count: int,
         sharing: int = 1,
         patience_s: float,
-        dtype: torch.dtype,
         seed: int = 0,
     ) -> None:
         """`base` may be without weights. `count` workers are started, `sharing` of them on one device."""
-        self.base, self.device, self.dtype = base, torch.device("cpu"), dtype
+        self.base, self.device = base, torch.device("cpu")
         model = base.model
         shape = Shape.of(model, fast=llama_family(model) is None)
         groups = fused_groups(model, adaptable(model, settings.target_modules))
         alpha = 2.0 * settings.rank if settings.alpha is None else settings.alpha
-        self.bank = Bank(groups, rank=settings.rank, alpha=alpha, members=(), device=self.device, dtype=dtype, seed=seed)
+        self.bank = Bank(
+            groups,
+            rank=settings.rank,
+            alpha=alpha,
+            members=(),
+            device=self.device,
+            dtype=torch.float32,
+            seed=seed,
+        )
         attention, adapter = shape.layers * shape.heads * shape.dim, self.bank.parameters_per_member
         self.size = ModelSize.of(model, attention=attention, adapter=adapter)
         self._workers, self._shards = workers, shards
@@ -86,7 +93,7 @@ class ClusterEngine(QueuedEngine):
         except BaseException:
             workers.close()
             raise
-        self.workers_device = self._staff.device
+        self.computes_on, self.dtype = self._staff.computes_on, self._staff.dtype
         held = ShardedMembers(self._staff, self.bank)
         for member in members:
             held.write(member, held.fresh())

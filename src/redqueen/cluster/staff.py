@@ -96,12 +96,17 @@ class Staff:
 
     @property
     def device(self) -> str:
-        """What workers compute on."""
+        """What workers compute on: cpu or cuda."""
         return self._greetings[0].device
 
     @property
-    def workers(self) -> int:
-        return len(self._here)
+    def computes_on(self) -> str:
+        """The same, by name."""
+        return ", ".join(dict.fromkeys(greeting.computes_on for greeting in self._greetings))
+
+    @property
+    def dtype(self) -> torch.dtype:
+        return self._greetings[0].dtype
 
     def ask(self, jobs: Sequence[Job]) -> list[Any]:
         """The answers, in order."""

@@ -71,6 +71,9 @@ class Opening:
 @dataclass(frozen=True, slots=True)
 class Greeting:
     device: str
+    """cpu or cuda."""
+    computes_on: str
+    dtype: torch.dtype
     limits: Limits
 
 
@@ -105,7 +108,7 @@ class Worker:
         refuse_versions(theirs, versions())
         self._engine = engine = await asyncio.to_thread(self.load, opening)
         limits = Limits(engine.trainer.micro_tokens, engine.sampler.prefill_tokens, engine.sampler.max_cache_tokens)
-        return Greeting(engine.device.type, limits)
+        return Greeting(engine.device.type, engine.computes_on, engine.dtype, limits)
 
     def load(self, opening: Opening) -> LocalEngine:
         torch.set_num_threads(opening.threads)

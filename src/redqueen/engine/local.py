@@ -1,5 +1,6 @@
 """The engine on this machine: one base, its members, one device."""
 
+import platform
 from collections.abc import Sequence
 from typing import Any
 
@@ -75,6 +76,7 @@ class LocalEngine(QueuedEngine):
         parameter = next(model.parameters())
         self.device, self.dtype = parameter.device, parameter.dtype
         kind = "cuda" if self.device.type == "cuda" else "cpu"
+        self.computes_on = torch.cuda.get_device_name() if kind == "cuda" else f"cpu ({platform.machine()})"
         available = memory.available(self.device) if memory_bytes is None else memory_bytes
         held = self.shape.parameters * self.dtype.itemsize
         self.plan = memory.plan(

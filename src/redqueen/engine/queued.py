@@ -59,6 +59,8 @@ class QueuedEngine(ABC):
     device: torch.device
     """Of this process: where the algebra of weights is done."""
     dtype: torch.dtype
+    computes_on: str
+    """The devices that sample and train, by their names."""
 
     def __init__(self, members: Members, *, exact: bool) -> None:
         """`exact`: batches do not depend on the time."""

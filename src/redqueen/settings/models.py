@@ -348,12 +348,30 @@ class RlConfig(Section):
     """Deal out each member's rewards among its texts at random: a control in which nothing can be learnt."""
 
 
+class ClusterConfig(Section):
+    """Where members are sampled and trained, if not in this process; only `redqueen train` has a cluster."""
+
+    address: Annotated[str | None, Affects.NOTHING, Metavar("local|auto|HOST:PORT")] = Field(default=None, min_length=1)
+    """A Ray cluster: "local" starts one here for the race, "auto" joins the one that this machine belongs to, and
+    HOST:PORT names its head; none when left out."""
+    workers: Annotated[int | None, Affects.NOTHING] = Field(default=None, ge=1, le=1024)
+    """Processes with an engine each; as many as shards when left out."""
+    shards: int | None = Field(default=None, ge=1, le=1024)
+    """Parts of the population, each of which is sampled and trained by itself; as many as workers when a run is begun
+    without it, and from then on as the run has them."""
+    gpus_per_worker: Annotated[float | None, Affects.NOTHING] = Field(default=None, ge=0, le=1, allow_inf_nan=False)
+    """A part of a GPU where several workers share one; when left out 1, or 0 where the cluster has none."""
+    patience_s: Annotated[float, Affects.NOTHING] = Field(default=60.0, ge=1, le=86400, allow_inf_nan=False)
+    """Seconds after which a silent worker is taken for dead, and the race stops where no worker is left."""
+
+
 class Config(Section):
     """All settings of a run."""
 
     run: RunConfig = RunConfig()
     verifier: VerifierConfig = VerifierConfig()
     engine: EngineConfig = EngineConfig()
+    cluster: ClusterConfig = ClusterConfig()
     population: PopulationConfig = PopulationConfig()
     tasks: TasksConfig = TasksConfig()
     match: MatchConfig = MatchConfig()

@@ -78,7 +78,7 @@ def plan(settings: Config) -> PlanReport:
     with open_races([start]) as stage:
         facts = stage.facts
         rows, seconds = asyncio.run(_try_steps(stage.only, 2 if stage.engine.device.type == "cuda" else 1))
-        planned = stage.engine.plan
+        planned = stage.local.plan
         memory = {
             "base": planned.weights / GIB,
             "members": (planned.resident() - planned.weights) / GIB,

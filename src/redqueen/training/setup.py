@@ -21,10 +21,12 @@ from redqueen import __version__
 from redqueen.analysis import quarters
 from redqueen.analysis.coverage import Coverage
 from redqueen.analysis.watch import Watch
+from redqueen.cluster.connect import open_cluster
 from redqueen.engine.bank import Bank
 from redqueen.engine.local import LocalEngine
 from redqueen.engine.namespaced import NamespacedEngine
 from redqueen.engine.protocol import Engine, MemberId, MemberState
+from redqueen.engine.queued import QueuedEngine
 from redqueen.errors import InputError
 from redqueen.evals.asking import Slices, encoder, is_chat, positions
 from redqueen.evals.protocol import Prompts
@@ -103,7 +105,7 @@ class Opened:
 class Stage:
     """What races run on, and the races."""
 
-    engine: LocalEngine
+    engine: QueuedEngine
     verifier: LocalVerifier
     races: Mapping[str, Opened]
     """By name."""
@@ -115,6 +117,12 @@ class Stage:
         [opened] = self.races.values()
         return opened
 
+    @property
+    def local(self) -> LocalEngine:
+        """The engine, of this process."""
+        assert isinstance(self.engine, LocalEngine), "only a race that says so is opened on a cluster"
+        return self.engine
+
 
 @contextmanager
 def open_races(
@@ -124,19 +132,24 @@ def open_races(
     beside: Mapping[MemberId, MemberState] | None = None,
     workers: int | None = None,
     engines: int = 1,
+    cluster: bool = False,
 ) -> Iterator[Stage]:
     """Open what these races need, and the races. `shared` has the settings of engine and verifier: the first race's
     when left out.
 
     `beside` are further members of the engine; `workers` is for settings that leave the verifier's open; so many
-    `engines` are to share the device's memory.
+    `engines` are to share the device's memory. Without `cluster` races that have one are refused.
     """
     shared = shared or starts[0].settings
+    on_cluster = shared.cluster.address is not None or (shared.cluster.shards or 1) > 1
+    if on_cluster and not cluster:
+        mend = "leave out cluster.address and cluster.shards"
+        raise InputError("`redqueen train` alone has a cluster, and without --plan", mend)
     pool = shared.verifier.model_copy(update={"workers": shared.verifier.workers or workers})
     members = [f"{start.name}{member}" for start in starts for member in start.adapters]
     with (
         open_verifier(pool) as verifier,
-        open_engine(shared.engine, [*members, *(beside or ())], shared.run.seed, engines) as engine,
+        _opened(shared, [*members, *(beside or ())], engines, on_cluster) as engine,
     ):
         for member, weights in (beside or {}).items():
             engine.write(member, weights)
@@ -146,10 +159,16 @@ def open_races(
             yield Stage(engine, verifier, races, _facts(engine, verifier))
 
 
+def _opened(shared: Config, members: Sequence[MemberId], engines: int, on_cluster: bool) -> QueuedEngine:
+    if on_cluster:
+        return open_cluster(shared, members)
+    return open_engine(shared.engine, members, shared.run.seed, engines)
+
+
 class _Own(NamespacedEngine):
     """A race's part of a shared engine, whose fresh members have the A factors of the race's own seed, as alone."""
 
-    def __init__(self, engine: LocalEngine, name: str, fresh: MemberState) -> None:
+    def __init__(self, engine: QueuedEngine, name: str, fresh: MemberState) -> None:
         super().__init__(engine, name)
         self._fresh = fresh
 
@@ -157,7 +176,7 @@ class _Own(NamespacedEngine):
         return self._fresh
 
 
-def _corners(engine: LocalEngine, starts: Sequence[Start]) -> list[Engine]:
+def _corners(engine: QueuedEngine, starts: Sequence[Start]) -> list[Engine]:
     """The engine as each race sees it."""
     if len(starts) == 1 and not starts[0].name:
         return [engine]
@@ -170,7 +189,7 @@ def _corners(engine: LocalEngine, starts: Sequence[Start]) -> list[Engine]:
     return list(corners)
 
 
-def _fresh(engine: LocalEngine, seed: int) -> MemberState:
+def _fresh(engine: QueuedEngine, seed: int) -> MemberState:
     """What a fresh member is on an engine of this seed."""
     bank, cpu = engine.bank, torch.device("cpu")
     linears = [group.linears for group in bank.groups]
@@ -178,7 +197,7 @@ def _fresh(engine: LocalEngine, seed: int) -> MemberState:
 
 
 async def _open_all(
-    starts: Sequence[Start], corners: Sequence[Engine], engine: LocalEngine, verifier: LocalVerifier
+    starts: Sequence[Start], corners: Sequence[Engine], engine: QueuedEngine, verifier: LocalVerifier
 ) -> dict[str, Opened]:
     opened: dict[str, Opened] = {}
     for start, corner in zip(starts, corners, strict=True):
@@ -195,7 +214,7 @@ USUAL_LOOK = 20
 """Steps from one look at benchmarks to the next, where settings do not say."""
 
 
-def _race(start: Start, engine: Engine, whole: LocalEngine, verifier: Verifier) -> Race:
+def _race(start: Start, engine: Engine, whole: QueuedEngine, verifier: Verifier) -> Race:
     """Everything that does not change from step to step. `engine` is the race's part of `whole`."""
     settings, rules, base = start.settings, start.rules, whole.base
     slices, prompts = None, Prompts(settings.evals.prompts)
@@ -218,7 +237,7 @@ def _race(start: Start, engine: Engine, whole: LocalEngine, verifier: Verifier) 
         checks=Checks(),
         base_name=base.name,
         modules=tuple(name for name, _ in base.model.named_modules()),
-        device=next(base.model.parameters()).device,
+        device=whole.device,
         slices=slices,
     )
 
@@ -275,11 +294,11 @@ def _entry(records: Store, row: TaskRow, families: Families) -> Entry:
     )
 
 
-def _facts(engine: LocalEngine, verifier: LocalVerifier) -> dict[str, str]:
+def _facts(engine: QueuedEngine, verifier: LocalVerifier) -> dict[str, str]:
     """What races run on, for their records."""
     return {
         "base": engine.base.name,
-        "device": torch.cuda.get_device_name() if engine.device.type == "cuda" else f"cpu ({platform.machine()})",
+        "device": engine.computes_on,
         "dtype": str(engine.dtype).removeprefix("torch."),
         "threads": str(torch.get_num_threads()),
         "isolation": str(verifier.tier),

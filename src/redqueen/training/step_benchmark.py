@@ -118,7 +118,7 @@ def measure(settings: Config, names: Sequence[str], steps: int, warmup: int) -> 
     for name in names:
         arms.refuse_own(name, ["engine", "verifier"], "give {} for all of them")
     with open_races([Start.new(arms.apply(settings, name), f"{name}/") for name in names]) as stage:
-        engine = stage.engine
+        engine = stage.local
         read = counter(engine.device)
         races = {name: stage.races[f"{name}/"] for name in names}
         with nullcontext() if read is None else Meter(read) as meter:

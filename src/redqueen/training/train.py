@@ -65,7 +65,7 @@ def train(settings: Config, folder: Path, view: View, forked: Fork | None = None
         start, to = Start.of_run(settings, rules, run), settings.track
         with (
             tracking(to.to, folder, project=to.project, config=settings.model_dump(), say=view.say) as track,
-            open_races([start]) as stage,
+            open_races([start], cluster=True) as stage,
         ):
             started(start, run, stage, view)
             race, state = stage.only.race, stage.only.state
@@ -78,9 +78,19 @@ def as_begun(settings: Config, folder: Path) -> Config:
     """The settings with which the run in `folder` stays the race that it was: what its version had no setting for goes
     on as it did. Without a run there, as they are."""
     if not is_run(folder):
-        return settings
+        return _sharded(settings, settings.cluster.workers)
     asked, usual = flat(settings), flat(Config())
-    return override(settings, {key: old for key, old in unwritten(folder / CONFIG).items() if asked[key] == usual[key]})
+    settings = override(
+        settings, {key: old for key, old in unwritten(folder / CONFIG).items() if asked[key] == usual[key]}
+    )
+    return _sharded(settings, load_run(folder / CONFIG).cluster.shards)
+
+
+def _sharded(settings: Config, shards: int | None) -> Config:
+    """With so many, where nothing else is asked for: a run keeps its shards, whatever workers it goes on with."""
+    if settings.cluster.shards is not None or shards is None:
+        return settings
+    return override(settings, {"cluster.shards": str(shards)})
 
 
 def is_run(folder: Path) -> bool:

@@ -99,7 +99,7 @@ def run_and_examine(
         stage = stack.enter_context(
             open_races(list(starts.values()), races[0].settings, beside=beside, workers=workers, engines=jobs)
         )
-        engine = stage.engine
+        engine = stage.local
 
         async def run_one(race: StudyRace, stopping: Callable[[], bool]) -> State:
             run, start, view = runs[race.name], starts[race.name], RaceView(race.name, progress)

@@ -1,0 +1,105 @@
+"""The engine of a race with shards: over workers of this process, or of a Ray cluster, which is started or joined here.
+
+What cannot work is refused before anything is loaded: no Ray, an address that nobody answers at, a cluster on other
+machines that takes anybody in, fewer resources than are asked for.
+"""
+
+import os
+import socket
+from collections.abc import Sequence
+from contextlib import closing
+from importlib.util import find_spec
+
+from redqueen.cluster.engine import ClusterEngine
+from redqueen.cluster.inside import Inside
+from redqueen.cluster.links import Workers
+from redqueen.engine.protocol import MemberId
+from redqueen.engine.shapes import described
+from redqueen.errors import InputError
+from redqueen.settings import Config
+from redqueen.settings.models import ClusterConfig
+
+ANSWER_S = 10.0
+"""How long a cluster's head may take to answer."""
+
+
+def open_cluster(settings: Config, members: Sequence[MemberId]) -> ClusterEngine:
+    """An engine with these members in its shards. Close it, or use it in a `with` statement."""
+    cluster, engine = settings.cluster, settings.engine
+    shards = cluster.shards or 1
+    count = 1 if cluster.address is None else cluster.workers or shards
+    base = described(engine.base)
+    workers, sharing = _workers(cluster, count, engine.device)
+    return ClusterEngine(
+        base,
+        workers,
+        engine,
+        members=members,
+        shards=shards,
+        count=count,
+        sharing=sharing,
+        patience_s=cluster.patience_s,
+        seed=settings.run.seed,
+    )
+
+
+def _workers(cluster: ClusterConfig, count: int, device: str) -> tuple[Workers, int]:
+    """Where they come from, and how many of them share a device."""
+    if cluster.address is None:
+        return Inside(), 1
+    if find_spec("ray") is None:
+        raise InputError("a cluster needs Ray, which is not installed", "run `pip install 'redqueen[cluster]'`")
+    if cluster.address not in ("local", "auto"):
+        _refuse_address(cluster.address)
+    from redqueen.cluster.ray import RayWorkers
+
+    workers = RayWorkers(cluster.address, count)
+    try:
+        if not is_here(workers.head):
+            _refuse_without_token(workers.head)
+        gpus = workers.ask_for(cluster.gpus_per_worker, count, device)
+    except BaseException:
+        workers.close()
+        raise
+    return workers, count if gpus == 0 else max(1, int(1 / gpus + 1e-9))
+
+
+def _refuse_address(address: str) -> None:
+    host, _, port = address.rpartition(":")
+    if not host or not port.isascii() or not port.isdigit() or not 0 < int(port) < 65536:
+        raise InputError(
+            f"cluster.address cannot be {address}", "write local, auto or HOST:PORT, such as 10.0.0.5:6379"
+        )
+    try:
+        with closing(socket.create_connection((host, int(port)), timeout=ANSWER_S)):
+            pass
+    except OSError as error:
+        why = error.strerror or str(error)
+        mend = "start its head there (`ray start --head`), or set cluster.address to local"
+        raise InputError(f"no cluster answers at {address} ({why})", mend) from None
+    if not is_here(host):
+        _refuse_without_token(host)
+
+
+def _refuse_without_token(host: str) -> None:
+    if os.environ.get("RAY_AUTH_MODE") != "token":
+        raise InputError(
+            f"the cluster's head is another machine ({host}), and without a token Ray lets anybody run code on it",
+            "set RAY_AUTH_MODE=token on all machines and for this command (docs/cluster.md)",
+        )
+
+
+def is_here(host: str) -> bool:
+    """Whether it is this machine: nobody else's address can be bound."""
+    try:
+        found = socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)
+    except OSError:
+        return False
+    for family, kind, protocol, _, place in found:
+        with closing(socket.socket(family, kind, protocol)) as probe:
+            try:
+                probe.bind((place[0], 0))
+                return True
+            except OSError:
+                continue
+    return False

@@ -1,0 +1,139 @@
+"""Workers as actors of Ray. The one file that imports it, and only for a race that asks for a cluster.
+
+Ray starts actors, carries calls and says who is gone. It restarts and repeats nothing: what a lost worker had is the
+driver's business. Answers are taken out of its store at once, and nothing is kept there alone.
+"""
+
+import logging
+import os
+from collections.abc import Mapping
+from concurrent.futures import Future
+from itertools import count
+from typing import Any
+
+os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
+
+import ray
+from ray import exceptions
+
+from redqueen.cluster.links import Link, Lost
+from redqueen.cluster.worker import Worker
+from redqueen.engine.messages import one_line
+from redqueen.errors import InputError, MachineError
+
+AT_ONCE = 100_000
+"""Calls that an actor takes in: a worker that has much to do must still say that it is there."""
+GONE = (
+    exceptions.RayActorError,
+    exceptions.WorkerCrashedError,
+    exceptions.NodeDiedError,
+    exceptions.ObjectLostError,
+    exceptions.OutOfMemoryError,
+    exceptions.TaskCancelledError,
+)
+"""What Ray says of a worker, or of its answer, that is not to be had any more."""
+
+
+class RayWorkers:
+    """Implements `Workers` on a cluster, which is this process's own where the address is `local`."""
+
+    def __init__(self, address: str, workers: int) -> None:
+        options: dict[str, Any] = {"log_to_driver": False, "logging_level": logging.ERROR}
+        if address == "local":
+            # Ray's CPUs are slots; how many cores a worker uses is torch's business.
+            options |= {"num_cpus": max(os.cpu_count() or 1, workers), "include_dashboard": False}
+        try:
+            ray.init(address=address, **options)
+        except (ConnectionError, RuntimeError, ValueError, OSError, exceptions.RayError) as error:
+            mend = "look at `ray status` on its machines; versions of Ray and Python must be equal, and tokens too"
+            raise InputError(f"the cluster {address} cannot be joined: {one_line(error)}", mend) from None
+        self._numbers = count()
+        self._links: list[RayLink] = []
+        self._gpus = 0.0
+
+    @property
+    def head(self) -> str:
+        """The machine that the cluster's head is on."""
+        return ray.get_runtime_context().gcs_address.rpartition(":")[0]
+
+    def ask_for(self, gpus: float | None, workers: int, device: str) -> float:
+        """Each worker has so many GPUs, or what is usual; refuses what the cluster does not have."""
+        nodes: list[Mapping[str, float]] = [node["Resources"] for node in ray.nodes() if node["Alive"]]
+        there = sum(node.get("GPU", 0.0) for node in nodes)
+        if gpus is None:
+            gpus = 1.0 if there and device != "cpu" else 0.0
+        if device == "cuda" and gpus == 0:
+            raise InputError("engine.device is cuda, and workers get no GPU", "set cluster.gpus_per_worker above 0")
+        room = sum(_fits(node, gpus) for node in nodes)
+        if room < workers:
+            machines = "1 machine" if len(nodes) == 1 else f"{len(nodes)} machines"
+            raise InputError(
+                f"the cluster ({machines}, {there:g} GPUs) has room for {room} workers with a CPU and {gpus:g} GPUs "
+                f"each, and {workers} are asked for",
+                "lower cluster.workers or cluster.gpus_per_worker, or add machines",
+            )
+        self._gpus = gpus
+        return gpus
+
+    def start(self) -> Link:
+        actor: Any = ray.remote(Worker)
+        options = actor.options(
+            num_cpus=1,
+            num_gpus=self._gpus,
+            max_restarts=0,
+            max_task_retries=0,
+            max_concurrency=AT_ONCE,
+            scheduling_strategy="SPREAD",
+        )
+        link = RayLink(f"worker {next(self._numbers)}", options.remote())
+        self._links.append(link)
+        return link
+
+    def close(self) -> None:
+        for link in self._links:
+            link.end()
+        ray.shutdown()
+
+
+class RayLink:
+    """Implements `Link`."""
+
+    def __init__(self, name: str, actor: Any) -> None:
+        self.name, self._actor = name, actor
+        self._ended = False
+
+    def call(self, method: str, *arguments: Any) -> "Future[Any]":
+        answer: Future[Any] = Future()
+        try:
+            said: Future[Any] = getattr(self._actor, method).remote(*arguments).future()
+        except GONE as error:
+            answer.set_exception(Lost(one_line(error)))
+            return answer
+        said.add_done_callback(lambda said: _settle(answer, said))
+        return answer
+
+    def end(self) -> None:
+        if not self._ended:
+            self._ended = True
+            ray.kill(self._actor)
+
+
+def _fits(node: Mapping[str, float], gpus: float) -> int:
+    """Workers that a machine has room for."""
+    by_gpu = int(node.get("GPU", 0.0) / gpus + 1e-9) if gpus else AT_ONCE
+    return min(int(node.get("CPU", 0.0)), by_gpu)
+
+
+def _settle(answer: "Future[Any]", said: "Future[Any]") -> None:
+    error = said.exception()
+    if error is None:
+        answer.set_result(said.result())
+    elif isinstance(error, GONE):
+        answer.set_exception(Lost(one_line(error)))
+    elif isinstance(error, exceptions.OutOfDiskError | exceptions.ObjectStoreFullError):
+        what, mend = f"the cluster has no room left: {one_line(error)}", "free disks; the same command goes on"
+        answer.set_exception(MachineError(what, mend))
+    elif isinstance(error, exceptions.RayTaskError):
+        answer.set_exception(error.cause if isinstance(error.cause, Exception) else error)
+    else:
+        answer.set_exception(error)
