@@ -279,7 +279,7 @@ def test_with_the_maker_all_a_teacher_has_one_match_a_step_however_many_students
 
 
 def test_a_field_says_what_the_setting_affects():
-    beside = {key for key in keys() if key.startswith(("evals.", "track."))}
+    beside = {key for key in keys() if key.startswith(("cluster.", "evals.", "track."))} - {"cluster.shards"}
     kept = {"run.checkpoint_every", "run.keep_last", "run.keep_every", "run.ruler_every", "verifier.workers"}
     assert affecting(Affects.NOTHING) == beside | kept | {"guard.sources"}
     assert (affecting(Affects.LENGTH), affecting(Affects.SEED)) == ({"run.steps", "run.flops"}, {"run.seed"})

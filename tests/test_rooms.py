@@ -16,7 +16,7 @@ FLOORS = (
     {"loop", "ui"},
     {"phases"},
     {"evals", "evolution", "rl"},
-    {"analysis"},
+    {"analysis", "cluster"},
     {"runs", "tasks", "resources"},
     {"engine", "verifier", "population", "settings", "console"},
     {"errors", "keys", "open_files", "plugins"},
@@ -124,6 +124,20 @@ def test_the_longest_chain_of_rooms_is_short():
 def test_commands_alone_know_the_command_line():
     users = {room(name) for name, path in modules().items() if "import tyro" in path.read_text(encoding="utf-8")}
     assert users == {"commands"}
+
+
+def test_one_file_alone_imports_ray_and_one_function_alone_imports_that_file():
+    users = {
+        name
+        for name, path in modules().items()
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if (isinstance(node, ast.Import) and any(alias.name.split(".")[0] == "ray" for alias in node.names))
+        or (isinstance(node, ast.ImportFrom) and (node.module or "").split(".")[0] == "ray")
+    }
+    assert users == {"cluster.ray"}
+    assert [name for name, others in imports().items() if "cluster.ray" in others] == ["cluster.connect"]
+    tree = ast.parse(modules()["cluster.connect"].read_text(encoding="utf-8"))
+    assert not any(isinstance(node, ast.ImportFrom) and node.module == "redqueen.cluster.ray" for node in tree.body)
 
 
 def test_settings_name_no_plug_in():

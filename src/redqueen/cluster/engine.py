@@ -7,7 +7,7 @@ it; what happened to members since they were last read is in the shards' ledgers
 
 import time
 from collections import defaultdict
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
@@ -15,8 +15,8 @@ import torch
 
 from redqueen.cluster.ledger import Ledger, Update
 from redqueen.cluster.links import Workers
-from redqueen.cluster.packed import Packed, pack, unpack, weights
-from redqueen.cluster.placement import shard_of, shard_of_prompt
+from redqueen.cluster.members import ShardedMembers
+from redqueen.cluster.placement import grouped, shard_of, shard_of_prompt
 from redqueen.cluster.staff import Job, Staff
 from redqueen.cluster.worker import Opening
 from redqueen.engine.adaptable import adaptable, fused_groups, llama_family
@@ -27,7 +27,6 @@ from redqueen.engine.flops import ModelSize
 from redqueen.engine.memory import Shape
 from redqueen.engine.protocol import (
     MemberId,
-    MemberState,
     Recipe,
     Sample,
     SampleRequest,
@@ -43,7 +42,7 @@ from redqueen.settings.models import EngineConfig
 
 POLL_S = 0.02
 """How long the driver waits for answers until it looks who else asks."""
-I = TypeVar("I", SampleRequest, ScoreRequest)
+R = TypeVar("R", SampleRequest, ScoreRequest)
 
 
 class ClusterEngine(QueuedEngine):
@@ -100,6 +99,11 @@ class ClusterEngine(QueuedEngine):
         self._exact = self._staff.device == "cpu"
         super().__init__(held, exact=self._exact)
 
+    @property
+    def homes(self) -> list[str | None]:
+        """The worker of each shard, by name."""
+        return self._staff.homes
+
     def close(self) -> None:
         super().close()
         self._workers.close()
@@ -155,7 +159,7 @@ class ClusterEngine(QueuedEngine):
         return [scores[place] for place in range(len(requests))]
 
     def _update(self, batch: Sequence[Trajectory], recipe: Recipe) -> dict[MemberId, UpdateStats]:
-        by_shard = _grouped((shard_of(trajectory.member, self._shards), trajectory) for trajectory in batch)
+        by_shard = grouped((shard_of(trajectory.member, self._shards), trajectory) for trajectory in batch)
         jobs = []
         for shard, own in sorted(by_shard.items()):
             update = Update(tuple(own), recipe)
@@ -168,79 +172,14 @@ class ClusterEngine(QueuedEngine):
         stats = {member: own for answer in answers for member, own in answer.items()}
         return {member: stats[member] for member in dict.fromkeys(trajectory.member for trajectory in batch)}
 
-    def _places(self, requests: Sequence[I]) -> Mapping[int, list[int]]:
+    def _places(self, requests: Sequence[R]) -> Mapping[int, list[int]]:
         """The places of the requests that go to each shard."""
-        return _grouped((self._shard(request), place) for place, request in enumerate(requests))
+        return grouped((self._shard(request), place) for place, request in enumerate(requests))
 
     def _shard(self, request: SampleRequest | ScoreRequest) -> int:
         if request.member is None:
             return shard_of_prompt(request.prompt, self._shards)
         return shard_of(request.member, self._shards)
-
-
-class ShardedMembers:
-    """Implements `Members`: what is written waits in the ledgers until the shard is asked something."""
-
-    def __init__(self, staff: Staff, bank: Bank) -> None:
-        self._staff, self._bank = staff, bank
-
-    def read(self, member: MemberId, *, optimiser: bool = False) -> MemberState:
-        if optimiser:
-            packed = self._snapshot(member)
-        else:
-            [packed] = self._weights([member])
-        return unpack(packed, self._bank)
-
-    def views(self, members: Sequence[MemberId]) -> list[MemberState]:
-        return [unpack(packed, self._bank) for packed in self._weights(members)]
-
-    def write(self, member: MemberId, state: MemberState) -> None:
-        packed = pack(member, state, self._bank)
-        self._staff.ledgers[self._shard(member)].write(member, packed)
-
-    def fresh(self) -> MemberState:
-        return self._bank.fresh()
-
-    def remove(self, member: MemberId) -> None:
-        self._ledger(member).remove(member)
-
-    def _snapshot(self, wanted: MemberId) -> Packed:
-        """Whoever reads one member with its optimiser mostly reads all, and from here on none of the updates so far has
-        to be done again when a worker is lost."""
-        ledger = self._ledger(wanted)
-        if (known := ledger.known(wanted)) is not None:
-            return known
-        unknown = {shard: ledger.unknown for shard, ledger in enumerate(self._staff.ledgers) if ledger.unknown}
-        jobs = [Job(shard, "take", (members, True)) for shard, members in unknown.items()]
-        for (shard, members), states in zip(unknown.items(), self._staff.ask(jobs), strict=True):
-            self._staff.ledgers[shard].snapshot(dict(zip(members, map(_owned, states), strict=True)))
-        self._staff.settle()
-        packed = ledger.known(wanted)
-        assert packed is not None
-        return packed
-
-    def _weights(self, members: Sequence[MemberId]) -> list[Packed]:
-        """Fetched where the driver does not have them."""
-        known = {member: self._ledger(member).known(member) for member in members}
-        found = {member: weights(packed, self._bank) for member, packed in known.items() if packed is not None}
-        absent = _grouped((self._shard(member), member) for member in known if member not in found)
-        answers = self._staff.ask([Job(shard, "take", (own, False)) for shard, own in absent.items()])
-        for own, states in zip(absent.values(), answers, strict=True):
-            found |= zip(own, states, strict=True)
-        return [found[member] for member in members]
-
-    def _ledger(self, member: MemberId) -> Ledger:
-        """Of the shard of a member that is there."""
-        ledger = self._staff.ledgers[self._shard(member)]
-        if member is None:
-            raise InputError("the bare base is not a member", "name one")
-        if member not in ledger.members:
-            living = ", ".join([each for ledger in self._staff.ledgers for each in ledger.members][:8]) or "none"
-            raise InputError(f"there is no member {member!r}", f"the members are {living}")
-        return ledger
-
-    def _shard(self, member: MemberId) -> int:
-        return shard_of(member, len(self._staff.ledgers))
 
 
 @dataclass(frozen=True, slots=True)
@@ -277,23 +216,8 @@ def _by_our_clock(sample: Sample, later: float) -> Sample:
     return replace(sample, seconds=(began + later, ended + later))
 
 
-def _owned(packed: Packed) -> Packed:
-    """In memory of this process: what lies in a cluster's store keeps it full."""
-    return Packed(packed.values_N.copy(), packed.step)
-
-
 def _room(members: Sequence[MemberId], shards: int, count: int) -> int:
     """The most members of a worker that has its part, and one shard more: another may be lost."""
-    sizes = [len(own) for own in _grouped((shard_of(member, shards), member) for member in members).values()]
+    sizes = [len(own) for own in grouped((shard_of(member, shards), member) for member in members).values()]
     part = min(shards, -(-shards // count) + (count > 1))
     return sum(sorted(sizes, reverse=True)[:part])
-
-
-K, V = TypeVar("K", bound=Hashable), TypeVar("V")
-
-
-def _grouped(pairs: Iterable[tuple[K, V]]) -> dict[K, list[V]]:
-    groups: dict[K, list[V]] = {}
-    for key, value in pairs:
-        groups.setdefault(key, []).append(value)
-    return groups

@@ -8,11 +8,13 @@ not all in the first.
 import re
 import zlib
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from typing import TypeVar
 
 from redqueen.engine.protocol import MemberId
 
+K = TypeVar("K", bound=Hashable)
+V = TypeVar("V")
 W = TypeVar("W")
 _SEAT = re.compile(r"(?:.*/)?([ts])([0-9]+)(?:\.[0-9]+)?", re.DOTALL)
 """`t0`, `s3.2`, or such a name in a race's namespace."""
@@ -52,3 +54,11 @@ def homes(before: Sequence[W | None], workers: Sequence[W]) -> list[W | None]:
             places[shard] = least = min(counts, key=lambda at: (counts[at], at))
             counts[least] += 1
     return [None if at is None else workers[at] for at in places]
+
+
+def grouped(pairs: Iterable[tuple[K, V]]) -> dict[K, list[V]]:
+    """What goes to each shard."""
+    groups: dict[K, list[V]] = {}
+    for key, value in pairs:
+        groups.setdefault(key, []).append(value)
+    return groups

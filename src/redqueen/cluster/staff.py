@@ -24,6 +24,9 @@ from redqueen.errors import InputError, MachineError
 
 BEAT_S = 1.0
 """How often workers are asked whether they are there."""
+START_S = 300.0
+"""How long a worker may say nothing until it is open: a process starts, the cluster may have to make room for it, and a
+base is loaded."""
 AGAIN_S = 5.0
 """Between a worker that could not be opened and the next in its place."""
 MANY = 8
@@ -53,12 +56,10 @@ class _Hand:
     """A worker, as long as it is here."""
 
     link: Link
-    heard: float
-    """When it last said something."""
-    spoke: bool = False
-    """Whether it ever did."""
     asked: float | None = None
     """When it was asked whether it is there, if it has not answered."""
+    place: str = ""
+    """Where it runs, once that is known."""
     jobs: set[Job] = field(default_factory=set)
     has: dict[int, int] = field(default_factory=dict)
     """By shard, the number of the first entry of the ledger that it lacks."""
@@ -103,6 +104,11 @@ class Staff:
     def computes_on(self) -> str:
         """The same, by name."""
         return ", ".join(dict.fromkeys(greeting.computes_on for greeting in self._greetings))
+
+    @property
+    def homes(self) -> list[str | None]:
+        """The worker of each shard, by name."""
+        return [None if hand is None else hand.link.name for hand in self._homes]
 
     @property
     def dtype(self) -> torch.dtype:
@@ -157,7 +163,6 @@ class Staff:
         if isinstance(error, Lost | torch.AcceleratorError):
             self._lose(hand, one_line(error))
             return
-        hand.heard, hand.spoke = time.monotonic(), True
         if isinstance(what, Job):
             self._answered(hand, what, answer)
         elif error is not None:
@@ -186,12 +191,13 @@ class Staff:
         job.done = True
 
     def _hire(self) -> None:
-        hand = _Hand(self._workers.start(), time.monotonic())
+        hand = _Hand(self._workers.start())
         self._coming.append(hand)
         self._call(hand, "open", "open", versions(), self._opening)
 
     def _greeted(self, hand: _Hand, greeting: Greeting) -> None:
         self._greetings.append(greeting)
+        hand.place = f" on {greeting.machine}, process {greeting.process},"
         if greeting.device != self.device:
             raise InputError(
                 f"{hand.link.name} computes on {greeting.device}, and others on {self.device}",
@@ -206,7 +212,8 @@ class Staff:
 
     def _lose(self, hand: _Hand, why: str) -> None:
         if not self._began:
-            raise MachineError(f"{hand.link.name} was lost before the race: {why}", "begin again")
+            what = f"{hand.link.name} could not be opened: {why}"
+            raise MachineError(what, "look at its log; if it waits for room in the cluster, ask for fewer workers")
         hand.link.end()
         if hand in self._coming:
             self._coming.remove(hand)
@@ -217,7 +224,7 @@ class Staff:
         if not self._here:
             self._alone_since = time.monotonic()
         others = "others have its members" if self._here else "nobody is left, and another is waited for"
-        say(f"{hand.link.name} is lost ({why}); {others}")
+        say(f"{hand.link.name}{hand.place} is lost ({why}); {others}")
         self._hire()
         self._move()
         for job in sorted(hand.jobs, key=lambda job: job.sent):
@@ -258,17 +265,13 @@ class Staff:
             if hand.asked is None:
                 hand.asked = now
                 self._call(hand, "beat", "beat")
-            elif now - hand.asked > self._patience_s:
-                self._silent(hand)
+            elif now - hand.asked > self._patience_of(hand):
+                self._lose(hand, f"silent for {self._patience_of(hand):g} s")
             elif slow := next((job for job in hand.jobs if self._late(job, now)), None):
                 self._lose(hand, f"{slow.method} takes {now - slow.sent:.0f} s, many times longer than it did")
 
-    def _silent(self, hand: _Hand) -> None:
-        if hand.spoke or hand in self._here:
-            self._lose(hand, f"silent for {self._patience_s:g} s")
-        elif not self._began:
-            what = f"{hand.link.name} did not start within {self._patience_s:g} s"
-            raise MachineError(what, "ask for fewer workers, free the cluster's resources, or raise cluster.patience_s")
+    def _patience_of(self, hand: _Hand) -> float:
+        return self._patience_s if hand in self._here else max(START_S, self._patience_s)
 
     def _late(self, job: Job, now: float) -> bool:
         longest = self._longest.get(job.method)

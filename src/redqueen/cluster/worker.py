@@ -6,6 +6,7 @@ batches as races do.
 """
 
 import asyncio
+import os
 import platform
 import time
 from collections.abc import AsyncIterator, Mapping, Sequence
@@ -68,8 +69,10 @@ class Opening:
     """torch's: sums depend on it."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Greeting:
+    machine: str
+    process: int
     device: str
     """cpu or cuda."""
     computes_on: str
@@ -108,7 +111,14 @@ class Worker:
         refuse_versions(theirs, versions())
         self._engine = engine = await asyncio.to_thread(self.load, opening)
         limits = Limits(engine.trainer.micro_tokens, engine.sampler.prefill_tokens, engine.sampler.max_cache_tokens)
-        return Greeting(engine.device.type, engine.computes_on, engine.dtype, limits)
+        return Greeting(
+            machine=platform.node(),
+            process=os.getpid(),
+            device=engine.device.type,
+            computes_on=engine.computes_on,
+            dtype=engine.dtype,
+            limits=limits,
+        )
 
     def load(self, opening: Opening) -> LocalEngine:
         torch.set_num_threads(opening.threads)

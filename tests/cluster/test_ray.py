@@ -1,0 +1,117 @@
+"""Ray's own processes and nodes, which are killed, stopped and removed: the result is that of one process."""
+
+import os
+import signal
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future
+from typing import Any
+
+import pytest
+
+pytest.importorskip("ray")
+
+from ray.cluster_utils import Cluster
+
+from cluster.making import opened, worked
+from redqueen.cluster.links import Link
+from redqueen.cluster.ray import RayWorkers
+
+SHARDS = 2
+Strike = Callable[[int], None]
+"""What happens to a worker's process."""
+
+
+@pytest.fixture(scope="module")
+def cluster() -> Iterator[Cluster]:
+    """A head on which nobody works, and two nodes with room for two workers each."""
+    made = Cluster(initialize_head=True, head_node_args={"num_cpus": 0})
+    try:
+        for _ in range(2):
+            made.add_node(num_cpus=2)
+        yield made
+    finally:
+        made.shutdown()
+
+
+@pytest.fixture(scope="module")
+def expected() -> str:
+    with opened(SHARDS) as engine:
+        return worked(engine)
+
+
+class Struck:
+    """Implements `Workers` on Ray: at the last of the work's calls of a kind, something happens to who is called."""
+
+    def __init__(self, address: str, method: str, number: int, strike: Strike) -> None:
+        self._ray = RayWorkers(address, SHARDS)
+        self._method, self._left, self._strike = method, number, strike
+        self.struck = 0
+
+    def start(self) -> Link:
+        return StruckLink(self, self._ray.start())
+
+    def close(self) -> None:
+        self._ray.close()
+
+    def hit(self, method: str, process: int) -> None:
+        self._left -= method == self._method
+        if method == self._method and self._left == 0:
+            self._strike(process)
+            self.struck += 1
+
+
+class StruckLink:
+    """Implements `Link`."""
+
+    def __init__(self, workers: Struck, link: Link) -> None:
+        self.name = link.name
+        self._workers, self._link, self._process = workers, link, 0
+
+    def call(self, method: str, *arguments: Any) -> "Future[Any]":
+        answer = self._link.call(method, *arguments)
+        if method == "open":
+            answer.add_done_callback(self._greeted)
+        else:
+            self._workers.hit(method, self._process)
+        return answer
+
+    def end(self) -> None:
+        self._link.end()
+
+    def _greeted(self, answer: "Future[Any]") -> None:
+        self._process = answer.result().process
+
+
+def killed(process: int) -> None:
+    os.kill(process, signal.SIGKILL)
+
+
+def stopped(process: int) -> None:
+    os.kill(process, signal.SIGSTOP)
+
+
+@pytest.mark.parametrize(
+    "method, number, strike, patience_s",
+    [("sample", 3, killed, 120), ("score", 3, killed, 120), ("update", 5, killed, 120), ("update", 5, stopped, 5)],
+)
+def test_a_worker_that_is_killed_or_stopped_changes_nothing(
+    cluster: Cluster, expected: str, capsys, method: str, number: int, strike: Strike, patience_s: float
+):
+    workers = Struck(cluster.address, method, number, strike)
+    with opened(SHARDS, 2, workers, patience_s) as engine:
+        assert worked(engine) == expected
+    assert workers.struck == 1
+    assert " is lost (" in capsys.readouterr().err
+
+
+def test_a_node_that_is_lost_changes_nothing(cluster: Cluster, expected: str, capsys):
+    nodes = [node for node in cluster.list_all_nodes() if node is not cluster.head_node]
+
+    def removed(process: int) -> None:
+        cluster.remove_node(nodes[0], allow_graceful=False)
+
+    workers = Struck(cluster.address, "update", 5, removed)
+    with opened(SHARDS, 2, workers) as engine:
+        assert worked(engine) == expected
+    assert workers.struck == 1
+    assert " is lost (" in capsys.readouterr().err
