@@ -11,6 +11,7 @@ import torch
 
 from redqueen.engine.base import load
 from redqueen.engine.local import LocalEngine
+from redqueen.engine.memory import Limits
 from redqueen.engine.protocol import Engine, Recipe, SampleRequest, ScoreRequest, Trajectory
 from redqueen.engine.split.leader import SplitEngine
 from redqueen.errors import InputError
@@ -85,6 +86,18 @@ def test_members_are_written_and_removed_in_all_processes(split, whole):
     with pytest.raises(InputError, match="new"):
         asyncio.run(split.sample(requests))
     assert asyncio.run(split.sample(requests[:1]))[0].tokens == ada.tokens
+
+
+def test_batches_are_as_large_in_all_processes(split):
+    """Each has its own memory, and sums over batches of other sizes would never come."""
+    before, least = split.limits, Limits(64, 96, 640)
+    split.agree(least)
+    try:
+        assert len(asyncio.run(split.sample(REQUESTS))) == len(REQUESTS)
+        scored = [ScoreRequest(prompt=request.prompt, completion=(5, 6, 7), member="ada") for request in REQUESTS]
+        assert len(asyncio.run(split.score(scored))) == len(REQUESTS)
+    finally:
+        split.agree(before)
 
 
 def test_a_mistake_of_the_caller_changes_nothing(split):

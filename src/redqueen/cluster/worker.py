@@ -21,6 +21,7 @@ from redqueen import __version__
 from redqueen.cluster.ledger import Entry, Remove, Update, Write
 from redqueen.cluster.packed import Packed, pack, unpack
 from redqueen.engine.local import LocalEngine
+from redqueen.engine.memory import Limits
 from redqueen.engine.protocol import Ask, Chain, MemberId, Sample, SampleRequest, Score, ScoreRequest, UpdateStats
 from redqueen.errors import InputError, UserError
 from redqueen.resources import open_engine
@@ -35,23 +36,6 @@ def versions() -> dict[str, str]:
         "torch": torch.__version__.partition("+")[0],
         "transformers": version("transformers"),
     }
-
-
-@dataclass(frozen=True, slots=True)
-class Limits:
-    """Batch sizes that follow from a worker's memory: all workers keep to the least of each."""
-
-    micro_tokens: int
-    prefill_tokens: int
-    cache_tokens: int
-
-    @classmethod
-    def least(cls, of: Sequence["Limits"]) -> "Limits":
-        return cls(
-            min(each.micro_tokens for each in of),
-            min(each.prefill_tokens for each in of),
-            min(each.cache_tokens for each in of),
-        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -110,14 +94,13 @@ class Worker:
     async def open(self, theirs: Mapping[str, str], opening: Opening) -> Greeting:
         refuse_versions(theirs, versions())
         self._engine = engine = await asyncio.to_thread(self.load, opening)
-        limits = Limits(engine.trainer.micro_tokens, engine.sampler.prefill_tokens, engine.sampler.max_cache_tokens)
         return Greeting(
             machine=platform.node(),
             process=os.getpid(),
             device=engine.device.type,
             computes_on=engine.computes_on,
             dtype=engine.dtype,
-            limits=limits,
+            limits=engine.limits,
         )
 
     def load(self, opening: Opening) -> LocalEngine:
@@ -126,9 +109,7 @@ class Worker:
         return open_engine(settings, [], opening.seed, opening.sharing, room=opening.room)
 
     async def agree(self, limits: Limits) -> None:
-        engine = self.engine
-        engine.trainer.micro_tokens = limits.micro_tokens
-        engine.sampler.prefill_tokens, engine.sampler.max_cache_tokens = limits.prefill_tokens, limits.cache_tokens
+        self.engine.agree(limits)
 
     @property
     def engine(self) -> LocalEngine:

@@ -121,6 +121,15 @@ class LocalEngine(QueuedEngine):
     def members(self) -> list[MemberId]:
         return list(self.bank.rows)
 
+    @property
+    def limits(self) -> memory.Limits:
+        return memory.Limits(self.trainer.micro_tokens, self.sampler.prefill_tokens, self.sampler.max_cache_tokens)
+
+    def agree(self, limits: memory.Limits) -> None:
+        """Keep to these from the next turn on."""
+        self.trainer.micro_tokens = limits.micro_tokens
+        self.sampler.prefill_tokens, self.sampler.max_cache_tokens = limits.prefill_tokens, limits.cache_tokens
+
     def run(self, kind: Kind, items: Any, recipe: Recipe | None) -> Any:
         with quick_products(self.device, self.dtype), SHORT_SWITCH_INTERVAL:
             if kind == "sample":

@@ -5,6 +5,7 @@ The terms follow the code: what a body keeps for the backward pass, what `bank.p
 
 import os
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -101,6 +102,23 @@ class MemoryPlan:
     def update_peak(self, tokens: int, cache_tokens: int = 0) -> int:
         """Of an update with micro-batches of this many tokens, with a KV cache of this size beside it."""
         return self.resident() + self.passing + tokens * self.activation_token + cache_tokens * self.cache_token
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """Batch sizes that follow from a process's memory: those that compute the same keep to the least of each."""
+
+    micro_tokens: int
+    prefill_tokens: int
+    cache_tokens: int
+
+    @classmethod
+    def least(cls, of: Sequence["Limits"]) -> "Limits":
+        return cls(
+            min(each.micro_tokens for each in of),
+            min(each.prefill_tokens for each in of),
+            min(each.cache_tokens for each in of),
+        )
 
 
 def plan(

@@ -18,7 +18,7 @@ from redqueen.engine.local import LocalEngine
 from redqueen.engine.protocol import Sample, SampleRequest
 from redqueen.engine.split.group import Lost, connected
 from redqueen.engine.split.part import Part, Sum
-from redqueen.engine.split.told import Opening, Took, Turn, Wrote, digest
+from redqueen.engine.split.told import Agreed, Opening, Removed, Took, Turn, Wrote, digest
 from redqueen.errors import UserError
 
 
@@ -61,12 +61,16 @@ def follow(connection: Connection) -> None:
     part = Part(rank=opening.rank, size=opening.size, device=opening.device, connect=connect)
     base = load(opening.base, device=torch.device("cpu"), dtype=opening.dtype)
     with LocalEngine(base, part=part, **opening.options) as engine:
+        connection.send_bytes(pickle.dumps(engine.limits))
 
         def apply(message: Any) -> None:
-            if isinstance(message, Wrote):
-                engine.bank.write(message.member, message.state)
-            else:
-                engine.bank.remove(message.member)
+            match message:
+                case Wrote(member, state):
+                    engine.bank.write(member, state)
+                case Removed(member):
+                    engine.bank.remove(member)
+                case Agreed(limits):
+                    engine.agree(limits)
 
         while True:
             message = receive()

@@ -18,11 +18,12 @@ from redqueen.engine.bank import Bank
 from redqueen.engine.base import load
 from redqueen.engine.call_queue import Kind
 from redqueen.engine.local import LocalEngine
+from redqueen.engine.memory import Limits
 from redqueen.engine.protocol import MemberId, MemberState, Recipe, Sample
 from redqueen.engine.shapes import outline
 from redqueen.engine.split.group import Lost, connected, device_of
 from redqueen.engine.split.part import Part, refuse
-from redqueen.engine.split.told import Opening, Removed, Took, Turn, Wrote, digest
+from redqueen.engine.split.told import Agreed, Opening, Removed, Took, Turn, Wrote, digest
 from redqueen.engine.streams import Call, Streams
 from redqueen.errors import UserError
 
@@ -55,6 +56,10 @@ class Followers:
         self._connections.append(Connection(ours.detach()))
         self._connections[-1].send_bytes(pickle.dumps(opening))
         self._answer(self._connections[-1])
+
+    def limits(self) -> list[Limits]:
+        """Of each, once it has opened its engine."""
+        return [pickle.loads(self._answer(connection)) for connection in self._connections]
 
     def tell(self, message: Any) -> None:
         data = pickle.dumps(message)
@@ -146,10 +151,15 @@ class SplitEngine(LocalEngine):
                 own = device_of(0, device)
                 part = Part(rank=0, size=size, device=own, connect=lambda: connected(opening.meeting, 0, size, own))
                 super().__init__(load(base, device=torch.device("cpu"), dtype=dtype), part=part, **options)
+                self.agree(Limits.least([self.limits, *self.followers.limits()]))
             except BaseException:
                 self._end()
                 raise
         self._held = _Everywhere(self.bank, self.followers)
+
+    def agree(self, limits: Limits) -> None:
+        super().agree(limits)
+        self.followers.tell(Agreed(limits))
 
     def run(self, kind: Kind, items: Any, recipe: Recipe | None) -> Any:
         self.followers.tell(Turn(kind, None if kind == "sample" else items, recipe))

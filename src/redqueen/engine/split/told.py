@@ -9,6 +9,7 @@ from typing import Any
 import torch
 
 from redqueen.engine.call_queue import Kind
+from redqueen.engine.memory import Limits
 from redqueen.engine.protocol import MemberId, MemberState, Recipe, SampleRequest
 
 
@@ -42,6 +43,11 @@ class Wrote:
 @dataclass(frozen=True, slots=True)
 class Removed:
     member: MemberId
+
+
+@dataclass(frozen=True, slots=True)
+class Agreed:
+    limits: Limits
 
 
 @dataclass(frozen=True, slots=True)
