@@ -25,6 +25,7 @@ from redqueen.analysis.compare import compare
 from redqueen.analysis.intervals import student_t
 from redqueen.analysis.quarters import Series
 from redqueen.analysis.resampling import Interval
+from redqueen.cluster.connect import open_members
 from redqueen.commands import command as command_module
 from redqueen.commands.main import main as redqueen
 from redqueen.commands.study import arm_list
@@ -32,7 +33,6 @@ from redqueen.engine.protocol import MemberState
 from redqueen.errors import InputError
 from redqueen.evals.figures import Tally
 from redqueen.phases.view import Quiet
-from redqueen.resources import open_engine
 from redqueen.runs import CHECKPOINTS, REPORT, checkpoints
 from redqueen.runs.metrics import FLOPS, RACE
 from redqueen.runs.run import Run
@@ -117,11 +117,11 @@ def opened(monkeypatch) -> list[list[str]]:
     """The members of each engine that a study opens from now on."""
     calls: list[list[str]] = []
 
-    def listen(engine, members, *more, **options):
+    def listen(settings, members, *more, **options):
         calls.append(list(members))
-        return open_engine(engine, members, *more, **options)
+        return open_members(settings, members, *more, **options)
 
-    monkeypatch.setattr(setup, "open_engine", listen)
+    monkeypatch.setattr(setup, "open_members", listen)
     return calls
 
 

@@ -14,8 +14,10 @@ from redqueen.cluster.engine import ClusterEngine
 from redqueen.cluster.inside import Inside
 from redqueen.cluster.links import Workers
 from redqueen.engine.protocol import MemberId
+from redqueen.engine.queued import QueuedEngine
 from redqueen.engine.shapes import described
-from redqueen.errors import InputError
+from redqueen.errors import ConfigError, InputError
+from redqueen.resources import open_engine
 from redqueen.settings import Config
 from redqueen.settings.models import ClusterConfig
 
@@ -23,10 +25,37 @@ ANSWER_S = 10.0
 """How long a cluster's head may take to answer."""
 
 
+def open_members(settings: Config, members: Sequence[MemberId], engines: int = 1) -> QueuedEngine:
+    """An engine with these members, of this process or, where the settings say so, on workers. Close it, or use it in a
+    `with` statement. In this process so many `engines` are to share the device's memory."""
+    refuse_settings(settings.cluster)
+    if is_asked_for(settings.cluster):
+        return open_cluster(settings, members)
+    return open_engine(settings.engine, members, settings.run.seed, engines)
+
+
+def is_asked_for(cluster: ClusterConfig) -> bool:
+    return cluster.address is not None or (cluster.shards or 1) > 1
+
+
+def refuse_settings(cluster: ClusterConfig) -> None:
+    """Refuse settings that say too little or too much."""
+    if cluster.address is None and cluster.workers is not None:
+        raise ConfigError(
+            "cluster.workers are workers of a cluster, and cluster.address names none",
+            'set cluster.address to "local", or leave out cluster.workers',
+        )
+    if cluster.address is not None and cluster.workers is None and cluster.shards is None:
+        raise ConfigError(
+            "cluster.address names a cluster, and nothing says how many workers are wanted",
+            "set cluster.workers, for example to the number of GPUs",
+        )
+
+
 def open_cluster(settings: Config, members: Sequence[MemberId]) -> ClusterEngine:
     """An engine with these members in its shards. Close it, or use it in a `with` statement."""
     cluster, engine = settings.cluster, settings.engine
-    shards = cluster.shards or 1
+    shards = cluster.shards or cluster.workers or 1
     count = 1 if cluster.address is None else cluster.workers or shards
     base = described(engine.base)
     workers, sharing = _workers(cluster, count, engine.device)

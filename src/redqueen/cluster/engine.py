@@ -92,11 +92,12 @@ class ClusterEngine(QueuedEngine):
         except BaseException:
             workers.close()
             raise
-        self.computes_on, self.dtype = self._staff.computes_on, self._staff.dtype
+        staff = self._staff
+        self.computes_on, self.device_type, self.dtype = staff.computes_on, staff.device, staff.dtype
         held = ShardedMembers(self._staff, self.bank)
         for member in members:
             held.write(member, held.fresh())
-        self._exact = self._staff.device == "cpu"
+        self._exact = self.device_type == "cpu"
         super().__init__(held, exact=self._exact)
 
     @property

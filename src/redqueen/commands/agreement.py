@@ -5,7 +5,6 @@ from typing import Any
 
 from redqueen.errors import InputError
 from redqueen.settings import Config
-from redqueen.settings.models import EngineConfig
 from redqueen.settings.toml import shown
 
 
@@ -24,10 +23,10 @@ def agreed(section: str, name: str, options: Config, runs: Mapping[str, Config],
     return values.get(first, default)
 
 
-def agreed_engine(options: Config, runs: Mapping[str, Config]) -> EngineConfig:
-    """The engine's options, with the runs' dtype unless the options name another."""
+def agreed_engine(options: Config, runs: Mapping[str, Config]) -> Config:
+    """The options, with the runs' dtype unless they name another."""
     dtype = agreed("engine", "dtype", options, runs, options.engine.dtype)
-    return options.engine.model_copy(update={"dtype": dtype})
+    return options.model_copy(update={"engine": options.engine.model_copy(update={"dtype": dtype})})
 
 
 def named_base(options: Config) -> str | None:

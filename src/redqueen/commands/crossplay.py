@@ -7,7 +7,7 @@ from typing import Annotated
 import tyro
 
 from redqueen.commands.agreement import agreed_engine
-from redqueen.commands.command import ENGINE_OPTIONS, Configured, Reporting, positive
+from redqueen.commands.command import CLUSTER_OPTIONS, ENGINE_OPTIONS, Configured, Reporting, positive
 from redqueen.console import Report
 
 
@@ -19,7 +19,7 @@ class CrossplayCommand(Reporting, Configured):
     its temperature, with its longest attempt.
     """
 
-    uses = ("verifier", *ENGINE_OPTIONS)
+    uses = ("verifier", *ENGINE_OPTIONS, *CLUSTER_OPTIONS)
     run_a: Annotated[Path, tyro.conf.arg(metavar="RUN_A", help_behavior_hint="")]
     """A run, at its newest checkpoint."""
     run_b: Annotated[Path, tyro.conf.arg(metavar="RUN_B", help_behavior_hint="")]
@@ -44,6 +44,5 @@ class CrossplayCommand(Reporting, Configured):
             subjects,
             tasks=tasks,
             attempts=attempts,
-            engine_settings=agreed_engine(self.settings, subjects.runs),
-            verifier_settings=self.settings.verifier,
+            settings=agreed_engine(self.settings, subjects.runs),
         )

@@ -9,6 +9,7 @@ import tyro
 
 from redqueen.commands.agreement import agreed_engine, named_base
 from redqueen.commands.command import (
+    CLUSTER_OPTIONS,
     ENGINE_OPTIONS,
     Configured,
     Reporting,
@@ -28,7 +29,7 @@ class EvalCommand(Reporting, Configured):
     Every answer is written to disk as soon as it is graded. The same command resumes where it stopped.
     """
 
-    uses = ("verifier", *ENGINE_OPTIONS)
+    uses = ("verifier", *ENGINE_OPTIONS, *CLUSTER_OPTIONS)
     what: Annotated[tuple[str, ...], tyro.conf.arg(metavar="RUN|RUN:STEP|RUN/ID|FOLDER|BASE...", help_behavior_hint="")]
     """Runs (their newest checkpoint, or that of a step), single members or the `soup` of a run's students, PEFT folders
     or a base; all of one base."""
@@ -103,8 +104,7 @@ class EvalCommand(Reporting, Configured):
             temperature=self.temperature,
             max_tokens=self.max_tokens,
             against=self.against,
-            engine_settings=agreed_engine(self.settings, subjects.runs),
-            verifier_settings=self.settings.verifier,
+            settings=agreed_engine(self.settings, subjects.runs),
         )
 
     def run(self) -> None:

@@ -9,6 +9,7 @@ import tyro
 
 from redqueen.commands.agreement import agreed, agreed_engine, named_base
 from redqueen.commands.command import (
+    CLUSTER_OPTIONS,
     ENGINE_OPTIONS,
     Configured,
     Reporting,
@@ -31,7 +32,7 @@ class ExamCommand(Reporting, Configured):
     """
 
     uses = (
-        "verifier", *ENGINE_OPTIONS,
+        "verifier", *ENGINE_OPTIONS, *CLUSTER_OPTIONS,
         "tasks.families", "tasks.form", "tasks.unfenced", "tasks.attempt_tokens", "rl.temperature",
     )  # fmt: skip
     what: Annotated[tuple[str, ...], tyro.conf.arg(metavar="RUN|RUN:STEP|RUN/ID|FOLDER|BASE...", help_behavior_hint="")]
@@ -97,8 +98,7 @@ class ExamCommand(Reporting, Configured):
             k=k,
             temperature=agreed("rl", "temperature", settings, subjects.runs, settings.rl.temperature),
             max_tokens=agreed("tasks", "attempt_tokens", settings, subjects.runs, settings.tasks.attempt_tokens),
-            engine_settings=agreed_engine(settings, subjects.runs),
-            verifier_settings=settings.verifier,
+            settings=agreed_engine(settings, subjects.runs),
         )
 
 

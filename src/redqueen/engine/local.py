@@ -76,6 +76,7 @@ class LocalEngine(QueuedEngine):
         parameter = next(model.parameters())
         self.device, self.dtype = parameter.device, parameter.dtype
         kind = "cuda" if self.device.type == "cuda" else "cpu"
+        self.device_type = kind
         self.computes_on = torch.cuda.get_device_name() if kind == "cuda" else f"cpu ({platform.machine()})"
         available = memory.available(self.device) if memory_bytes is None else memory_bytes
         held = self.shape.parameters * self.dtype.itemsize

@@ -61,6 +61,8 @@ class QueuedEngine(ABC):
     dtype: torch.dtype
     computes_on: str
     """The devices that sample and train, by their names."""
+    device_type: str
+    """The same by kind: cpu or cuda."""
 
     def __init__(self, members: Members, *, exact: bool) -> None:
         """`exact`: batches do not depend on the time."""

@@ -23,7 +23,6 @@ from redqueen.resources import open_verifier
 from redqueen.runs.rows import TaskRow
 from redqueen.runs.store import Store
 from redqueen.settings import Config
-from redqueen.settings.models import EngineConfig, VerifierConfig
 from redqueen.tasks.families import Families
 from redqueen.tasks.files import ExamTask
 from redqueen.tasks.protocol import Task
@@ -112,9 +111,7 @@ class CrossPlayReport:
             console.print(Text(printable(line)), soft_wrap=True)
 
 
-def cross_play(
-    subjects: Subjects, *, tasks: int, attempts: int, engine_settings: EngineConfig, verifier_settings: VerifierConfig
-) -> CrossPlayReport:
+def cross_play(subjects: Subjects, *, tasks: int, attempts: int, settings: Config) -> CrossPlayReport:
     """The students of two runs, who are the subjects, at the newest tasks of both."""
     first, second = subjects.groups
     families = {
@@ -127,7 +124,7 @@ def cross_play(
     kinds = [task.kind for task in chosen.values()]
     by_side: list[tuple[Group, Scores, Scores]] = []
     void: set[str] = set()
-    with open_verifier(verifier_settings) as verifier, open_subjects(subjects, engine_settings) as engine:
+    with open_verifier(settings.verifier) as verifier, open_subjects(subjects, settings) as engine:
         members = len(subjects.members) + 2
         say(f"{len(chosen):,} tasks, {attempts} sampled and 1 greedy attempt at each, by {members} subjects")
         progress = Progress("crossplay", 0, len(chosen) * (attempts + 1) * members)

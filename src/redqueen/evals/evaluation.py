@@ -14,8 +14,8 @@ from typing import Any
 
 from redqueen import __version__
 from redqueen.console import Progress, say, span_text
-from redqueen.engine.local import LocalEngine
 from redqueen.engine.protocol import MemberState
+from redqueen.engine.queued import QueuedEngine
 from redqueen.errors import InputError, UserError
 from redqueen.evals.answers import GREEDY, RESULTS, Answer, AnswerId, AnswerStore, note_settings, read_answers
 from redqueen.evals.asking import Encode, Question, Sampling, ask, encoder, positions, questions
@@ -28,7 +28,7 @@ from redqueen.keys import key
 from redqueen.resources import open_verifier
 from redqueen.runs import benchmarks
 from redqueen.runs.atomic import write_text
-from redqueen.settings.models import EngineConfig, VerifierConfig
+from redqueen.settings import Config
 from redqueen.verifier import StrictVerifier, Verifier
 
 
@@ -43,14 +43,13 @@ def evaluate(
     temperature: float,
     max_tokens: int | None,
     against: str | None,
-    engine_settings: EngineConfig,
-    verifier_settings: VerifierConfig,
+    settings: Config,
 ) -> EvaluationReport:
     """Evaluate the subjects and their base on these benchmarks. Answers that are in the folder are not sampled again.
     `max_tokens` is each benchmark's own when None."""
     _check_rivals(subjects, against)
     start = time.perf_counter()
-    with open_verifier(verifier_settings) as verifier, open_subjects(subjects, engine_settings) as engine:
+    with open_verifier(settings.verifier) as verifier, open_subjects(subjects, settings) as engine:
         encode = encoder(engine.base, prompts)
         computed = computed_on(engine)
         samplings = {
@@ -131,7 +130,7 @@ def _questions(loaded: LoadedBenchmark, subjects: Subjects, attempts: int) -> li
 
 
 async def _answers(
-    engine: LocalEngine,
+    engine: QueuedEngine,
     verifier: Verifier,
     encode: Encode,
     loaded: LoadedBenchmark,

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from redqueen.console import Progress, say
-from redqueen.engine.local import LocalEngine
 from redqueen.engine.protocol import MemberId
+from redqueen.engine.queued import QueuedEngine
 from redqueen.errors import InputError
 from redqueen.evals.answers import GREEDY, Answer, AnswerId
 from redqueen.evals.asking import Sampling, ask, encoded, questions
@@ -23,7 +23,6 @@ from redqueen.keys import key
 from redqueen.resources import open_verifier
 from redqueen.runs import exams
 from redqueen.settings import Config
-from redqueen.settings.models import EngineConfig, VerifierConfig
 from redqueen.tasks.families import Families
 from redqueen.tasks.files import ExamTask, FileDraft, exam_file, read_held_out, validated_exam
 from redqueen.tasks.protocol import Kind
@@ -41,14 +40,13 @@ def evaluate_exam(
     k: int,
     temperature: float,
     max_tokens: int,
-    engine_settings: EngineConfig,
-    verifier_settings: VerifierConfig,
+    settings: Config,
 ) -> ExamReport:
     """Everybody and their base on the tasks of an exam, which are from this file and of these bands."""
-    with open_verifier(verifier_settings) as verifier:
+    with open_verifier(settings.verifier) as verifier:
         tasks = asyncio.run(validated_exam(drafts, families, verifier))
         subjects = replace(subjects, notes=(*subjects.notes, *_not_kept_out(tasks, subjects.runs, families)))
-        with open_subjects(subjects, engine_settings) as engine:
+        with open_subjects(subjects, settings) as engine:
             told = f"{len(tasks):,} tasks, {attempts} sampled and 1 greedy attempt at each"
             say(f"{told}, by {', '.join(['the base', *subjects.members])}")
             progress = Progress("exam", 0, len(tasks) * (attempts + 1) * len(subjects.in_engine))
@@ -105,7 +103,7 @@ def _keep_with_runs(
 
 
 async def examine(
-    engine: LocalEngine,
+    engine: QueuedEngine,
     verifier: Verifier,
     subjects: Mapping[str, MemberId | None],
     tasks: Sequence[ExamTask],

@@ -22,14 +22,12 @@ from redqueen.engine.known import EMBEDDED, KNOWN
 from redqueen.engine.protocol import MemberId, MemberState
 from redqueen.errors import InputError
 from redqueen.population.members import SOLO, Role
-from redqueen.resources import open_engine
 from redqueen.runs import CHECKPOINTS, CONFIG, checkpoints
 from redqueen.runs.records_file import RECORDS
 from redqueen.settings import Config, load_run
 
 if TYPE_CHECKING:
-    from redqueen.engine.local import LocalEngine
-    from redqueen.settings.models import EngineConfig
+    from redqueen.engine.queued import QueuedEngine
 
 Roles = Literal["students", "teachers", "all"]
 """Whom of a run."""
@@ -246,19 +244,22 @@ def _reshaped(state: MemberState, rank: int, alpha: float, sizes: Mapping[str, t
 
 
 @contextmanager
-def open_subjects(subjects: Subjects, settings: "EngineConfig") -> Iterator["LocalEngine"]:
+def open_subjects(subjects: Subjects, settings: "Config") -> Iterator["QueuedEngine"]:
     """An engine with everybody's adapters."""
+    from redqueen.cluster.connect import open_members
+
     fitting: dict[str, Any] = {"base": subjects.base}
     members = of_one_shape(subjects.members)
     if members:
         state = next(iter(members.values()))
         fitting |= {"rank": state.rank, "alpha": state.alpha, "target_modules": tuple(state.factors)}
-    with open_engine(settings.model_copy(update=fitting), list(members)) as engine:
+    settings = settings.model_copy(update={"engine": settings.engine.model_copy(update=fitting)})
+    with open_members(settings, list(members)) as engine:
         for name, state in members.items():
             engine.write(name, state)
         yield engine
 
 
-def computed_on(engine: "LocalEngine") -> dict[str, str]:
+def computed_on(engine: "QueuedEngine") -> dict[str, str]:
     """What figures depend on in their last bits."""
-    return {"device": engine.device.type, "dtype": str(engine.dtype).removeprefix("torch.")}
+    return {"device": engine.device_type, "dtype": str(engine.dtype).removeprefix("torch.")}

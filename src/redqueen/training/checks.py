@@ -5,6 +5,7 @@ import math
 from collections.abc import Iterator
 from random import Random
 
+from redqueen.cluster.connect import refuse_settings
 from redqueen.errors import ConfigError
 from redqueen.plugins import BENCHMARKS, ESTIMATORS, MATCHMAKERS, OPERATORS, REGISTRIES, Registry
 from redqueen.population.board import Board
@@ -31,7 +32,7 @@ def with_kinds(settings: Config) -> Config:
 def check(settings: Config) -> None:
     """Refuse settings with which no race can be run or nothing can be learnt."""
     _check_plugins(settings)
-    _check_cluster(settings)
+    refuse_settings(settings.cluster)
     _check_tasks(settings)
     _check_sources(settings)
     _check_single(settings)
@@ -97,20 +98,6 @@ def _check_plugins(settings: Config) -> None:
         registry.check(text)
         if registry not in (OPERATORS, BENCHMARKS):
             registry.get(text)
-
-
-def _check_cluster(settings: Config) -> None:
-    cluster = settings.cluster
-    if cluster.address is None and cluster.workers is not None:
-        raise ConfigError(
-            "cluster.workers are workers of a cluster, and cluster.address names none",
-            'set cluster.address to "local", or leave out cluster.workers',
-        )
-    if cluster.address is not None and cluster.workers is None and cluster.shards is None:
-        raise ConfigError(
-            "cluster.address names a cluster, and nothing says how many workers are wanted",
-            "set cluster.workers, for example to the number of GPUs",
-        )
 
 
 def _check_tasks(settings: Config) -> None:

@@ -21,7 +21,7 @@ from redqueen import __version__
 from redqueen.analysis import quarters
 from redqueen.analysis.coverage import Coverage
 from redqueen.analysis.watch import Watch
-from redqueen.cluster.connect import open_cluster
+from redqueen.cluster.connect import is_asked_for, open_members
 from redqueen.engine.bank import Bank
 from redqueen.engine.local import LocalEngine
 from redqueen.engine.namespaced import NamespacedEngine
@@ -37,7 +37,7 @@ from redqueen.phases.race import Race
 from redqueen.phases.state import State, restored
 from redqueen.population.board import Board
 from redqueen.population.members import SOLO, founders
-from redqueen.resources import open_engine, open_verifier, unwatched_objects
+from redqueen.resources import open_verifier, unwatched_objects
 from redqueen.runs.checkpoints import Loaded
 from redqueen.runs.metrics import BASE, BENCHMARK
 from redqueen.runs.records_file import RECORDS
@@ -141,15 +141,14 @@ def open_races(
     `engines` are to share the device's memory. Without `cluster` races that have one are refused.
     """
     shared = shared or starts[0].settings
-    on_cluster = shared.cluster.address is not None or (shared.cluster.shards or 1) > 1
-    if on_cluster and not cluster:
+    if is_asked_for(shared.cluster) and not cluster:
         mend = "leave out cluster.address and cluster.shards"
-        raise InputError("`redqueen train` alone has a cluster, and without --plan", mend)
+        raise InputError("this is not done on a cluster: races, studies and evaluations are", mend)
     pool = shared.verifier.model_copy(update={"workers": shared.verifier.workers or workers})
     members = [f"{start.name}{member}" for start in starts for member in start.adapters]
     with (
         open_verifier(pool) as verifier,
-        _opened(shared, [*members, *(beside or ())], engines, on_cluster) as engine,
+        open_members(shared, [*members, *(beside or ())], engines) as engine,
     ):
         for member, weights in (beside or {}).items():
             engine.write(member, weights)
@@ -157,12 +156,6 @@ def open_races(
         races = asyncio.run(_open_all(starts, corners, engine, verifier))
         with unwatched_objects():
             yield Stage(engine, verifier, races, _facts(engine, verifier))
-
-
-def _opened(shared: Config, members: Sequence[MemberId], engines: int, on_cluster: bool) -> QueuedEngine:
-    if on_cluster:
-        return open_cluster(shared, members)
-    return open_engine(shared.engine, members, shared.run.seed, engines)
 
 
 class _Own(NamespacedEngine):

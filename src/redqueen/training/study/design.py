@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
+from redqueen.cluster.connect import is_asked_for
 from redqueen.errors import InputError
 from redqueen.evals.figures import Tally
 from redqueen.population.members import SOUP
@@ -98,6 +99,8 @@ class Design:
             raise InputError("a study needs arms, seeds, attempts and jobs", "use 1 or more")
         if self.first_seed < 0 or self.first_seed + self.seeds > SWEEP_SEED:
             raise InputError(f"seeds from {SWEEP_SEED} on are the sweep's", f"use seeds from 0 to {SWEEP_SEED - 1}")
+        if self.jobs > 1 and is_asked_for(self.settings.cluster):
+            raise InputError("--jobs are processes of this machine, and a cluster has workers", "leave out --jobs")
         if self.match and arms.POPULATION not in self.arms:
             raise InputError(f"--match is with the arm {arms.POPULATION}, which --arms leaves out", "name it too")
         if self.match and self.settings.run.flops is not None:

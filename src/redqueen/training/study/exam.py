@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from redqueen.analysis.distance import first_alike
-from redqueen.engine.local import LocalEngine
+from redqueen.engine.queued import QueuedEngine
 from redqueen.errors import InputError
 from redqueen.evals.examination import examine
 from redqueen.evals.figures import Tally, figures, scores
@@ -121,7 +121,7 @@ class HalfExam:
             answers[Examinee(**record["answered"]["who"])] = tally
         return answers
 
-    def examine(self, engine: LocalEngine, verifier: Verifier, examinees: Sequence[Examinee]) -> None:
+    def examine(self, engine: QueuedEngine, verifier: Verifier, examinees: Sequence[Examinee]) -> None:
         """Examine these, some at a time, and keep their answers."""
         exam = asyncio.run(validated_exam(self._drafts(), self.families, verifier))
         tasks = [exam[number] for number in self.places]

@@ -97,9 +97,11 @@ def run_and_examine(
         }
         beside = {student.name: state for student, state in unexamined.items()}
         stage = stack.enter_context(
-            open_races(list(starts.values()), races[0].settings, beside=beside, workers=workers, engines=jobs)
+            open_races(
+                list(starts.values()), races[0].settings, beside=beside, workers=workers, engines=jobs, cluster=True
+            )
         )
-        engine = stage.local
+        engine = stage.engine
 
         async def run_one(race: StudyRace, stopping: Callable[[], bool]) -> State:
             run, start, view = runs[race.name], starts[race.name], RaceView(race.name, progress)
@@ -113,7 +115,8 @@ def run_and_examine(
         async def run_all(stopping: Callable[[], bool]) -> list[State]:
             return await asyncio.gather(*(run_one(race, stopping) for race in unfinished))
 
-        progress.say(f"{len(unfinished)} of {len(races)} races to run, {len(engine.members)} adapters on one engine")
+        adapters = len(beside) + sum(len(start.adapters) for start in starts.values())
+        progress.say(f"{len(unfinished)} of {len(races)} races to run, {adapters} adapters on one engine")
         with heeding_signals(RaceView("", progress)) as stopping:
             states = asyncio.run(run_all(stopping))
         examinees = [BARE] if bare else []

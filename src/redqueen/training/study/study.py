@@ -125,7 +125,8 @@ def _spent(race: StudyRace) -> int:
 
 def _note_time(design: Design, seconds: float) -> str:
     """Add a line about this command to the file; a sentence about all commands so far."""
-    device = device_name(place(design.settings.engine)[0])
+    settings = design.settings
+    device = "a cluster" if settings.cluster.address else device_name(place(settings.engine)[0])
     file = design.folder / JOBS
     with file.open("a") as lines:
         lines.write(json.dumps({"seconds": seconds, "machine": machine_name(), "device": device}) + "\n")
