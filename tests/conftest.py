@@ -29,7 +29,8 @@ TRACES = (
 )  # fmt: skip
 """They make files of one name, or leave or count processes without a parent."""
 SLOW = (
-    "engine/test_bases.py", "engine/test_bench_engine.py", "engine/test_graph_backend.py", "engine/test_logits.py",
+    "cluster/test_connect.py", "cluster/test_engine.py", "cluster/test_losses.py", "cluster/test_ray.py",
+    "cluster/test_train.py", "engine/test_bases.py", "engine/test_bench_engine.py", "engine/test_graph_backend.py", "engine/test_logits.py",
     "engine/test_prompts.py", "engine/test_sample.py", "engine/test_update.py", "evals/test_benchmarks.py",
     "evals/test_crossplay.py", "evals/test_eval.py", "evals/test_evaluate.py", "evals/test_exam.py",
     "evals/test_extraction.py", "evals/test_hostile.py", "evals/test_maths.py", "evals/test_reference.py",

@@ -164,7 +164,7 @@ class ClusterEngine(QueuedEngine):
         jobs = []
         for shard, own in sorted(by_shard.items()):
             update = Update(tuple(own), recipe)
-            jobs.append(Job(shard, "update", (update,), update))
+            jobs.append(Job(shard, "update", (update,), update=update))
         try:
             answers = self._staff.ask(jobs)
         except InputError as error:

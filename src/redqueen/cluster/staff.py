@@ -9,7 +9,7 @@ longer than any did, or when its device fails.
 import time
 from collections.abc import Sequence
 from concurrent.futures import Future
-from dataclasses import dataclass, field
+from dataclasses import KW_ONLY, dataclass, field
 from queue import Empty, SimpleQueue
 from typing import Any
 
@@ -43,6 +43,7 @@ class Job:
     shard: int
     method: str
     arguments: tuple[Any, ...] = ()
+    _: KW_ONLY
     update: Update | None = None
     """What goes into the ledger when it is answered."""
     answer: Any = None
@@ -57,6 +58,7 @@ class _Hand:
     """A worker, as long as it is here."""
 
     link: Link
+    _: KW_ONLY
     asked: float | None = None
     """When it was asked whether it is there, if it has not answered."""
     place: str = ""
