@@ -1,5 +1,7 @@
 """What becomes of workers changes nothing in the result: each is lost at some call, before it or after it."""
 
+import asyncio
+import time
 from random import Random
 
 import pytest
@@ -7,9 +9,11 @@ import pytest
 from cluster.flaky import Flaky, How
 from cluster.making import opened, worked
 from redqueen.cluster import staff
+from redqueen.engine.protocol import Recipe, Trajectory
 from redqueen.errors import MachineError
 
 SHARDS = 2
+DEADLINE_S = 120
 
 
 @pytest.fixture(scope="module")
@@ -74,7 +78,13 @@ def test_a_call_that_costs_worker_after_worker_is_given_up():
 
 def test_one_that_comes_late_gets_its_part_once_nothing_has_to_be_done_again(left_alone):
     expected, _ = left_alone
-    flaky = Flaky(lambda number, _: "before" if number == 1 else None)
-    with opened(SHARDS, 2, flaky) as engine:
+    text = Trajectory(member="t0", prompt=(1,), completion=(2,), logprobs=(-1.0,), advantages=1.0)
+    with opened(SHARDS, 2, Flaky(lambda number, _: "before" if number == 1 else None)) as engine:
         assert worked(engine) == expected
-        assert engine.homes == ["worker 1", "worker 2"]
+        end = time.monotonic() + DEADLINE_S
+        while "worker 2" not in engine.homes:
+            assert time.monotonic() < end
+            asyncio.run(engine.update([text], Recipe(lr=1e-3)))
+            # Now all is known of it.
+            engine.read("t0", optimiser=True)
+        assert len(set(engine.homes)) == 2
