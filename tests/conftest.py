@@ -25,26 +25,26 @@ if "PYTEST_XDIST_WORKER" in os.environ:
 
 TRACES = (
     "test_bench.py", "test_hostile.py", "test_kill.py", "test_mutation.py", "test_pool.py", "test_shards.py",
-    "test_stress.py",
+    "test_stress.py", "test_train.py",
 )  # fmt: skip
 """They make files of one name, or leave or count processes without a parent."""
 SLOW = (
-    "cluster/test_connect.py", "cluster/test_engine.py", "cluster/test_losses.py", "cluster/test_ray.py",
-    "cluster/test_train.py", "engine/test_bases.py", "engine/test_bench_engine.py", "engine/test_graph_backend.py",
-    "engine/test_logits.py", "engine/test_prompts.py", "engine/test_sample.py", "engine/test_update.py",
-    "evals/test_benchmarks.py", "evals/test_crossplay.py", "evals/test_eval.py", "evals/test_evaluate.py",
-    "evals/test_exam.py", "evals/test_extraction.py", "evals/test_hostile.py", "evals/test_maths.py",
-    "evals/test_reference.py", "evolution/test_commands.py", "evolution/test_dense.py", "evolution/test_retention.py",
+    "engine/test_bases.py", "engine/test_bench_engine.py", "engine/test_graph_backend.py", "engine/test_logits.py",
+    "engine/test_prompts.py", "engine/test_sample.py", "engine/test_update.py", "evals/test_benchmarks.py",
+    "evals/test_crossplay.py", "evals/test_eval.py", "evals/test_evaluate.py", "evals/test_exam.py",
+    "evals/test_extraction.py", "evals/test_hostile.py", "evals/test_maths.py", "evals/test_reference.py",
+    "evolution/test_commands.py", "evolution/test_dense.py", "evolution/test_retention.py",
     "evolution/test_variation.py", "loop/test_ending.py", "loop/test_kill.py", "loop/test_pico_race.py",
     "loop/test_plan.py", "loop/test_race.py", "loop/test_ruler.py", "loop/test_shared.py", "loop/test_sources.py",
     "loop/test_stopping.py", "measure/test_folders.py", "plugins/test_plugins.py", "population/test_matchmaking.py",
     "report/test_page.py", "runs/test_commands.py", "runs/test_disks.py", "runs/test_run.py", "tasks/test_guards.py",
     "tasks/test_math.py", "tasks/test_order.py", "tasks/test_proof.py", "tasks/test_reward_hacks.py",
-    "tasks/test_soundness.py", "tasks/test_sources.py", "tasks/test_truth.py", "test_bench.py", "test_chains.py",
-    "test_cli.py", "test_doctor.py", "test_pico.py", "test_simulate.py", "test_stress.py", "test_study.py",
-    "test_trackers.py", "verifier/test_checkers.py", "verifier/test_filters.py", "verifier/test_hostile.py",
-    "verifier/test_literals.py", "verifier/test_machine.py", "verifier/test_mutation.py", "verifier/test_pool.py",
-    "verifier/test_replies.py", "verifier/test_shards.py",
+    "tasks/test_soundness.py", "tasks/test_sources.py", "tasks/test_truth.py", "verifier/test_checkers.py",
+    "verifier/test_filters.py", "verifier/test_hostile.py", "verifier/test_literals.py", "verifier/test_machine.py",
+    "verifier/test_mutation.py", "verifier/test_pool.py", "verifier/test_replies.py", "verifier/test_shards.py",
+    "workers/test_connect.py", "workers/test_engine.py", "workers/test_losses.py", "workers/test_ray.py",
+    "workers/test_train.py", "test_bench.py", "test_chains.py", "test_cli.py", "test_doctor.py", "test_pico.py",
+    "test_simulate.py", "test_stress.py", "test_study.py", "test_trackers.py",
 )  # fmt: skip
 """They take five seconds or more: races, whole corpora, programs that are waited for."""
 

@@ -169,7 +169,7 @@ class Races:
             out = os.open(self.place / f"{folder.name}.out", os.O_WRONLY | os.O_CREAT | os.O_APPEND)
             os.dup2(out, 1)
             os.dup2(out, 2)
-            _tell_phases(log)
+            tell_phases(log)
             prepare()
             from redqueen.commands.main import main
 
@@ -212,7 +212,7 @@ class Races:
         return self.place / f"{folder.name}.phases"
 
 
-def _tell_phases(log: Path) -> None:
+def tell_phases(log: Path) -> None:
     """Have the view write down every phase as it begins."""
     from redqueen.phases.view import Quiet
 

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from cluster.making import MEMBERS, SETTINGS, opened, worked
+from workers.making import MEMBERS, SETTINGS, opened, worked
 from redqueen.cluster.engine import ClusterEngine
 from redqueen.engine.protocol import Recipe, SampleRequest, Trajectory
 from redqueen.errors import Fault, InputError

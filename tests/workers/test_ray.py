@@ -12,7 +12,7 @@ pytest.importorskip("ray")
 
 from ray.cluster_utils import Cluster
 
-from cluster.making import opened, worked
+from workers.making import opened, worked
 from redqueen.cluster.links import Link
 from redqueen.cluster.ray import RayWorkers
 

@@ -6,8 +6,8 @@ from random import Random
 
 import pytest
 
-from cluster.flaky import Flaky, How
-from cluster.making import opened, worked
+from workers.flaky import Flaky, How
+from workers.making import opened, worked
 from redqueen.cluster import staff
 from redqueen.engine.protocol import Recipe, Trajectory
 from redqueen.errors import MachineError

@@ -4,7 +4,7 @@ import pickle
 import pytest
 import torch
 
-from cluster.making import MEMBERS, SETTINGS
+from workers.making import MEMBERS, SETTINGS
 from redqueen.cluster.packed import pack, unpack, weights
 from redqueen.engine.local import LocalEngine
 from redqueen.engine.protocol import MemberState, Recipe, Trajectory

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from cluster.making import MEMBERS, SETTINGS
+from workers.making import MEMBERS, SETTINGS
 from redqueen.cluster import connect
 from redqueen.cluster.worker import refuse_versions, versions
 from redqueen.errors import ConfigError, InputError
@@ -101,7 +101,7 @@ def test_a_race_without_a_cluster_imports_nothing_of_ray():
         "import sys\n"
         "import redqueen.training.train\n"
         "from redqueen.cluster.connect import open_cluster\n"
-        "from cluster.test_connect import MEMBERS, of\n"
+        "from workers.test_connect import MEMBERS, of\n"
         "open_cluster(of(shards=2), MEMBERS).close()\n"
         "assert not any(name.split('.')[0] == 'ray' for name in sys.modules)\n"
     )
