@@ -8,13 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from workers.making import MEMBERS, SETTINGS
 from redqueen.cluster import connect
 from redqueen.cluster.worker import refuse_versions, versions
 from redqueen.errors import ConfigError, InputError
 from redqueen.settings import Config, load
 from redqueen.training.checks import check
 from redqueen.training.train import as_begun
+from workers.making import MEMBERS, SETTINGS
 
 
 def of(**cluster: object) -> Config:

@@ -5,11 +5,11 @@ from collections.abc import Iterator
 
 import pytest
 
-from workers.making import MEMBERS, SETTINGS, opened, worked
 from redqueen.cluster.engine import ClusterEngine
 from redqueen.engine.protocol import Recipe, SampleRequest, Trajectory
 from redqueen.errors import Fault, InputError
 from redqueen.resources import open_engine
+from workers.making import MEMBERS, SETTINGS, opened, worked
 
 
 @pytest.fixture(scope="module")

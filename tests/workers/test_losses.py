@@ -6,11 +6,11 @@ from random import Random
 
 import pytest
 
-from workers.flaky import Flaky, How
-from workers.making import opened, worked
 from redqueen.cluster import staff
 from redqueen.engine.protocol import Recipe, Trajectory
 from redqueen.errors import MachineError
+from workers.flaky import Flaky, How
+from workers.making import opened, worked
 
 SHARDS = 2
 DEADLINE_S = 120

@@ -4,12 +4,12 @@ import pickle
 import pytest
 import torch
 
-from workers.making import MEMBERS, SETTINGS
 from redqueen.cluster.packed import pack, unpack, weights
 from redqueen.engine.local import LocalEngine
 from redqueen.engine.protocol import MemberState, Recipe, Trajectory
 from redqueen.errors import InputError
 from redqueen.resources import open_engine
+from workers.making import MEMBERS, SETTINGS
 
 
 @pytest.fixture(scope="module")

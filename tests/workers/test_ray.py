@@ -12,9 +12,9 @@ pytest.importorskip("ray")
 
 from ray.cluster_utils import Cluster
 
-from workers.making import opened, worked
 from redqueen.cluster.links import Link
 from redqueen.cluster.ray import RayWorkers
+from workers.making import opened, worked
 
 SHARDS = 2
 Strike = Callable[[int], None]
