@@ -2,11 +2,13 @@
 
 import asyncio
 from collections.abc import Iterator
+from functools import partial
 
 import pytest
 
 from redqueen.cluster.engine import ClusterEngine
-from redqueen.engine.protocol import Recipe, SampleRequest, Trajectory
+from redqueen.engine.protocol import Ask, Recipe, Sample, SampleRequest, Trajectory
+from redqueen.engine.queued import QueuedEngine
 from redqueen.errors import Fault, InputError
 from redqueen.resources import open_engine
 from workers.making import MEMBERS, SETTINGS, opened, worked
@@ -29,6 +31,35 @@ def test_with_one_shard_all_is_bit_for_bit_as_in_one_process():
 def test_the_number_of_workers_changes_nothing(two_shards: str, workers: int):
     with opened(2, workers) as engine:
         assert worked(engine) == two_shards
+
+
+def test_where_batches_may_depend_on_the_time_chains_join_what_is_under_way(monkeypatch):
+    """As on a GPU, where a call goes to its workers as soon as it is made."""
+    made = QueuedEngine.__init__
+    monkeypatch.setattr(QueuedEngine, "__init__", lambda self, members, exact: made(self, members, exact=False))
+    prompts = [(number, 2, 3) for number in range(1, 13)]
+
+    async def chain(ask: Ask, number: int) -> list[Sample]:
+        samples: list[Sample] = []
+        for turn in range(3):
+            members = [MEMBERS[(number + turn) % 4], MEMBERS[turn], None]
+            key = 10 * number + turn
+            samples += await ask(
+                [
+                    SampleRequest(prompt=prompts[number], member=each, key=key, max_tokens=2 + key % 9)
+                    for each in members
+                ]
+            )
+        return samples
+
+    def texts(engine: QueuedEngine) -> list[list[tuple[int, ...]]]:
+        found = asyncio.run(engine.stream([partial(chain, number=number) for number in range(12)]))
+        return [[sample.tokens for sample in samples] for samples in found]
+
+    with open_engine(SETTINGS, MEMBERS, 3) as local, opened(2, 2) as engine:
+        assert not engine.exact
+        assert texts(engine) == texts(local)
+        assert worked(engine)
 
 
 def test_the_driver_holds_no_weights_of_the_base():

@@ -97,8 +97,7 @@ class ClusterEngine(QueuedEngine):
         held = ShardedMembers(self._staff, self.bank)
         for member in members:
             held.write(member, held.fresh())
-        self._exact = self.device_type == "cpu"
-        super().__init__(held, exact=self._exact)
+        super().__init__(held, exact=self._staff.exact)
 
     @property
     def homes(self) -> list[str | None]:
@@ -129,7 +128,7 @@ class ClusterEngine(QueuedEngine):
             step += EVERY
             if not taken and not under_way:
                 return
-            for batch in [taken] if self._exact else [[call] for call in taken]:
+            for batch in [taken] if self.exact else [[call] for call in taken]:
                 under_way += self._send(batch)
             if any(not each.job.done for each in under_way):
                 self._staff.wait(POLL_S)

@@ -99,13 +99,13 @@ class Staff:
         self._move()
 
     @property
-    def device(self) -> str:
-        """What workers compute on: cpu or cuda."""
-        return self._greetings[0].device
+    def exact(self) -> bool:
+        """Whether batches do not depend on the time."""
+        return self._greetings[0].exact
 
     @property
     def computes_on(self) -> str:
-        """The same, by name."""
+        """The workers' devices, by name."""
         return ", ".join(dict.fromkeys(greeting.computes_on for greeting in self._greetings))
 
     @property
@@ -201,9 +201,9 @@ class Staff:
     def _greeted(self, hand: _Hand, greeting: Greeting) -> None:
         self._greetings.append(greeting)
         hand.place = f" on {greeting.machine}, process {greeting.process},"
-        if greeting.device != self.device:
+        if greeting.device != (first := self._greetings[0].device):
             raise InputError(
-                f"{hand.link.name} computes on {greeting.device}, and others on {self.device}",
+                f"{hand.link.name} computes on {greeting.device}, and others on {first}",
                 "set engine.device to what all of them have",
             )
         if self._limits is not None:

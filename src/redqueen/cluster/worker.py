@@ -59,6 +59,8 @@ class Greeting:
     process: int
     device: str
     """cpu or cuda."""
+    exact: bool
+    """Batches do not depend on the time."""
     computes_on: str
     dtype: torch.dtype
     limits: Limits
@@ -98,6 +100,7 @@ class Worker:
             machine=platform.node(),
             process=os.getpid(),
             device=engine.device.type,
+            exact=engine.exact,
             computes_on=engine.computes_on,
             dtype=engine.dtype,
             limits=engine.limits,
@@ -167,7 +170,7 @@ class Worker:
     async def _standing(self, brief: Brief) -> AsyncIterator[_Shard]:
         async with self._turn:
             shard = await self._followed(brief)
-            if self.engine.device.type == "cpu":
+            if self.engine.exact:
                 yield shard
                 return
         yield shard

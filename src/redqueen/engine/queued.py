@@ -66,6 +66,7 @@ class QueuedEngine(ABC):
 
     def __init__(self, members: Members, *, exact: bool) -> None:
         """`exact`: batches do not depend on the time."""
+        self.exact = exact
         self._held = members
         self._calls = CallQueue(self.run, exact=exact)
 
