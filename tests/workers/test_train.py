@@ -67,10 +67,10 @@ def ended_within(processes: set[int], seconds: float) -> bool:
     return True
 
 
-def rays(driver: int) -> list[bytes]:
-    """The command lines of Ray's processes below this one."""
-    found = [Path(f"/proc/{each}/cmdline").read_bytes() for each in alive(set(descendants(driver)))]
-    return [line for line in found if b"ray" in line]
+def told(driver: int, what: str, file: str = "cmdline") -> int:
+    """Processes below this one whose command line or environment has it."""
+    found = [Path(f"/proc/{each}/{file}").read_bytes() for each in alive(set(descendants(driver)))]
+    return sum(what.encode() in text for text in found)
 
 
 def test_a_race_whose_driver_is_killed_goes_on_with_other_workers_to_the_same_end(place: Path, alone: Left):
@@ -79,7 +79,9 @@ def test_a_race_whose_driver_is_killed_goes_on_with_other_workers_to_the_same_en
     while not (place / "killed" / "checkpoints" / "step-000002").is_dir():
         assert driver.poll() is None and time.monotonic() < end
         time.sleep(0.02)
-    assert sum(b"ray::" in line for line in rays(driver.pid)) >= 2
+    assert told(driver.pid, "ray::") >= 2
+    # Ray listens to the whole network.
+    assert told(driver.pid, "RAY_AUTH_MODE=token", "environ") >= 4
     ours = set(descendants(driver.pid))
     os.kill(driver.pid, signal.SIGKILL)
     driver.wait()

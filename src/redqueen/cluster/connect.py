@@ -5,7 +5,9 @@ machines that takes anybody in, fewer resources than are asked for.
 """
 
 import os
+import secrets
 import socket
+import sys
 from collections.abc import Sequence
 from contextlib import closing
 from importlib.util import find_spec
@@ -78,7 +80,9 @@ def _workers(cluster: ClusterConfig, count: int, device: str) -> tuple[Workers, 
         return Inside(), 1
     if find_spec("ray") is None:
         raise InputError("a cluster needs Ray, which is not installed", "run `pip install 'redqueen[cluster]'`")
-    if cluster.address not in ("local", "auto"):
+    if cluster.address == "local":
+        _lock()
+    elif cluster.address != "auto":
         _refuse_address(cluster.address)
     from redqueen.cluster.ray import RayWorkers
 
@@ -91,6 +95,13 @@ def _workers(cluster: ClusterConfig, count: int, device: str) -> tuple[Workers, 
         workers.close()
         raise
     return workers, count if gpus == 0 else max(1, int(1 / gpus + 1e-9))
+
+
+def _lock() -> None:
+    """Ray listens to the whole network, also for a cluster of one machine: let nobody in who has no token, which is
+    new. It heeds this until it is imported; who has done that, or has set the mode, knows why."""
+    if "ray" not in sys.modules and "RAY_AUTH_MODE" not in os.environ:
+        os.environ |= {"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": secrets.token_hex(32)}
 
 
 def _refuse_address(address: str) -> None:
