@@ -95,10 +95,9 @@ class RayWorkers:
     def close(self) -> None:
         for link in self._links:
             link.end()
-        if self._reaper is not None:
-            self._reaper.kill()
-            self._reaper.communicate()
         ray.shutdown()
+        if self._reaper is not None:
+            self._reaper.communicate()
 
 
 class RayLink:
@@ -125,7 +124,7 @@ class RayLink:
 
 
 def _reaper() -> "subprocess.Popen[bytes]":
-    """Ends Ray's agents when this process is gone: all others end with it, and these wait a minute for the others."""
+    """Ends Ray's agents when its input does: all others end with this process, and these wait a minute for the others."""
     ours = " ".join(str(process) for process in _descendants(os.getpid()) if _is_agent(process))
     words = ["sh", "-c", f"read _; kill -9 {ours}"]
     nowhere = subprocess.DEVNULL
