@@ -124,7 +124,7 @@ class RayLink:
 
 
 def _reaper() -> "subprocess.Popen[bytes]":
-    """Ends Ray's agents when its input does: all others end with this process, and these wait a minute for the others."""
+    """Ends Ray's agents when its input does: all others end with this process, and these wait a minute for them."""
     ours = " ".join(str(process) for process in _descendants(os.getpid()) if _is_agent(process))
     words = ["sh", "-c", f"read _; kill -9 {ours}"]
     nowhere = subprocess.DEVNULL
