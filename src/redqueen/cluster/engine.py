@@ -145,14 +145,15 @@ class ClusterEngine(QueuedEngine):
         jobs = []
         for shard, own in sorted(parts.items()):
             asked = [[part.call.requests[place] for place in part.places] for part in own]
-            job = Job(shard, "sample", (asked,))
+            job = Job(shard, "sample", (asked,), size=sum(map(len, asked)))
             self._staff.send(job)
             jobs.append(_Sampling(job, own))
         return jobs
 
     def _score(self, requests: Sequence[ScoreRequest]) -> list[Score]:
         places = self._places(requests)
-        jobs = [Job(shard, "score", ([requests[place] for place in own],)) for shard, own in places.items()]
+        asked = {shard: [requests[place] for place in own] for shard, own in places.items()}
+        jobs = [Job(shard, "score", (own,), size=len(own)) for shard, own in asked.items()]
         scores: dict[int, Score] = {}
         for own, answer in zip(places.values(), self._staff.ask(jobs), strict=True):
             scores |= zip(own, answer, strict=True)
@@ -163,7 +164,7 @@ class ClusterEngine(QueuedEngine):
         jobs = []
         for shard, own in sorted(by_shard.items()):
             update = Update(tuple(own), recipe)
-            jobs.append(Job(shard, "update", (update,), update=update))
+            jobs.append(Job(shard, "update", (update,), size=len(own), update=update))
         try:
             answers = self._staff.ask(jobs)
         except InputError as error:

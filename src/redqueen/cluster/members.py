@@ -44,7 +44,7 @@ class ShardedMembers:
         if (known := ledger.known(wanted)) is not None:
             return known
         unknown = {shard: ledger.unknown for shard, ledger in enumerate(self._staff.ledgers) if ledger.unknown}
-        jobs = [Job(shard, "take", (members, True)) for shard, members in unknown.items()]
+        jobs = [Job(shard, "take", (members, True), size=len(members)) for shard, members in unknown.items()]
         for (shard, members), states in zip(unknown.items(), self._staff.ask(jobs), strict=True):
             self._staff.ledgers[shard].snapshot(dict(zip(members, map(_owned, states), strict=True)))
         self._staff.settle()
@@ -57,7 +57,7 @@ class ShardedMembers:
         known = {member: self._ledger(member).known(member) for member in members}
         found = {member: weights(packed, self._bank) for member, packed in known.items() if packed is not None}
         absent = grouped((self._shard(member), member) for member in known if member not in found)
-        answers = self._staff.ask([Job(shard, "take", (own, False)) for shard, own in absent.items()])
+        answers = self._staff.ask([Job(shard, "take", (own, False), size=len(own)) for shard, own in absent.items()])
         for own, states in zip(absent.values(), answers, strict=True):
             found |= zip(own, states, strict=True)
         return [found[member] for member in members]

@@ -31,7 +31,7 @@ base is loaded."""
 AGAIN_S = 5.0
 """Between a worker that could not be opened and the next in its place."""
 MANY = 8
-"""Times the longest call so far, after which one is not waited for any more."""
+"""Times the longest call so far for each thing that it is about, after which one is not waited for any more."""
 MOST_LOSSES = 5
 """Workers that one call may cost: after that it is the call's fault."""
 
@@ -44,6 +44,8 @@ class Job:
     method: str
     arguments: tuple[Any, ...] = ()
     _: KW_ONLY
+    size: int
+    """How many requests, texts or members it is about."""
     update: Update | None = None
     """What goes into the ledger when it is answered."""
     answer: Any = None
@@ -84,7 +86,7 @@ class Staff:
         self._stranded: list[Job] = []
         """They wait for a worker."""
         self._longest: dict[str, float] = {}
-        """Seconds of a call, by method, since the last loss."""
+        """Seconds for each thing that a call is about, by method, since the last loss."""
         self._limits: Limits | None = None
         self._greetings: list[Greeting] = []
         self._next_beat = 0.0
@@ -168,6 +170,8 @@ class Staff:
             return
         if isinstance(what, Job):
             self._answered(hand, what, answer)
+        elif error is not None and self._began:
+            self._lose(hand, one_line(error))
         elif error is not None:
             raise error
         elif what == "beat":
@@ -182,7 +186,7 @@ class Staff:
 
     def _answered(self, hand: _Hand, job: Job, answer: "Future[Any]") -> None:
         hand.jobs.remove(job)
-        took = time.monotonic() - job.sent
+        took = (time.monotonic() - job.sent) / job.size
         self._longest[job.method] = max(took, self._longest.get(job.method, 0.0))
         job.error = answer.exception()
         if job.error is None:
@@ -221,6 +225,7 @@ class Staff:
         if hand in self._coming:
             self._coming.remove(hand)
             self._hire_at.append(time.monotonic() + AGAIN_S)
+            say(f"{hand.link.name} could not be opened ({why}); another is tried")
             return
         self._here.remove(hand)
         self._longest.clear()
@@ -278,4 +283,4 @@ class Staff:
 
     def _late(self, job: Job, now: float) -> bool:
         longest = self._longest.get(job.method)
-        return longest is not None and now - job.sent > max(self._patience_s, MANY * longest)
+        return longest is not None and now - job.sent > max(self._patience_s, MANY * longest * job.size)

@@ -152,15 +152,14 @@ class Worker:
 
     async def take(self, brief: Brief, members: Sequence[MemberId], optimiser: bool) -> list[Packed]:
         async with self._standing(brief):
-            states = [(member, self.engine.read(member, optimiser=optimiser)) for member in members]
-        return [pack(member, state, self.engine.bank) for member, state in states]
+            return await asyncio.to_thread(self._packed, members, optimiser)
 
     async def drop(self, number: int, epoch: int) -> None:
         """A shard that is at home elsewhere from this epoch on."""
         async with self._turn:
             shard = self._shards.get(number)
             if shard is not None and shard.epoch < epoch:
-                self._clear(number)
+                await self._clear(number)
 
     async def close(self) -> None:
         if self._engine is not None:
@@ -178,7 +177,7 @@ class Worker:
     async def _followed(self, brief: Brief) -> _Shard:
         """The shard, with all that the brief says."""
         if brief.start is None:
-            self._clear(brief.shard)
+            await self._clear(brief.shard)
             shard = self._shards[brief.shard] = _Shard(brief.epoch, 0)
         else:
             await self._turn.wait_for(lambda: self._stands_at(brief))
@@ -186,10 +185,10 @@ class Worker:
         for entry in brief.entries:
             match entry:
                 case Write():
-                    self.engine.write(entry.member, unpack(entry.state, self.engine.bank))
+                    await asyncio.to_thread(self._write, entry)
                     shard.members.add(entry.member)
                 case Remove():
-                    self.engine.remove(entry.member)
+                    await asyncio.to_thread(self.engine.remove, entry.member)
                     shard.members.remove(entry.member)
                 case Update():
                     await self.engine.update(entry.batch, entry.recipe)
@@ -201,10 +200,19 @@ class Worker:
         shard = self._shards.get(brief.shard)
         return shard is not None and shard.epoch == brief.epoch and shard.end == brief.start
 
-    def _clear(self, number: int) -> None:
+    async def _clear(self, number: int) -> None:
         if (shard := self._shards.pop(number, None)) is not None:
             for member in shard.members:
-                self.engine.remove(member)
+                await asyncio.to_thread(self.engine.remove, member)
+
+    # The engine's thread may be at work for long, and the loop must go on answering that the worker is there.
+
+    def _write(self, entry: Write) -> None:
+        self.engine.write(entry.member, unpack(entry.state, self.engine.bank))
+
+    def _packed(self, members: Sequence[MemberId], optimiser: bool) -> list[Packed]:
+        states = {member: self.engine.read(member, optimiser=optimiser) for member in members}
+        return [pack(member, state, self.engine.bank) for member, state in states.items()]
 
 
 def refuse_versions(driver: Mapping[str, str], worker: Mapping[str, str]) -> None:

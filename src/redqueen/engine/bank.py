@@ -104,6 +104,10 @@ class Bank:
             self.masters_A_D[row] = self._fresh_D
             self.refresh(row)
 
+    def reserve(self, members: int) -> None:
+        """Have room for so many more: a bank that grows is copied."""
+        self._grow(members - len(self._free))
+
     def remove(self, member: MemberId) -> None:
         row = self.own_row(member)
         del self.rows[member]

@@ -98,6 +98,7 @@ class LocalEngine(QueuedEngine):
             groups, rank=rank, alpha=2.0 * rank if alpha is None else alpha, members=members, device=self.device,
             dtype=self.dtype, seed=seed,
         )  # fmt: skip
+        self.bank.reserve(room)
         self.body: Body = LlamaBody(model, self.bank, part) if fast else GeneralBody(model, self.bank)
         check_logits(base, self.body, expected.to(self.device))
         self.sampler = Sampler(
