@@ -21,7 +21,7 @@ from redqueen.engine.shapes import described
 from redqueen.errors import ConfigError, InputError
 from redqueen.resources import open_engine
 from redqueen.settings import Config
-from redqueen.settings.models import ClusterConfig
+from redqueen.settings.models import ClusterConfig, EngineConfig
 
 ANSWER_S = 10.0
 """How long a cluster's head may take to answer."""
@@ -52,6 +52,11 @@ def refuse_settings(cluster: ClusterConfig) -> None:
             "cluster.address names a cluster, and nothing says how many workers are wanted",
             "set cluster.workers, for example to the number of GPUs",
         )
+    gpus = cluster.gpus_per_worker
+    if gpus is not None and gpus > 1 and not gpus.is_integer():
+        raise ConfigError(
+            f"a worker cannot have {gpus:g} GPUs", "set cluster.gpus_per_worker to a part of one, or to whole ones"
+        )
 
 
 def open_cluster(settings: Config, members: Sequence[MemberId]) -> ClusterEngine:
@@ -60,7 +65,7 @@ def open_cluster(settings: Config, members: Sequence[MemberId]) -> ClusterEngine
     shards = cluster.shards or cluster.workers or 1
     count = 1 if cluster.address is None else cluster.workers or shards
     base = described(engine.base)
-    workers, sharing = _workers(cluster, count, engine.device)
+    workers, sharing = _workers(cluster, count, engine)
     return ClusterEngine(
         base,
         workers,
@@ -74,7 +79,7 @@ def open_cluster(settings: Config, members: Sequence[MemberId]) -> ClusterEngine
     )
 
 
-def _workers(cluster: ClusterConfig, count: int, device: str) -> tuple[Workers, int]:
+def _workers(cluster: ClusterConfig, count: int, engine: EngineConfig) -> tuple[Workers, int]:
     """Where they come from, and how many of them share a device."""
     if cluster.address is None:
         return Inside(), 1
@@ -90,7 +95,7 @@ def _workers(cluster: ClusterConfig, count: int, device: str) -> tuple[Workers, 
     try:
         if not is_here(workers.head):
             _refuse_without_token(workers.head)
-        gpus = workers.ask_for(cluster.gpus_per_worker, count, device)
+        gpus = workers.ask_for(cluster.gpus_per_worker, count, engine.device, engine.tensor_parallel)
     except BaseException:
         workers.close()
         raise

@@ -59,12 +59,12 @@ class RayWorkers:
         """The machine that the cluster's head is on."""
         return ray.get_runtime_context().gcs_address.rpartition(":")[0]
 
-    def ask_for(self, gpus: float | None, workers: int, device: str) -> float:
-        """Each worker has so many GPUs, or what is usual; refuses what the cluster does not have."""
+    def ask_for(self, gpus: float | None, workers: int, device: str, processes: int) -> float:
+        """Each worker has so many GPUs, or one for each of its processes; refuses what the cluster does not have."""
         nodes: list[Mapping[str, float]] = [node["Resources"] for node in ray.nodes() if node["Alive"]]
         there = sum(node.get("GPU", 0.0) for node in nodes)
         if gpus is None:
-            gpus = 1.0 if there and device != "cpu" else 0.0
+            gpus = float(processes) if there and device != "cpu" else 0.0
         if device == "cuda" and gpus == 0:
             raise InputError("engine.device is cuda, and workers get no GPU", "set cluster.gpus_per_worker above 0")
         room = sum(_fits(node, gpus) for node in nodes)

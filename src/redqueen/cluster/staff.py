@@ -106,6 +106,11 @@ class Staff:
         return self._greetings[0].exact
 
     @property
+    def device(self) -> str:
+        """What workers compute on: cpu or cuda."""
+        return self._greetings[0].device
+
+    @property
     def computes_on(self) -> str:
         """The workers' devices, by name."""
         return ", ".join(dict.fromkeys(greeting.computes_on for greeting in self._greetings))
@@ -205,9 +210,9 @@ class Staff:
     def _greeted(self, hand: _Hand, greeting: Greeting) -> None:
         self._greetings.append(greeting)
         hand.place = f" on {greeting.machine}, process {greeting.process},"
-        if greeting.device != (first := self._greetings[0].device):
+        if greeting.device != self.device:
             raise InputError(
-                f"{hand.link.name} computes on {greeting.device}, and others on {first}",
+                f"{hand.link.name} computes on {greeting.device}, and others on {self.device}",
                 "set engine.device to what all of them have",
             )
         if self._limits is not None:

@@ -359,8 +359,9 @@ class ClusterConfig(Section):
     shards: int | None = Field(default=None, ge=1, le=1024)
     """Parts of the population, each of which is sampled and trained by itself; as many as workers when a run is begun
     without it, and from then on as the run has them."""
-    gpus_per_worker: Annotated[float | None, Affects.NOTHING] = Field(default=None, ge=0, le=1, allow_inf_nan=False)
-    """A part of a GPU where several workers share one; when left out 1, or 0 where the cluster has none."""
+    gpus_per_worker: Annotated[float | None, Affects.NOTHING] = Field(default=None, ge=0, le=64, allow_inf_nan=False)
+    """A part of a GPU where several workers share one; when left out one for each process of engine.tensor_parallel, or
+    0 where the cluster has none."""
     patience_s: Annotated[float, Affects.NOTHING] = Field(default=60.0, ge=1, le=86400, allow_inf_nan=False)
     """Seconds after which a silent worker is taken for dead, and the race stops where no worker is left."""
 
