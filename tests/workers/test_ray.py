@@ -40,7 +40,7 @@ def expected() -> str:
 
 
 class Struck:
-    """Implements `Workers` on Ray: at the last of the work's calls of a kind, something happens to who is called."""
+    """Implements `Workers` on Ray: at one call of a kind, by its number from 1, something happens to who is called."""
 
     def __init__(self, address: str, method: str, number: int, strike: Strike) -> None:
         self._ray = RayWorkers(address, SHARDS)
@@ -92,7 +92,7 @@ def stopped(process: int) -> None:
 
 @pytest.mark.parametrize(
     "method, number, strike, patience_s",
-    [("sample", 3, killed, 120), ("score", 3, killed, 120), ("update", 5, killed, 120), ("update", 5, stopped, 5)],
+    [("sample", 6, killed, 120), ("score", 4, killed, 120), ("update", 4, killed, 120), ("update", 4, stopped, 5)],
 )
 def test_a_worker_that_is_killed_or_stopped_changes_nothing(
     cluster: Cluster, expected: str, capsys, method: str, number: int, strike: Strike, patience_s: float
@@ -110,7 +110,7 @@ def test_a_node_that_is_lost_changes_nothing(cluster: Cluster, expected: str, ca
     def removed(process: int) -> None:
         cluster.remove_node(nodes[0], allow_graceful=False)
 
-    workers = Struck(cluster.address, "update", 5, removed)
+    workers = Struck(cluster.address, "update", 4, removed)
     with opened(SHARDS, 2, workers) as engine:
         assert worked(engine) == expected
     assert workers.struck == 1
