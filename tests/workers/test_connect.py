@@ -1,5 +1,6 @@
 """What cannot work is refused in one line, and nothing is loaded for it; a race without a cluster knows no Ray."""
 
+import json
 import socket
 import subprocess
 import sys
@@ -76,6 +77,13 @@ def test_more_than_the_cluster_has_is_refused():
     assert "has room for 0 workers with a CPU and 1 GPUs each, and 2 are asked for; lower cluster.workers" in refusal(
         address="local", workers=2, gpus_per_worker=1
     )
+
+
+def test_the_doctor_says_what_a_cluster_has(redqueen):
+    status, out, _ = redqueen("doctor", "--cluster.address", "local", "--json")
+    assert status == 0
+    [machine] = json.loads(out)["cluster"]
+    assert machine["versions"] == versions() and machine["cpus"] >= 1 and machine["workers"] <= machine["cpus"]
 
 
 def test_settings_that_ask_for_nothing_are_refused():

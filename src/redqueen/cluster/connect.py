@@ -11,10 +11,11 @@ import sys
 from collections.abc import Sequence
 from contextlib import closing
 from importlib.util import find_spec
+from typing import TYPE_CHECKING
 
 from redqueen.cluster.engine import ClusterEngine
 from redqueen.cluster.inside import Inside
-from redqueen.cluster.links import Workers
+from redqueen.cluster.links import ClusterMachine, Workers
 from redqueen.engine.protocol import MemberId
 from redqueen.engine.queued import QueuedEngine
 from redqueen.engine.shapes import described
@@ -22,6 +23,9 @@ from redqueen.errors import ConfigError, InputError
 from redqueen.resources import open_engine
 from redqueen.settings import Config
 from redqueen.settings.models import ClusterConfig, EngineConfig
+
+if TYPE_CHECKING:
+    from redqueen.cluster.ray import RayWorkers
 
 ANSWER_S = 10.0
 """How long a cluster's head may take to answer."""
@@ -79,10 +83,31 @@ def open_cluster(settings: Config, members: Sequence[MemberId]) -> ClusterEngine
     )
 
 
+def machines(cluster: ClusterConfig, device: str) -> list[ClusterMachine]:
+    """Of the cluster that the settings name."""
+    workers = _joined(cluster, 1)
+    try:
+        return workers.machines(cluster.gpus_per_worker, device)
+    finally:
+        workers.close()
+
+
 def _workers(cluster: ClusterConfig, count: int, engine: EngineConfig) -> tuple[Workers, int]:
     """Where they come from, and how many of them share a device."""
     if cluster.address is None:
         return Inside(), 1
+    workers = _joined(cluster, count)
+    try:
+        gpus = workers.ask_for(cluster.gpus_per_worker, count, engine.device, engine.tensor_parallel)
+    except BaseException:
+        workers.close()
+        raise
+    return workers, count if gpus == 0 else max(1, int(1 / gpus + 1e-9))
+
+
+def _joined(cluster: ClusterConfig, count: int) -> "RayWorkers":
+    """The cluster, with room for so many workers if it is started here."""
+    assert cluster.address is not None
     if find_spec("ray") is None:
         raise InputError("a cluster needs Ray, which is not installed", "run `pip install 'redqueen[cluster]'`")
     if cluster.address == "local":
@@ -95,11 +120,10 @@ def _workers(cluster: ClusterConfig, count: int, engine: EngineConfig) -> tuple[
     try:
         if not is_here(workers.head):
             _refuse_without_token(workers.head)
-        gpus = workers.ask_for(cluster.gpus_per_worker, count, engine.device, engine.tensor_parallel)
     except BaseException:
         workers.close()
         raise
-    return workers, count if gpus == 0 else max(1, int(1 / gpus + 1e-9))
+    return workers
 
 
 def _lock() -> None:

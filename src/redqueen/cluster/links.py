@@ -1,7 +1,22 @@
 """What the driver sees of workers, wherever they run."""
 
 from concurrent.futures import Future
+from dataclasses import dataclass
 from typing import Any, Protocol
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClusterMachine:
+    """One of a cluster's."""
+
+    address: str
+    cpus: int
+    """Ray's: places for workers."""
+    gpus: float
+    memory_gib: float
+    workers: int
+    """That it has room for."""
+    versions: dict[str, str]
 
 
 class Lost(Exception):

@@ -17,9 +17,11 @@ os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
 
 import ray
 from ray import exceptions
+from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
-from redqueen.cluster.links import Link, Lost
-from redqueen.cluster.worker import Worker
+from redqueen.cluster.links import ClusterMachine, Link, Lost
+from redqueen.cluster.staff import START_S
+from redqueen.cluster.worker import Worker, versions
 from redqueen.engine.messages import one_line
 from redqueen.errors import InputError, MachineError
 
@@ -61,10 +63,9 @@ class RayWorkers:
 
     def ask_for(self, gpus: float | None, workers: int, device: str, processes: int) -> float:
         """Each worker has so many GPUs, or one for each of its processes; refuses what the cluster does not have."""
-        nodes: list[Mapping[str, float]] = [node["Resources"] for node in ray.nodes() if node["Alive"]]
+        nodes: list[Mapping[str, float]] = [node["Resources"] for node in _nodes()]
         there = sum(node.get("GPU", 0.0) for node in nodes)
-        if gpus is None:
-            gpus = float(processes) if there and device != "cpu" else 0.0
+        gpus = _usual(gpus, there, device, processes)
         if device == "cuda" and gpus == 0:
             raise InputError("engine.device is cuda, and workers get no GPU", "set cluster.gpus_per_worker above 0")
         room = sum(_fits(node, gpus) for node in nodes)
@@ -77,6 +78,32 @@ class RayWorkers:
             )
         self._gpus = gpus
         return gpus
+
+    def machines(self, gpus: float | None, device: str) -> list[ClusterMachine]:
+        """What the cluster has, and what workers would find there."""
+        nodes = _nodes()
+        gpus = _usual(gpus, sum(node["Resources"].get("GPU", 0.0) for node in nodes), device)
+        task: Any = ray.remote(versions)
+        asked = [
+            task.options(num_cpus=0, scheduling_strategy=NodeAffinitySchedulingStrategy(node["NodeID"], soft=False))
+            for node in nodes
+        ]
+        try:
+            found = ray.get([each.remote() for each in asked], timeout=START_S)
+        except exceptions.RayError as error:
+            mend = "install redqueen[cluster] on all machines"
+            raise InputError(f"a machine of the cluster cannot run a worker: {one_line(error)}", mend) from None
+        return [
+            ClusterMachine(
+                address=node["NodeManagerAddress"],
+                cpus=int(node["Resources"].get("CPU", 0.0)),
+                gpus=node["Resources"].get("GPU", 0.0),
+                memory_gib=round(node["Resources"].get("memory", 0.0) / (1 << 30), 1),
+                workers=_fits(node["Resources"], gpus),
+                versions=its,
+            )
+            for node, its in zip(nodes, found, strict=True)
+        ]
 
     def start(self) -> Link:
         actor: Any = ray.remote(Worker)
@@ -148,6 +175,17 @@ def _read(file: Path) -> bytes:
         return file.read_bytes()
     except (FileNotFoundError, ProcessLookupError):
         return b""
+
+
+def _nodes() -> list[Mapping[str, Any]]:
+    return [node for node in ray.nodes() if node["Alive"]]
+
+
+def _usual(gpus: float | None, there: float, device: str, processes: int = 1) -> float:
+    """What each worker gets where nothing is asked for, on a cluster of so many."""
+    if gpus is not None:
+        return gpus
+    return float(processes) if there and device != "cpu" else 0.0
 
 
 def _fits(node: Mapping[str, float], gpus: float) -> int:

@@ -11,11 +11,12 @@ from redqueen.console import Report
 
 @dataclass(frozen=True, kw_only=True)
 class DoctorCommand(Reporting, Configured):
-    """Check this machine: cores, memory, device, isolation, and what is missing."""
+    """Check this machine: cores, memory, device, isolation, and what is missing; and a cluster, if one is named."""
 
     uses = (
         "verifier.minimum", "verifier.run_unprotected",
-        "engine.device", "engine.dtype", "engine.rank", "engine.target_modules",
+        "engine.device", "engine.dtype", "engine.rank", "engine.target_modules", "cluster.address",
+        "cluster.gpus_per_worker",
     )  # fmt: skip
     base: Annotated[str | None, tyro.conf.arg(metavar="NAME")] = None
     """Also check what fits with this base: a known name, a folder, a .gguf file, a hub id, or a shape (random:7b)."""
@@ -27,4 +28,6 @@ class DoctorCommand(Reporting, Configured):
 
         members = positive("--members", self.members)
         base = None if self.base is None else doctor.check_base(self.base, members, self.settings.engine)
-        return doctor.check(self.settings.verifier, base)
+        cluster = self.settings.cluster
+        machines = () if cluster.address is None else doctor.check_cluster(cluster, self.settings.engine.device)
+        return doctor.check(self.settings.verifier, base, machines)

@@ -6,6 +6,7 @@ import platform
 import shutil
 import sys
 import warnings
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -14,11 +15,12 @@ from rich.console import Console
 from rich.text import Text
 
 from redqueen import __version__
+from redqueen.cluster.links import ClusterMachine
 from redqueen.console import size_text
 from redqueen.engine.messages import one_line
 from redqueen.errors import InputError
 from redqueen.resources import place
-from redqueen.settings.models import EngineConfig, VerifierConfig
+from redqueen.settings.models import ClusterConfig, EngineConfig, VerifierConfig
 from redqueen.verifier import AvailableTier, Tier, available_tier
 from redqueen.verifier.zygotes import available_cores
 
@@ -129,6 +131,7 @@ class Checkup:
     isolation: AvailableTier
     missing: tuple[Missing, ...]
     base: BaseCheckup | None = None
+    cluster: tuple[ClusterMachine, ...] = ()
 
     def as_json(self) -> dict[str, Any]:
         return asdict(self)
@@ -144,6 +147,7 @@ class Checkup:
             ("isolation", str(self.isolation.tier)),
             *(("", f"not {refusal.tier}: {refusal.why}") for refusal in self.isolation.refusals),
             *(self.base.rows() if self.base is not None else ()),
+            *(("cluster" if not number else "", _of(machine)) for number, machine in enumerate(self.cluster)),
             ("missing", "nothing" if not self.missing else ""),
         ]
         for name, text in rows:
@@ -153,7 +157,7 @@ class Checkup:
             _line(console, f"    {item.mend}")
 
 
-def check(settings: VerifierConfig, base: BaseCheckup | None = None) -> Checkup:
+def check(settings: VerifierConfig, base: BaseCheckup | None = None, cluster: Sequence[ClusterMachine] = ()) -> Checkup:
     """Check this machine; the settings say which isolation would be refused."""
     isolation = available_tier()
     weaker = "programs run under a weaker isolation"
@@ -167,8 +171,21 @@ def check(settings: VerifierConfig, base: BaseCheckup | None = None) -> Checkup:
         missing.append(Missing("bubblewrap", why, "apt install bubblewrap"))
     machine = _machine()
     return Checkup(
-        redqueen=__version__, machine=machine, device=device, isolation=isolation, missing=tuple(missing), base=base
+        redqueen=__version__,
+        machine=machine,
+        device=device,
+        isolation=isolation,
+        missing=tuple(missing),
+        base=base,
+        cluster=tuple(cluster),
     )
+
+
+def check_cluster(settings: ClusterConfig, device: str) -> list[ClusterMachine]:
+    """The machines of the cluster that the settings name, each asked for what it has installed."""
+    from redqueen.cluster.connect import machines
+
+    return machines(settings, device)
 
 
 def check_base(name: str, members: int, settings: EngineConfig) -> BaseCheckup:
@@ -247,6 +264,11 @@ def _device() -> tuple[Device, list[Missing]]:
     if torch.version.cuda is None:
         return device, [Missing("CUDA", f"{why}: it is a build without CUDA", "pip install --force-reinstall torch")]
     return device, [Missing("CUDA", why, f"update the NVIDIA driver to one for CUDA {torch.version.cuda}")]
+
+
+def _of(machine: ClusterMachine) -> str:
+    has = f"{machine.cpus} CPUs, {machine.gpus:g} GPUs, {machine.memory_gib:g} GiB: room for {machine.workers} workers"
+    return f"{machine.address}: {has}; {', '.join(f'{name} {its}' for name, its in machine.versions.items())}"
 
 
 def _count(members: int) -> str:
