@@ -86,11 +86,13 @@ def test_the_doctor_says_what_a_cluster_has(redqueen):
     assert machine["versions"] == versions() and machine["cpus"] >= 1 and machine["workers"] <= machine["cpus"]
 
 
-def test_settings_that_ask_for_nothing_are_refused():
+def test_settings_that_ask_for_nothing_are_refused(tmp_path):
     with pytest.raises(ConfigError, match=r"cluster.address names none"):
         check(load("demo", {"cluster.workers": "2"}))
     with pytest.raises(ConfigError, match="nothing says how many workers are wanted"):
-        check(load("demo", {"cluster.address": "local"}))
+        as_begun(load("demo", {"cluster.address": "local"}), tmp_path)
+    with pytest.raises(ConfigError, match=r"a worker cannot have 1.5 GPUs"):
+        check(load("demo", {"cluster.address": "local", "cluster.gpus_per_worker": "1.5"}))
 
 
 def test_a_plan_has_no_cluster(redqueen, tmp_path):

@@ -34,7 +34,7 @@ ANSWER_S = 10.0
 def open_members(settings: Config, members: Sequence[MemberId], engines: int = 1) -> QueuedEngine:
     """An engine with these members, of this process or, where the settings say so, on workers. Close it, or use it in a
     `with` statement. In this process so many `engines` are to share the device's memory."""
-    refuse_settings(settings.cluster)
+    refuse_unnumbered(settings.cluster)
     if is_asked_for(settings.cluster):
         return open_cluster(settings, members)
     return open_engine(settings.engine, members, settings.run.seed, engines)
@@ -45,21 +45,25 @@ def is_asked_for(cluster: ClusterConfig) -> bool:
 
 
 def refuse_settings(cluster: ClusterConfig) -> None:
-    """Refuse settings that say too little or too much."""
+    """Refuse settings that no cluster can have."""
     if cluster.address is None and cluster.workers is not None:
         raise ConfigError(
             "cluster.workers are workers of a cluster, and cluster.address names none",
             'set cluster.address to "local", or leave out cluster.workers',
         )
-    if cluster.address is not None and cluster.workers is None and cluster.shards is None:
-        raise ConfigError(
-            "cluster.address names a cluster, and nothing says how many workers are wanted",
-            "set cluster.workers, for example to the number of GPUs",
-        )
     gpus = cluster.gpus_per_worker
     if gpus is not None and gpus > 1 and not gpus.is_integer():
         raise ConfigError(
             f"a worker cannot have {gpus:g} GPUs", "set cluster.gpus_per_worker to a part of one, or to whole ones"
+        )
+
+
+def refuse_unnumbered(cluster: ClusterConfig) -> None:
+    """Refuse a cluster without a number of workers, which is only for looking at it."""
+    if cluster.address is not None and cluster.workers is None and cluster.shards is None:
+        raise ConfigError(
+            "cluster.address names a cluster, and nothing says how many workers are wanted",
+            "set cluster.workers, for example to the number of GPUs",
         )
 
 

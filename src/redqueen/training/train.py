@@ -10,6 +10,7 @@ from pathlib import Path
 
 from redqueen.analysis import quarters
 from redqueen.analysis.summary import Summary, summarise, write_report
+from redqueen.cluster.connect import refuse_unnumbered
 from redqueen.errors import RunError
 from redqueen.loop import run_race
 from redqueen.phases.view import View, end_text
@@ -77,6 +78,7 @@ def train(settings: Config, folder: Path, view: View, forked: Fork | None = None
 def as_begun(settings: Config, folder: Path) -> Config:
     """The settings with which the run in `folder` stays the race that it was: what its version had no setting for goes
     on as it did. Without a run there, as they are."""
+    refuse_unnumbered(settings.cluster)
     if not is_run(folder):
         return _sharded(settings, settings.cluster.workers)
     asked, usual = flat(settings), flat(Config())
