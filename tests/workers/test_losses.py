@@ -52,7 +52,7 @@ def test_a_worker_that_says_nothing_any_more_is_taken_for_dead(left_alone):
     expected, calls = left_alone
     place = max(place for place, called in enumerate(calls) if called == "update")
     flaky = Flaky(lambda number, _: "silent" if number == place else None)
-    with opened(SHARDS, 2, flaky, patience_s=3.0) as engine:
+    with opened(SHARDS, 2, flaky, patience_s=8.0) as engine:
         assert worked(engine) == expected
     assert flaky.lost == 1
 

@@ -92,7 +92,7 @@ def stopped(process: int) -> None:
 
 @pytest.mark.parametrize(
     "method, number, strike, patience_s",
-    [("sample", 6, killed, 120), ("score", 4, killed, 120), ("update", 4, killed, 120), ("update", 4, stopped, 5)],
+    [("sample", 6, killed, 120), ("score", 4, killed, 120), ("update", 4, killed, 120), ("update", 4, stopped, 15)],
 )
 def test_a_worker_that_is_killed_or_stopped_changes_nothing(
     cluster: Cluster, expected: str, capsys, method: str, number: int, strike: Strike, patience_s: float
