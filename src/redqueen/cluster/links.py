@@ -1,5 +1,6 @@
 """What the driver sees of workers, wherever they run."""
 
+from collections.abc import Mapping
 from concurrent.futures import Future
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -16,7 +17,7 @@ class ClusterMachine:
     memory_gib: float
     workers: int
     """That it has room for."""
-    versions: dict[str, str]
+    versions: Mapping[str, str]
 
 
 class Lost(Exception):
