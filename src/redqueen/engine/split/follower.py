@@ -18,7 +18,7 @@ from redqueen.engine.local import LocalEngine
 from redqueen.engine.protocol import Sample, SampleRequest
 from redqueen.engine.split.group import Lost, connected
 from redqueen.engine.split.part import Part, Sum
-from redqueen.engine.split.told import Agreed, Opening, Removed, Took, Turn, Wrote, digest
+from redqueen.engine.split.told import Agreed, Loaded, Opening, Removed, Took, Turn, Wrote, digest
 from redqueen.errors import UserError
 
 
@@ -55,8 +55,11 @@ def follow(connection: Connection) -> None:
 
     def connect() -> Sum:
         connection.send_bytes(b"")  # the next process may load its part now
+        assert isinstance(receive(), Loaded)
         return connected(opening.meeting, opening.rank, opening.size, opening.device)
 
+    if opening.device.type == "cuda":
+        torch.cuda.set_device(opening.device)
     torch.set_num_threads(max(1, torch.get_num_threads() // opening.size))
     part = Part(rank=opening.rank, size=opening.size, device=opening.device, connect=connect)
     base = load(opening.base, device=torch.device("cpu"), dtype=opening.dtype)

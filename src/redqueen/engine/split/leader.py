@@ -22,8 +22,8 @@ from redqueen.engine.memory import Limits
 from redqueen.engine.protocol import MemberId, MemberState, Recipe, Sample
 from redqueen.engine.shapes import outline
 from redqueen.engine.split.group import Lost, connected, device_of
-from redqueen.engine.split.part import Part, refuse
-from redqueen.engine.split.told import Agreed, Opening, Removed, Took, Turn, Wrote, digest
+from redqueen.engine.split.part import Part, Sum, refuse
+from redqueen.engine.split.told import Agreed, Loaded, Opening, Removed, Took, Turn, Wrote, digest
 from redqueen.engine.streams import Call, Streams
 from redqueen.errors import UserError
 
@@ -149,13 +149,17 @@ class SplitEngine(LocalEngine):
             try:
                 torch.set_num_threads(max(1, self._threads // size))
                 own = device_of(0, device)
-                part = Part(rank=0, size=size, device=own, connect=lambda: connected(opening.meeting, 0, size, own))
+                part = Part(rank=0, size=size, device=own, connect=lambda: self._connected(opening, own))
                 super().__init__(load(base, device=torch.device("cpu"), dtype=dtype), part=part, **options)
                 self.agree(Limits.least([self.limits, *self.followers.limits()]))
             except BaseException:
                 self._end()
                 raise
         self._held = _Everywhere(self.bank, self.followers)
+
+    def _connected(self, opening: Opening, own: torch.device) -> Sum:
+        self.followers.tell(Loaded())
+        return connected(opening.meeting, 0, opening.size, own)
 
     def agree(self, limits: Limits) -> None:
         super().agree(limits)

@@ -28,6 +28,11 @@ class Opening:
 
 
 @dataclass(frozen=True, slots=True)
+class Loaded:
+    """All processes have their parts; how long that takes depends on the base."""
+
+
+@dataclass(frozen=True, slots=True)
 class Took:
     """What joins a batch that is under way; the requests of each call."""
 
