@@ -174,7 +174,7 @@ def a_problem(rng: Random) -> Made | None:
     if "text" not in said:
         return None
     task = ProblemTask("math_n", text=said["text"], answer=said["answer"], steps=said["steps"])
-    groups, clues, asked = numbers.read_asking(task.text, numbers.read)
+    groups, clues, asked = numbers.read_asking(task.text)
     trace = ""
     if asked is not None:
         solution = numbers.Search(groups, clues, [numbers.FUEL]).solutions(1)[0]

@@ -13,13 +13,14 @@ from contextlib import closing
 from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
+from redqueen.cluster.asked import is_asked_for, refuse_unnumbered
 from redqueen.cluster.engine import ClusterEngine
 from redqueen.cluster.inside import Inside
 from redqueen.cluster.links import ClusterMachine, Workers
 from redqueen.engine.protocol import MemberId
 from redqueen.engine.queued import QueuedEngine
 from redqueen.engine.shapes import described
-from redqueen.errors import ConfigError, InputError
+from redqueen.errors import InputError
 from redqueen.resources import open_engine
 from redqueen.settings import Config
 from redqueen.settings.models import ClusterConfig, EngineConfig
@@ -40,37 +41,10 @@ def open_members(settings: Config, members: Sequence[MemberId], engines: int = 1
     return open_engine(settings.engine, members, settings.run.seed, engines)
 
 
-def is_asked_for(cluster: ClusterConfig) -> bool:
-    return cluster.address is not None or (cluster.shards or 1) > 1
-
-
-def refuse_settings(cluster: ClusterConfig) -> None:
-    """Refuse settings that no cluster can have."""
-    if cluster.address is None and cluster.workers is not None:
-        raise ConfigError(
-            "cluster.workers are workers of a cluster, and cluster.address names none",
-            'set cluster.address to "local", or leave out cluster.workers',
-        )
-    gpus = cluster.gpus_per_worker
-    if gpus is not None and gpus > 1 and not gpus.is_integer():
-        raise ConfigError(
-            f"a worker cannot have {gpus:g} GPUs", "set cluster.gpus_per_worker to a part of one, or to whole ones"
-        )
-
-
-def refuse_unnumbered(cluster: ClusterConfig) -> None:
-    """Refuse a cluster without a number of workers, which is only for looking at it."""
-    if cluster.address is not None and cluster.workers is None and cluster.shards is None:
-        raise ConfigError(
-            "cluster.address names a cluster, and nothing says how many workers are wanted",
-            "set cluster.workers, for example to the number of GPUs",
-        )
-
-
 def open_cluster(settings: Config, members: Sequence[MemberId]) -> ClusterEngine:
     """An engine with these members in its shards. Close it, or use it in a `with` statement."""
     cluster, engine = settings.cluster, settings.engine
-    shards = cluster.shards or cluster.workers or 1
+    shards = cluster.shards or 1
     count = 1 if cluster.address is None else cluster.workers or shards
     base = described(engine.base)
     workers, sharing = _workers(cluster, count, engine)

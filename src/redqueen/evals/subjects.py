@@ -253,7 +253,9 @@ def open_subjects(subjects: Subjects, settings: "Config") -> Iterator["QueuedEng
     if members:
         state = next(iter(members.values()))
         fitting |= {"rank": state.rank, "alpha": state.alpha, "target_modules": tuple(state.factors)}
-    settings = settings.model_copy(update={"engine": settings.engine.model_copy(update=fitting)})
+    parts: dict[str, Any] = {"engine": settings.engine.model_copy(update=fitting)}
+    parts |= {"cluster": settings.cluster.model_copy(update={"shards": settings.cluster.workers})}
+    settings = settings.model_copy(update=parts)
     with open_members(settings, list(members)) as engine:
         for name, state in members.items():
             engine.write(name, state)

@@ -5,7 +5,7 @@ import math
 from collections.abc import Iterator
 from random import Random
 
-from redqueen.cluster.connect import refuse_settings
+from redqueen.cluster.asked import refuse_settings
 from redqueen.errors import ConfigError
 from redqueen.plugins import BENCHMARKS, ESTIMATORS, MATCHMAKERS, OPERATORS, REGISTRIES, Registry
 from redqueen.population.board import Board

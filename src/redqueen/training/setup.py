@@ -21,7 +21,8 @@ from redqueen import __version__
 from redqueen.analysis import quarters
 from redqueen.analysis.coverage import Coverage
 from redqueen.analysis.watch import Watch
-from redqueen.cluster.connect import is_asked_for, open_members
+from redqueen.cluster.asked import is_asked_for
+from redqueen.cluster.connect import open_members
 from redqueen.engine.bank import Bank
 from redqueen.engine.local import LocalEngine
 from redqueen.engine.namespaced import NamespacedEngine

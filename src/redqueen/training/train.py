@@ -10,7 +10,7 @@ from pathlib import Path
 
 from redqueen.analysis import quarters
 from redqueen.analysis.summary import Summary, summarise, write_report
-from redqueen.cluster.connect import refuse_unnumbered
+from redqueen.cluster.asked import refuse_unnumbered
 from redqueen.errors import RunError
 from redqueen.loop import run_race
 from redqueen.phases.view import View, end_text

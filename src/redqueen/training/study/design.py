@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from redqueen.cluster.connect import is_asked_for
+from redqueen.cluster.asked import is_asked_for
 from redqueen.errors import InputError
 from redqueen.evals.figures import Tally
 from redqueen.population.members import SOUP
