@@ -14,7 +14,8 @@ from redqueen.engine.local import LocalEngine
 from redqueen.engine.memory import Limits
 from redqueen.engine.protocol import Engine, Recipe, SampleRequest, ScoreRequest, Trajectory
 from redqueen.engine.split.leader import SplitEngine
-from redqueen.errors import InputError
+from redqueen.engine.split.told import Turn
+from redqueen.errors import InputError, MachineError
 
 CPU = torch.device("cpu")
 OPTIONS = {"members": ["ada", "eve"], "rank": 8, "rows": 32}
@@ -126,6 +127,14 @@ def test_a_process_that_is_killed_ends_the_engine_with_one_line(when):
         with pytest.raises(InputError, match="a process with a part of the base has ended"):
             asyncio.run(engine.sample(REQUESTS))
     assert process.returncode == -signal.SIGKILL
+
+
+def test_processes_that_find_different_results_go_no_further():
+    with SplitEngine("pico", 2, device=CPU, dtype=torch.float32, **OPTIONS) as engine:
+        engine.followers.tell(Turn("score", [], None))
+        with pytest.raises(MachineError, match="have computed different results; use devices of one kind"):
+            engine.followers.compare(b"what nobody found")
+        assert engine.followers.processes[0].poll() is not None
 
 
 def test_no_process_stays_behind():

@@ -25,7 +25,7 @@ from redqueen.engine.split.group import Lost, connected, device_of
 from redqueen.engine.split.part import Part, Sum, refuse
 from redqueen.engine.split.told import Agreed, Loaded, Opening, Removed, Took, Turn, Wrote, digest
 from redqueen.engine.streams import Call, Streams
-from redqueen.errors import UserError
+from redqueen.errors import MachineError, UserError
 
 _END_S = 10
 """For processes to end by themselves."""
@@ -74,7 +74,8 @@ class Followers:
         """Every process must have found the same: from here on they would go apart."""
         if any(self._answer(connection) != own for connection in self._connections):
             self.close()
-            raise RuntimeError("the processes of a base that is split have computed different results")
+            what = "the processes of a base that is split have computed different results"
+            raise MachineError(what, "use devices of one kind; a run goes on from its last checkpoint")
 
     def _answer(self, connection: Connection) -> bytes:
         try:
