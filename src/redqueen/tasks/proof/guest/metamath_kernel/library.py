@@ -1,15 +1,16 @@
-"""The statements that a proof may refer to, as trees: by label, by what they look like, and as text.
+"""The statements that a proof may refer to, as trees: by label, by shape, and as text.
 
 A lemma's leaves are numbered in the order of their first places. What cannot be read by the grammar is left out.
 """
 
 import zlib
-from itertools import pairwise, product
+from itertools import pairwise
 from pathlib import Path
 
 from .database import read
 from .grammar import Grammar, Unreadable
-from .terms import is_leaf, leaves, match, name_of, own
+from .shapes import Shapes
+from .terms import leaves, name_of, own
 
 FEWEST = 20
 """Lemmas with which there is something to compose."""
@@ -34,12 +35,28 @@ def load(path):
 class Lemma:
     """An axiom or a theorem."""
 
-    __slots__ = ("at", "goal", "hyps", "label", "looks", "names", "pairs", "symbols", "text", "types")
+    __slots__ = (
+        "at",
+        "goal",
+        "goal_leaves",
+        "hyp_leaves",
+        "hyps",
+        "label",
+        "names",
+        "pairs",
+        "shapes",
+        "symbols",
+        "text",
+        "types",
+    )
 
-    def __init__(self, statement, hyps, goal, names, types, text):
+    def __init__(self, statement, hyps, goal, shapes, names, types, text):
         self.label, self.at = statement.label, statement.at
         self.hyps, self.goal = hyps, goal
-        self.looks = tuple(map(_look, hyps))
+        self.shapes = shapes
+        """Of its hypotheses."""
+        self.hyp_leaves, self.goal_leaves = list(map(leaves, hyps)), leaves(goal)
+        """From left to right."""
         self.names, self.types = names, types
         """Of its leaves, by their numbers."""
         number = {name: at for at, name in enumerate(names)}
@@ -52,6 +69,7 @@ class Library:
 
     def __init__(self, database):
         self.database, self.grammar = database, Grammar(database)
+        self._shapes = Shapes()
         self.lemmas = {}
         if len(database.assertions) > MOST:
             what = f"{len(database.assertions)} axioms and theorems, more than {MOST}"
@@ -73,9 +91,9 @@ class Library:
         self._own = {name: (code, own(name)) for name, code in database.types.items()}
         self._symbols = database.constants | database.types.keys()
         self._longest = max(map(len, self._symbols))
-        self._by_look = {}
+        self._by_shape = {}
         for lemma in self.lemmas.values():
-            self._by_look.setdefault(_look(lemma.goal), []).append(lemma)
+            self._by_shape.setdefault(self._shapes.add(lemma.goal), []).append(lemma)
 
     def _lemma(self, statement):
         provable, types = self.grammar.provable, self.database.types
@@ -89,7 +107,8 @@ class Library:
         except Unreadable:
             return None
         text = self.told([each.symbols for each in statement.hyps], statement.symbols, statement.pairs)
-        return Lemma(statement, hyps, goal, names, [types[name] for name in names], text)
+        shapes = list(map(self._shapes.add, hyps))
+        return Lemma(statement, hyps, goal, shapes, names, [types[name] for name in names], text)
 
     def told(self, hyps, goal, pairs=()):
         """A statement as prompts show it."""
@@ -132,27 +151,37 @@ class Library:
         """The first lemma by which the goal follows from these statements in one step, with their places in the order
         of its hypotheses; None where there is none. Variables stand for themselves; `apart` has, in sorted pairs,
         which of them are distinct."""
-        looking = [(premise, frozenset(_looks(premise))) for premise in premises]
-        there = frozenset().union(*(looks for _, looks in looking))
-        for look in _looks(goal):
-            for lemma in self._by_look.get(look, ()):
+        there = [self._shapes.of(premise, fuel) for premise in premises]
+        known = frozenset().union(*there)
+        for shape, parts in self._shapes.of(goal, fuel).items():
+            for lemma in self._by_shape.get(shape, ()):
                 meant = {}
-                if there.issuperset(lemma.looks) and match(lemma.goal, goal, meant, fuel):
-                    places = _placed(lemma, 0, looking, meant, apart, fuel)
+                if known.issuperset(lemma.shapes) and _agree(lemma.goal_leaves, parts, meant, fuel):
+                    places = _placed(lemma, 0, there, meant, apart, fuel)
                     if places is not None:
                         return lemma, places
         return None
 
 
+def _agree(leaves, parts, meant, fuel):
+    """Whether these leaves can stand for these parts, beside what they stand for already."""
+    fuel.burn(len(parts))
+    for leaf, part in zip(leaves, parts, strict=True):  # noqa: SIM110 (half the time goes by here)
+        if meant.setdefault(leaf, part) != part:
+            return False
+    return True
+
+
 def _placed(lemma, at, premises, meant, apart, fuel):
-    """Where its hypotheses from this one on stand among the premises, which come with what they can be instances of."""
+    """Where its hypotheses from this one on stand among the premises, of which there are all shapes."""
     if at == len(lemma.hyps):
         return [] if all(distinct(meant[one], meant[other], apart) for one, other in lemma.pairs) else None
-    for place, (premise, looks) in enumerate(premises):
-        if lemma.looks[at] not in looks:
+    for place, shapes in enumerate(premises):
+        parts = shapes.get(lemma.shapes[at])
+        if parts is None:
             continue
         tried = dict(meant)
-        if match(lemma.hyps[at], premise, tried, fuel):
+        if _agree(lemma.hyp_leaves[at], parts, tried, fuel):
             others = _placed(lemma, at + 1, premises, tried, apart, fuel)
             if others is not None:
                 return [place, *others]
@@ -179,29 +208,3 @@ def _alike(lemmas):
         parts = max(1, len(group) // ALIKE)
         ends = [len(group) * part // parts for part in range(parts + 1)]
         yield from (group[begin:end] for begin, end in pairwise(ends))
-
-
-def _look(tree):
-    """The signs of a statement, three levels deep: None for a leaf."""
-    code, inner = tree
-    return (code, None) if is_leaf(inner) else (code, inner[0], *map(_signs, inner[1:3]))
-
-
-def _signs(tree):
-    return None if is_leaf(tree) else (tree[0], *[None if is_leaf(part) else part[0] for part in tree[1:3]])
-
-
-def _looks(tree):
-    """Of what it can be an instance: a leaf may be any part."""
-    code, inner = tree
-    if is_leaf(inner):
-        return [(code, None)]
-    return [(code, None), *((code, inner[0], *signs) for signs in product(*map(_more_general, inner[1:3])))]
-
-
-def _more_general(tree):
-    signs = _signs(tree)
-    if signs is None:
-        return [None]
-    label, *heads = signs
-    return [None, *((label, *chosen) for chosen in product(*(dict.fromkeys((head, None)) for head in heads)))]
