@@ -240,19 +240,21 @@ def test_a_wider_tokenizer_keeps_what_programs_are_written_with(material):
     assert sum(len(wider.encode(text)) for text in others) < 0.7 * sum(len(before.encode(text)) for text in others)
 
 
-def test_a_base_that_is_widened_says_the_same_of_programs(base):
+@pytest.mark.parametrize("layers", [4, 5])
+def test_a_base_that_is_widened_says_the_same_of_programs(base, layers):
     tokenizer = PreTrainedTokenizerFast.from_pretrained(FOLDER)
     rng = Random(13)
     known = len(tokenizer)
     parts = tokenizer.encode("zqw")
     tokenizer.add_tokens(["zqw"])
-    model = widened(FOLDER, tokenizer)
+    model = widened(FOLDER, tokenizer, layers)
     text = document(rng).prompt
     tokens_B_T = torch.tensor([tokenizer.encode(text)])
     with torch.no_grad():
         mine, its = model(tokens_B_T).logits, base.model(tokens_B_T).logits
     assert torch.equal(mine[..., :known], its)
     embeddings_V_H = model.get_input_embeddings().weight
+    assert model.config.num_hidden_layers == len(model.model.layers) == layers
     assert len(parts) == 3 and torch.equal(embeddings_V_H[known], embeddings_V_H[parts].mean(0))
 
 
@@ -273,7 +275,7 @@ def test_training_learns_and_goes_on_where_it_was_stopped(tmp_path, monkeypatch,
     monkeypatch.setattr("shards.SHARD", 96)
     monkeypatch.setattr(pretrain_pico, "BATCH_TOKENS", 1024)
     monkeypatch.setattr(pretrain_pico, "SAVE_EVERY", 20)
-    batches = Batches(make_shard(0, 0, str(FOLDER / "tokenizer.json")), torch.device("cpu"))
+    batches = Batches(make_shard(0, 0, str(FOLDER / "tokenizer.json")), torch.device("cpu"), 0.75)
 
     def trained(folder: Path, *stops: int) -> tuple[dict, list]:
         folder.mkdir()
@@ -294,11 +296,24 @@ def test_training_learns_and_goes_on_where_it_was_stopped(tmp_path, monkeypatch,
 
 def test_the_first_token_of_a_completion_weighs_what_its_document_says():
     shard = make_shard_of([Document("a", "b", 0.5), Document("a", "bc")])
-    length, tokens_B_T, weights_B_T = Batches(shard, torch.device("cpu")).draw(Random(0))
+    length, tokens_B_T, weights_B_T = Batches(shard, torch.device("cpu"), 0.75).draw(Random(0))
     assert length == tokens_B_T.shape[1] == 32
     found = {tuple(weight for weight in weights if weight) for weights in weights_B_T.tolist()}
     assert found == {(0.5, 1.0), (1.0, 1.0, 1.0)}
     assert {tuple(row[3:6]) for row in tokens_B_T.tolist()} == {(6, 0, 0), (6, 7, 0)}
+
+
+def test_batches_have_programs_as_often_as_asked():
+    import numpy as np
+    from shards import VOCABULARY, Shard
+
+    program, other = [1, 5, 2, 6, 0], [1, VOCABULARY, 2, 7, 0]
+    tokens = np.array([*program, *other * 9], np.uint16)
+    lengths, prompts = np.full(10, 5), np.full(10, 3)
+    batches = Batches(Shard(tokens, prompts, lengths, np.ones(10, np.float32)), torch.device("cpu"), 0.75)
+    drawn = [batches.draw(Random(number))[1] for number in range(200)]
+    assert all(len(set(tokens_B_T[:, 1].tolist())) == 1 for tokens_B_T in drawn)
+    assert 130 < sum(int(tokens_B_T[0, 1]) == 5 for tokens_B_T in drawn) < 170
 
 
 def make_shard_of(documents: list[Document]):

@@ -62,13 +62,20 @@ def make_model(tokenizer: PreTrainedTokenizerFast, width: int, layers: int) -> L
     )
 
 
-def widened(begin: Path, tokenizer: PreTrainedTokenizerFast) -> LlamaForCausalLM:
-    """The model of a base with more tokens, each of which begins as the mean of those that it was written with."""
-    model = LlamaForCausalLM.from_pretrained(begin, dtype=torch.float32)
-    before = PreTrainedTokenizerFast.from_pretrained(begin)
+def widened(begin: Path, tokenizer: PreTrainedTokenizerFast, layers: int) -> LlamaForCausalLM:
+    """The model of a base with more tokens, each of which begins as the mean of those that it was written with, and
+    with layers on top, if it has fewer, which begin by changing nothing."""
+    before = LlamaForCausalLM.from_pretrained(begin, dtype=torch.float32)
+    config = LlamaConfig.from_pretrained(begin, num_hidden_layers=max(layers, before.config.num_hidden_layers))
+    model = LlamaForCausalLM(config)
+    model.load_state_dict(before.state_dict(), strict=False)
+    for layer in model.model.layers[before.config.num_hidden_layers :]:
+        torch.nn.init.zeros_(layer.self_attn.o_proj.weight)
+        torch.nn.init.zeros_(layer.mlp.down_proj.weight)
+    known = PreTrainedTokenizerFast.from_pretrained(begin)
     old_V_H = model.get_input_embeddings().weight.data
-    texts = tokenizer.convert_ids_to_tokens(list(range(len(before), len(tokenizer))))
-    new_N_H = [old_V_H[before.encode(text)].mean(0) for text in texts]
+    texts = tokenizer.convert_ids_to_tokens(list(range(len(known), len(tokenizer))))
+    new_N_H = [old_V_H[known.encode(text)].mean(0) for text in texts]
     model.resize_token_embeddings(len(tokenizer), mean_resizing=False)
     model.get_input_embeddings().weight.data = torch.cat([old_V_H, torch.stack(new_N_H)])
     model.tie_weights()
@@ -76,9 +83,9 @@ def widened(begin: Path, tokenizer: PreTrainedTokenizerFast) -> LlamaForCausalLM
 
 
 class Batches:
-    """The corpus on a device, in batches of one length each."""
+    """The corpus on a device, in batches of one length each; this share of them is of programs."""
 
-    def __init__(self, corpus: Shard, device: torch.device):
+    def __init__(self, corpus: Shard, device: torch.device, programs: float):
         self.device = device
         self.tokens_D = torch.from_numpy(corpus.tokens.astype(np.int32)).to(device)
         lengths_N = torch.from_numpy(corpus.lengths)
@@ -87,14 +94,23 @@ class Batches:
         self.firsts_N = torch.from_numpy(corpus.firsts).to(device)
         steps_N = (2 ** ((lengths_N - 1).clamp_min(1).log2().floor().long() - 2)).clamp_min(ROUNDED)
         rounded_N = -(-lengths_N // steps_N) * steps_N
-        self.of_length = {int(length): (rounded_N == length).nonzero()[:, 0] for length in rounded_N.unique()}
-        self.shares = [len(rows) for rows in self.of_length.values()]
+        starts = corpus.lengths.cumsum() - corpus.lengths
+        programs_N = torch.from_numpy(np.maximum.reduceat(corpus.tokens, starts) < VOCABULARY)
+        self.of_length = {
+            (bool(program), int(length)): rows
+            for program in (False, True)
+            for length in rounded_N.unique()
+            if len(rows := ((rounded_N == length) & (programs_N == program)).nonzero()[:, 0])
+        }
+        there = {program: int((programs_N == program).sum()) for program in (False, True)}
+        wanted = {False: 1 - programs, True: programs}
+        self.shares = [wanted[program] * len(rows) / there[program] for (program, _), rows in self.of_length.items()]
 
     def draw(self, rng: Random) -> tuple[int, Tensor, Tensor]:
         """A length, and tokens with what each weighs, padded on the right to it: nothing looks ahead, so padding needs
         no mask."""
-        length = rng.choices(list(self.of_length), self.shares)[0]
-        rows = self.of_length[length]
+        (program, length) = rng.choices(list(self.of_length), self.shares)[0]
+        rows = self.of_length[program, length]
         drawn_B = rows[torch.tensor([rng.randrange(len(rows)) for _ in range(BATCH_TOKENS // length)])].to(self.device)
         lengths_B, prompts_B = self.lengths_N[drawn_B, None], self.prompts_N[drawn_B, None]
         places_T = torch.arange(length, device=self.device)
@@ -212,7 +228,7 @@ def save(model: Any, tokenizer: PreTrainedTokenizerFast, folder: Path) -> None:
 
 def foreign(work: Path, asked: dict[str, Any]) -> str | None:
     """What a work folder was begun with that is asked for otherwise now; a new one keeps what is asked."""
-    recipe = {name: asked[name] for name in ("width", "layers", "documents", "steps", "lr", "seed")}
+    recipe = {name: asked[name] for name in ("width", "layers", "documents", "steps", "lr", "programs", "seed")}
     recipe["begin"] = str(asked["begin"])
     names = ("grammar.py", "documents.py", "family_documents.py", "shards.py")
     sources = [Path(__file__).with_name(name).read_bytes() for name in names]
@@ -221,7 +237,7 @@ def foreign(work: Path, asked: dict[str, Any]) -> str | None:
     if not file.is_file():
         file.write_text(json.dumps(recipe) + "\n")
     begun = json.loads(file.read_text())
-    return next((f"{name} = {begun[name]}" for name in recipe if begun[name] != recipe[name]), None)
+    return next((f"{name} = {begun.get(name)}" for name in recipe if begun.get(name) != recipe[name]), None)
 
 
 def main() -> None:
@@ -234,6 +250,7 @@ def main() -> None:
     options.add_argument("--documents", type=int, default=1_000_000)
     options.add_argument("--steps", type=int, default=12_000)
     options.add_argument("--lr", type=float, default=3e-3)
+    options.add_argument("--programs", type=float, default=0.75, help="share of batches, beside documents of families")
     options.add_argument("--device", type=torch.device, default=None, help="CUDA if there is any")
     options.add_argument("--seed", type=int, default=0)
     asked = options.parse_args()
@@ -248,10 +265,12 @@ def main() -> None:
     corpus = make_corpus(asked.work, asked.documents, asked.seed, of_all=asked.begin is not None)
     print(f"{len(corpus.tokens) / 1e6:.1f} million tokens", flush=True)
     model: Any = (
-        make_model(tokenizer, asked.width, asked.layers) if asked.begin is None else widened(asked.begin, tokenizer)
+        make_model(tokenizer, asked.width, asked.layers)
+        if asked.begin is None
+        else widened(asked.begin, tokenizer, asked.layers)
     )
     model.to(device)
-    curve = train(model, Batches(corpus, device), asked.steps, asked.lr, asked.seed, asked.work)
+    curve = train(model, Batches(corpus, device, asked.programs), asked.steps, asked.lr, asked.seed, asked.work)
     save(model, tokenizer, asked.to)
     (asked.work / "curve.json").write_text(json.dumps(curve))
     size = sum(file.stat().st_size for file in asked.to.iterdir())
