@@ -56,10 +56,10 @@ class Batch:
 
 
 class Desk(threading.Thread, ABC):
-    """`submit`, `stop`, `zygote_pids` and `zygote_count` may be called from any thread."""
+    """`submit` and `stop` may be called from any thread."""
 
-    def __init__(self, tier: Tier) -> None:
-        super().__init__(name="redqueen-verifier", daemon=True)
+    def __init__(self, tier: Tier, name: str = "redqueen-verifier") -> None:
+        super().__init__(name=name, daemon=True)
         self.tier = tier
         self._lock = threading.Lock()
         self._closed = False
@@ -75,12 +75,8 @@ class Desk(threading.Thread, ABC):
         self._selector.register(self._awake_end, selectors.EVENT_READ, self._read_inbox)
         self.failure: RedQueenError | None = None
         """Why it cannot go on, if it cannot."""
-        self.refused: str | None = None
-        """Why the machine does not have the tier, if it does not."""
-        self.greeting: Greeting | None = None
-        """Of the first zygote."""
         self.first_ready = threading.Event()
-        """Set when the first zygote is ready or cannot be started; `refused` or `failure` then says why."""
+        """Set when it takes jobs, or cannot; `failure` then says why."""
 
     # From any thread.
 
@@ -108,24 +104,9 @@ class Desk(threading.Thread, ABC):
                 self._wake()
         self.join()
 
-    @abstractmethod
-    def zygote_pids(self) -> list[int]:
-        """Of those that are ready."""
-
-    @abstractmethod
-    def zygote_count(self) -> int:
-        """How many there are when none is being replaced."""
-
     def _wake(self) -> None:
         with contextlib.suppress(BlockingIOError):  # a full pipe wakes it as well
             self._wake_end.send(b"x")
-
-    def abandon(self) -> None:
-        """In a forked child: close what was inherited and leave the parent's processes alone."""
-        self._abandon()
-        self._selector.close()
-        self._wake_end.close()
-        self._awake_end.close()
 
     # In the thread.
 
@@ -141,11 +122,6 @@ class Desk(threading.Thread, ABC):
             raise
         finally:
             self._shut_down()
-
-    def _greeted(self, greeting: Greeting) -> None:
-        """The first zygote is ready."""
-        self.greeting = self.greeting or greeting
-        self.first_ready.set()
 
     def _read_inbox(self, events: int) -> None:
         with contextlib.suppress(BlockingIOError):
@@ -169,7 +145,7 @@ class Desk(threading.Thread, ABC):
 
     @abstractmethod
     def _begin(self) -> None:
-        """Start what runs jobs; `_greeted` when the first of it is ready."""
+        """Start what runs jobs."""
 
     @abstractmethod
     def _turn(self) -> None:
@@ -183,12 +159,43 @@ class Desk(threading.Thread, ABC):
     def _end(self) -> None:
         """End every process."""
 
+
+class ZygoteDesk(Desk):
+    """With zygotes of this machine. `zygote_pids` and `zygote_count` may be called from any thread."""
+
+    def __init__(self, tier: Tier) -> None:
+        super().__init__(tier)
+        self.refused: str | None = None
+        """Why the machine does not have the tier, if it does not."""
+        self.greeting: Greeting | None = None
+        """Of the first zygote."""
+
+    @abstractmethod
+    def zygote_pids(self) -> list[int]:
+        """Of those that are ready."""
+
+    @abstractmethod
+    def zygote_count(self) -> int:
+        """How many there are when none is being replaced."""
+
+    def abandon(self) -> None:
+        """In a forked child: close what was inherited and leave the parent's processes alone."""
+        self._abandon()
+        self._selector.close()
+        self._wake_end.close()
+        self._awake_end.close()
+
+    def _greeted(self, greeting: Greeting) -> None:
+        """The first zygote is ready."""
+        self.greeting = self.greeting or greeting
+        self.first_ready.set()
+
     @abstractmethod
     def _abandon(self) -> None:
         """In a forked child: close what belongs to the parent's processes."""
 
 
-class LocalDesk(Desk):
+class LocalDesk(ZygoteDesk):
     """For few workers: their supervisor is in this thread."""
 
     def __init__(self, tier: Tier, workers: int, preload: Sequence[str]) -> None:

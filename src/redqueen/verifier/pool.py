@@ -13,7 +13,7 @@ from typing import Protocol, Self
 
 from redqueen.errors import InputError, IsolationError, VerifierFault
 from redqueen.verifier import checkers
-from redqueen.verifier.desk import Desk, LocalDesk
+from redqueen.verifier.desk import LocalDesk, ZygoteDesk
 from redqueen.verifier.jobs import Job, Outcome, Status
 from redqueen.verifier.machine import Retries, not_judged
 from redqueen.verifier.sharded_desk import ShardedDesk
@@ -30,6 +30,19 @@ class Verifier(Protocol):
     async def run(self, jobs: Sequence[Job]) -> list[Outcome]:
         """One outcome per job, in the jobs' order."""
         ...
+
+
+class OpenVerifier(Verifier, Protocol):
+    """One that somebody has opened, and closes."""
+
+    @property
+    def tier(self) -> Tier: ...
+
+    def close(self) -> None: ...
+
+    def __enter__(self) -> Self: ...
+
+    def __exit__(self, *_: object) -> None: ...
 
 
 class StrictVerifier:
@@ -49,6 +62,14 @@ def every_verdict(outcomes: list[Outcome]) -> list[Outcome]:
         programs = "a program" if len(outcomes) == 1 else f"{len(faults)} of {len(outcomes)} programs"
         raise not_judged(programs, faults[0].fault)
     return outcomes
+
+
+def require(jobs: Sequence[Job]) -> None:
+    """Refuse jobs that need what this machine does not have."""
+    if any(job.numpy for job in jobs) and not numpy_paths():
+        raise InputError("a program needs numpy, which is not installed", "run `pip install numpy`")
+    for checker in {job.checker for job in jobs if job.checker is not None}:
+        checkers.require(checker)
 
 
 class LocalVerifier:
@@ -82,7 +103,7 @@ class LocalVerifier:
         """The stronger tiers that this machine does not have."""
         self._closed = False
         self._starting = threading.Lock()
-        self._desk: Desk | None = self._start()
+        self._desk: ZygoteDesk | None = self._start()
         _alive.add(self)
 
     @property
@@ -98,11 +119,13 @@ class LocalVerifier:
         return self.submit(jobs).result()
 
     def submit(self, jobs: Sequence[Job]) -> Future[list[Outcome]]:
-        if any(job.numpy for job in jobs) and not numpy_paths():
-            raise InputError("a program needs numpy, which is not installed", "run `pip install numpy`")
-        for checker in {job.checker for job in jobs if job.checker is not None}:
-            checkers.require(checker)
+        require(jobs)
         return self._pool().submit(jobs)
+
+    @property
+    def workers(self) -> int:
+        """Programs that run at the same time."""
+        return self._workers
 
     def zygote_pids(self) -> list[int]:
         return self._pool().zygote_pids()
@@ -125,7 +148,7 @@ class LocalVerifier:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def _pool(self) -> Desk:
+    def _pool(self) -> ZygoteDesk:
         with self._starting:
             if self._closed:
                 raise VerifierFault("the verifier was closed")
@@ -133,7 +156,7 @@ class LocalVerifier:
                 self._desk = self._start()
             return self._desk
 
-    def _start(self) -> Desk:
+    def _start(self) -> ZygoteDesk:
         tiers = [tier for tier in self._tiers if tier.strength >= self._minimum.strength]
         desk, self.refusals = _find(tiers, self._workers, self._preload)
         if desk is not None:
@@ -164,18 +187,18 @@ def _abandon_all() -> None:
 os.register_at_fork(after_in_child=_abandon_all)
 
 
-def _find(tiers: Sequence[Tier], workers: int, preload: Sequence[str]) -> tuple[Desk | None, tuple[Refusal, ...]]:
+def _find(tiers: Sequence[Tier], workers: int, preload: Sequence[str]) -> tuple[ZygoteDesk | None, tuple[Refusal, ...]]:
     """A pool of the first of these tiers that works here, and why the ones before it don't."""
     refusals: list[Refusal] = []
     for tier in tiers:
         attempt = _try(tier, workers, preload)
-        if isinstance(attempt, Desk):
+        if isinstance(attempt, ZygoteDesk):
             return attempt, tuple(refusals)
         refusals.append(attempt)
     return None, tuple(refusals)
 
 
-def _try(tier: Tier, workers: int, preload: Sequence[str]) -> Desk | Refusal:
+def _try(tier: Tier, workers: int, preload: Sequence[str]) -> ZygoteDesk | Refusal:
     """A pool of a tier, or why this machine does not have it. A machine that is slow or short of something is waited
     for: that is never a reason for a weaker tier."""
     refusal = unsupported(tier)
@@ -195,12 +218,12 @@ def _try(tier: Tier, workers: int, preload: Sequence[str]) -> Desk | Refusal:
     return Refusal(tier, why, mend(tier))
 
 
-def _desk(tier: Tier, workers: int, preload: Sequence[str]) -> Desk:
+def _desk(tier: Tier, workers: int, preload: Sequence[str]) -> ZygoteDesk:
     shards = -(-workers // WORKERS_PER_SHARD)
     return LocalDesk(tier, workers, preload) if shards == 1 else ShardedDesk(tier, workers, preload, shards)
 
 
-def _isolation_failure(desk: Desk) -> str | None:
+def _isolation_failure(desk: ZygoteDesk) -> str | None:
     """Why the isolation of a pool does not hold, if it doesn't; a failure of the machine is raised."""
     desk.first_ready.wait()
     if desk.refused:
@@ -235,7 +258,7 @@ def _message_when_slow() -> Iterator[None]:
         timer.cancel()
 
 
-def _shared_namespace(desk: Desk) -> str | None:
+def _shared_namespace(desk: ZygoteDesk) -> str | None:
     """Which namespace a zygote of the full tier still shares with us, if any."""
     greeting = desk.greeting
     if desk.tier is not Tier.FULL or greeting is None:

@@ -1,8 +1,7 @@
 """For many workers: their supervisors are processes of their own, and this one only passes jobs on and outcomes back.
 
 One interpreter cannot hand out runs to more than a few cores, and what it does for them it does not do for the engine
-in the same process. A job goes to the shard that has least to do for its workers, a few at a time, so that what is long
-holds up nobody but itself. When a shard dies, what it had not answered goes to another under a new number.
+in the same process. When a shard dies, what it had not answered goes to another under a new number.
 """
 
 import errno
@@ -13,47 +12,26 @@ import socket
 import subprocess
 import sys
 import time
-from collections import Counter, defaultdict, deque
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import partial
 
 from redqueen.errors import RedQueenError
 from redqueen.verifier import parcels
-from redqueen.verifier.checkers import Checker
-from redqueen.verifier.desk import Batch, Desk
-from redqueen.verifier.jobs import Job
+from redqueen.verifier.desk import Batch, ZygoteDesk
+from redqueen.verifier.errands import Errand, Taker, Waiting
 from redqueen.verifier.link import Link
 from redqueen.verifier.machine import Retries
-from redqueen.verifier.supervisor import slots
 from redqueen.verifier.tiers import Tier
-from redqueen.verifier.zygotes import Modules
 
 _END_S = 20.0
 """How long a shard may take to end its zygotes and itself."""
 _LONGEST_PAUSE_S = 5.0
 """Before another try to start a shard, where others do its work."""
-Kind = Modules | Checker
 _START = "from redqueen.verifier.shard import main; main()"
 
 
-@dataclass(slots=True, eq=False)
-class Errand:
-    """A job on its way."""
-
-    job: Job
-    index: int
-    batch: Batch
-    retries: Retries | None = None
-    """Of shards that died under it."""
-
-
-def _kind(job: Job) -> Kind:
-    """Which zygotes it waits for, as far as that shows without reading it: those without packages start fast."""
-    return job.checker or (Modules.NUMPY if job.numpy else Modules.ALL)
-
-
-class ShardProcess:
+class ShardProcess(Taker):
     """The host's end of a shard. It takes jobs from its greeting on."""
 
     def __init__(
@@ -64,12 +42,7 @@ class ShardProcess:
         on_message: Callable[[parcels.Packed], None],
         on_end: Callable[[], None],
     ) -> None:
-        self._slots = slots(workers)
-        self.ready = False
-        self.under_way: dict[int, Errand] = {}
-        self.runs = 0
-        """Of all jobs that are under way."""
-        self.runs_of: Counter[Kind] = Counter()
+        super().__init__(workers)
         self.zygotes: tuple[tuple[int, ...], int] = ((), 0)
         end, child_end = socket.socketpair()
         with child_end:
@@ -82,28 +55,6 @@ class ShardProcess:
                 start_new_session=True,
             )
         self.link = Link(end, selector, on_message, on_end)
-
-    def has_room(self, kind: Kind) -> bool:
-        """No more than its slots, so that what waits, waits where any shard may take it. A kind whose zygotes have yet
-        to start does not keep out the others."""
-        return self.ready and self.runs_of[kind] < self._slots
-
-    def load(self) -> float:
-        return self.runs / self._slots
-
-    def give(self, number: int, errand: Errand) -> None:
-        self.under_way[number] = errand
-        self._count(errand, 1)
-
-    def take_back(self, number: int) -> Errand:
-        errand = self.under_way.pop(number)
-        self._count(errand, -1)
-        return errand
-
-    def _count(self, errand: Errand, sign: int) -> None:
-        runs = sign * errand.job.seeds
-        self.runs += runs
-        self.runs_of[_kind(errand.job)] += runs
 
     def wait(self) -> None:
         """Until it has ended, its link being closed."""
@@ -126,36 +77,14 @@ class Place:
     """When the next try to start it is, while there is none."""
 
 
-@dataclass(slots=True)
-class Queue:
-    """What waits for zygotes of one kind: the batches take turns, so that a long one does not hold up the others."""
-
-    lines: deque[deque[Errand]] = field(default_factory=deque)
-
-    def put(self, errands: Sequence[Errand], first: bool = False) -> None:
-        line = deque(errands)
-        self.lines.appendleft(line) if first else self.lines.append(line)
-
-    def get(self) -> Errand | None:
-        """The next whose batch still waits for it."""
-        while self.lines:
-            line = self.lines.popleft()
-            errand = line.popleft()
-            if line:
-                self.lines.append(line)
-            if not errand.batch.failed:
-                return errand
-        return None
-
-
-class ShardedDesk(Desk):
+class ShardedDesk(ZygoteDesk):
     """Hands jobs to shards, and restarts those that die."""
 
     def __init__(self, tier: Tier, workers: int, preload: Sequence[str], shards: int) -> None:
         super().__init__(tier)
         self._preload = preload
         self._places = [Place(workers * (at + 1) // shards - workers * at // shards) for at in range(shards)]
-        self._queues: defaultdict[Kind, Queue] = defaultdict(Queue)
+        self._waiting = Waiting()
         self._numbers = itertools.count(1)
 
     # From any thread.
@@ -205,24 +134,15 @@ class ShardedDesk(Desk):
         self._hand_out()
 
     def _take(self, batch: Batch) -> None:
-        errands: dict[Kind, list[Errand]] = {}
-        for index, job in enumerate(batch.jobs):
-            errands.setdefault(_kind(job), []).append(Errand(job, index, batch))
-        for kind, some in errands.items():
-            self._queues[kind].put(some)
+        self._waiting.put([Errand(job, index, batch) for index, job in enumerate(batch.jobs)])
 
     def _hand_out(self) -> None:
         """Give every shard what it has room for, one message each."""
         portions: dict[ShardProcess, list[tuple[int, parcels.Packed]]] = {}
-        for kind, queue in self._queues.items():
-            free = [shard for shard in self._shards() if shard.has_room(kind)]
-            while free and (errand := queue.get()) is not None:
-                shard = min(free, key=ShardProcess.load)
-                number = next(self._numbers)
-                shard.give(number, errand)
-                portions.setdefault(shard, []).append((number, parcels.pack_job(errand.job)))
-                if not shard.has_room(kind):
-                    free.remove(shard)
+        for shard, errand in self._waiting.dealt(self._shards()):
+            number = next(self._numbers)
+            shard.give(number, errand)
+            portions.setdefault(shard, []).append((number, parcels.pack_job(errand.job)))
         for shard, portion in portions.items():
             shard.link.send(portion)
 
@@ -256,20 +176,8 @@ class ShardedDesk(Desk):
         assert shard is not None
         shard.process.kill()  # where only its link has ended
         shard.process.wait()
-        left = [shard.take_back(number) for number in list(shard.under_way)]
-        for kind, queue in self._queues.items():
-            again = [errand for errand in left if _kind(errand.job) == kind and self._goes_on(errand, why)]
-            if again:
-                queue.put(again, first=True)
+        self._waiting.put_back([shard.take_back(number) for number in list(shard.under_way)], why)
         self._retry(place, why)
-
-    def _goes_on(self, errand: Errand, why: str) -> bool:
-        """Whether it is tried once more. No program ends a shard: a job under which they die and die has no verdict."""
-        errand.retries = errand.retries or Retries.start()
-        if errand.retries.next_pause() is None:
-            errand.batch.fail(errand.retries.error(why))
-            return False
-        return True
 
     def _retry(self, place: Place, why: str) -> None:
         """Start another after a pause; the pool fails where there is no shard left and none starts."""
