@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from redqueen.cluster import connect
-from redqueen.cluster.worker import refuse_versions, versions
+from redqueen.cluster.versions import refuse_versions, versions
 from redqueen.errors import ConfigError, InputError
 from redqueen.settings import Config, load
 from redqueen.training.checks import check

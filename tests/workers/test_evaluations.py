@@ -14,7 +14,7 @@ from redqueen.training.study.design import Design
 from redqueen.training.study.study import run_study
 
 pytest.importorskip("ray")
-CLUSTER = ["--cluster.address", "local", "--cluster.workers", "2"]
+CLUSTER = ["--cluster.address", "local", "--cluster.workers", "2", "--cluster.verifiers", "1"]
 
 
 def exam_file(folder: Path) -> Path:

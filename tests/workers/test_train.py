@@ -39,7 +39,8 @@ def command(place: Path, name: str, *options: str) -> list[str]:
 
 
 def on_cluster(workers: int) -> list[str]:
-    return ["--cluster.address", "local", "--cluster.workers", str(workers)]
+    """And half of the programs judged by a verifier of the cluster."""
+    return ["--cluster.address", "local", "--cluster.workers", str(workers), "--cluster.verifiers", "1"]
 
 
 def begun(words: list[str]) -> "subprocess.Popen[bytes]":
@@ -79,7 +80,7 @@ def test_a_race_whose_driver_is_killed_goes_on_with_other_workers_to_the_same_en
     while not (place / "killed" / "checkpoints" / "step-000002").is_dir():
         assert driver.poll() is None and time.monotonic() < end
         time.sleep(0.02)
-    assert told(driver.pid, "ray::") >= 2
+    assert told(driver.pid, "ray::Worker") >= 2 and told(driver.pid, "ray::VerifierWorker") == 1
     # Ray listens to the whole network.
     assert told(driver.pid, "RAY_AUTH_MODE=token", "environ") >= 4
     ours = set(descendants(driver.pid))

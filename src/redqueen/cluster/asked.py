@@ -15,6 +15,11 @@ def refuse_settings(cluster: ClusterConfig) -> None:
             "cluster.workers are workers of a cluster, and cluster.address names none",
             'set cluster.address to "local", or leave out cluster.workers',
         )
+    if cluster.address is None and cluster.verifiers:
+        raise ConfigError(
+            "cluster.verifiers run on machines of a cluster, and cluster.address names none",
+            "set cluster.address, or leave out cluster.verifiers: the cores here are verifier.workers",
+        )
     gpus = cluster.gpus_per_worker
     if gpus is not None and gpus > 1 and not gpus.is_integer():
         raise ConfigError(

@@ -1,4 +1,4 @@
-"""The engine of a race with shards: over workers of this process, or of a Ray cluster, which is started or joined here.
+"""The engine and the verifier of a race: in this process, or also on a Ray cluster, which is started or joined here.
 
 What cannot work is refused before anything is loaded: no Ray, an address that nobody answers at, a cluster on other
 machines that takes anybody in, fewer resources than are asked for.
@@ -9,21 +9,23 @@ import secrets
 import socket
 import sys
 from collections.abc import Sequence
-from contextlib import closing
+from contextlib import ExitStack, closing
 from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
-from redqueen.cluster.asked import is_asked_for, refuse_unnumbered
+from redqueen.cluster.asked import is_asked_for, refuse_settings, refuse_unnumbered
 from redqueen.cluster.engine import ClusterEngine
 from redqueen.cluster.inside import Inside
 from redqueen.cluster.links import ClusterMachine, Workers
+from redqueen.cluster.verifier import ClusterVerifier
 from redqueen.engine.protocol import MemberId
 from redqueen.engine.queued import QueuedEngine
 from redqueen.engine.shapes import described
 from redqueen.errors import InputError
-from redqueen.resources import open_engine
+from redqueen.resources import open_engine, open_verifier
 from redqueen.settings import Config
 from redqueen.settings.models import ClusterConfig, EngineConfig
+from redqueen.verifier import OpenVerifier
 
 if TYPE_CHECKING:
     from redqueen.cluster.ray import RayWorkers
@@ -44,8 +46,7 @@ def open_members(settings: Config, members: Sequence[MemberId], engines: int = 1
 def open_cluster(settings: Config, members: Sequence[MemberId]) -> ClusterEngine:
     """An engine with these members in its shards. Close it, or use it in a `with` statement."""
     cluster, engine = settings.cluster, settings.engine
-    shards = cluster.shards or 1
-    count = 1 if cluster.address is None else cluster.workers or shards
+    shards, count = cluster.shards or 1, _workers_wanted(cluster)
     base = described(engine.base)
     workers, sharing = _workers(cluster, count, engine)
     return ClusterEngine(
@@ -61,6 +62,31 @@ def open_cluster(settings: Config, members: Sequence[MemberId]) -> ClusterEngine
     )
 
 
+def open_judges(settings: Config, workers: int | None = None) -> OpenVerifier:
+    """A verifier as the settings ask for it, on this machine's cores and, where they say so, on those of a cluster's
+    machines. Close it, or use it in a `with` statement. `workers` is for settings that leave the pool's open."""
+    verifier, cluster = settings.verifier, settings.cluster
+    refuse_settings(cluster)
+    own = open_verifier(verifier.model_copy(update={"workers": verifier.workers or workers}))
+    if cluster.verifiers == 0:
+        return own
+    with ExitStack() as undo:
+        undo.callback(own.close)
+        ray = _joined(cluster, _workers_wanted(cluster))
+        undo.callback(ray.close)
+        ray.ask_for_verifiers(cluster.verifiers)
+        opened = ClusterVerifier(
+            own,
+            ray.start_verifier,
+            ray.close,
+            count=cluster.verifiers,
+            workers=verifier.workers,
+            patience_s=cluster.patience_s,
+        )
+        undo.pop_all()
+    return opened
+
+
 def machines(cluster: ClusterConfig, device: str) -> list[ClusterMachine]:
     """Of the cluster that the settings name."""
     workers = _joined(cluster, 1)
@@ -68,6 +94,10 @@ def machines(cluster: ClusterConfig, device: str) -> list[ClusterMachine]:
         return workers.machines(cluster.gpus_per_worker, device)
     finally:
         workers.close()
+
+
+def _workers_wanted(cluster: ClusterConfig) -> int:
+    return 1 if cluster.address is None else cluster.workers or cluster.shards or 1
 
 
 def _workers(cluster: ClusterConfig, count: int, engine: EngineConfig) -> tuple[Workers, int]:

@@ -21,7 +21,9 @@ from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
 from redqueen.cluster.links import ClusterMachine, Link, Lost
 from redqueen.cluster.staff import START_S
-from redqueen.cluster.worker import Worker, versions
+from redqueen.cluster.verifier_worker import VerifierWorker
+from redqueen.cluster.versions import versions
+from redqueen.cluster.worker import Worker
 from redqueen.engine.messages import one_line
 from redqueen.errors import InputError, MachineError
 
@@ -42,19 +44,11 @@ class RayWorkers:
     """Implements `Workers` on a cluster, which is this process's own where the address is `local`."""
 
     def __init__(self, address: str, workers: int) -> None:
-        options: dict[str, Any] = {"log_to_driver": False, "logging_level": logging.ERROR}
-        if address == "local":
-            # Ray's CPUs are slots; how many cores a worker uses is torch's business.
-            options |= {"num_cpus": max(os.cpu_count() or 1, workers), "include_dashboard": False}
-        try:
-            ray.init(address=address, **options)
-        except (ConnectionError, RuntimeError, ValueError, OSError, exceptions.RayError) as error:
-            mend = "look at `ray status` on its machines; versions of Ray and Python must be equal, and tokens too"
-            raise InputError(f"the cluster {address} cannot be joined: {one_line(error)}", mend) from None
-        self._numbers = count()
+        self._numbers, self._verifier_numbers = count(), count()
         self._links: list[RayLink] = []
+        self._verifiers: list[RayLink] = []
         self._gpus = 0.0
-        self._reaper = _reaper() if address == "local" else None
+        _joined.join(address, workers)
 
     @property
     def head(self) -> str:
@@ -119,20 +113,83 @@ class RayWorkers:
         self._links.append(link)
         return link
 
+    def ask_for_verifiers(self, verifiers: int) -> None:
+        """Refuses more than the cluster has machines for: each has all cores of one."""
+        there = len(_for_verifiers())
+        if there < verifiers:
+            raise InputError(
+                f"the cluster has room for {there} verifiers, one on each machine beside the driver's, and {verifiers} "
+                "are asked for",
+                "lower cluster.verifiers, or add machines",
+            )
+
+    def start_verifier(self) -> Link | None:
+        """A verifier on a machine that has none; None where there is no such machine. It asks for no CPU of Ray's,
+        which are places for workers."""
+        taken = {link.node for link in self._verifiers if not link.ended}
+        free = [node for node in _for_verifiers() if node["NodeID"] not in taken]
+        if not free:
+            return None
+        place = max(free, key=lambda node: node["Resources"]["CPU"])["NodeID"]
+        actor: Any = ray.remote(VerifierWorker)
+        options = actor.options(
+            num_cpus=0,
+            max_restarts=0,
+            max_task_retries=0,
+            max_concurrency=AT_ONCE,
+            scheduling_strategy=NodeAffinitySchedulingStrategy(place, soft=False),
+        )
+        link = RayLink(f"verifier {next(self._verifier_numbers)}", options.remote(), place)
+        self._verifiers.append(link)
+        return link
+
     def close(self) -> None:
-        for link in self._links:
+        for link in (*self._links, *self._verifiers):
             link.end()
-        ray.shutdown()
-        if self._reaper is not None:
-            self._reaper.communicate()
+        _joined.leave()
+
+
+class _Joined:
+    """This process's connection: Ray has one at a time, which all who need it share."""
+
+    def __init__(self) -> None:
+        self._users = 0
+        self._reaper: subprocess.Popen[bytes] | None = None
+
+    def join(self, address: str, workers: int) -> None:
+        if self._users == 0:
+            self._begin(address, workers)
+        self._users += 1
+
+    def leave(self) -> None:
+        self._users -= 1
+        if self._users == 0:
+            ray.shutdown()
+            if self._reaper is not None:
+                self._reaper.communicate()
+
+    def _begin(self, address: str, workers: int) -> None:
+        options: dict[str, Any] = {"log_to_driver": False, "logging_level": logging.ERROR}
+        if address == "local":
+            # Ray's CPUs are slots; how many cores a worker uses is torch's business.
+            options |= {"num_cpus": max(os.cpu_count() or 1, workers), "include_dashboard": False}
+        try:
+            ray.init(address=address, **options)
+        except (ConnectionError, RuntimeError, ValueError, OSError, exceptions.RayError) as error:
+            mend = "look at `ray status` on its machines; versions of Ray and Python must be equal, and tokens too"
+            raise InputError(f"the cluster {address} cannot be joined: {one_line(error)}", mend) from None
+        self._reaper = _reaper() if address == "local" else None
+
+
+_joined = _Joined()
 
 
 class RayLink:
     """Implements `Link`."""
 
-    def __init__(self, name: str, actor: Any) -> None:
-        self.name, self._actor = name, actor
-        self._ended = False
+    def __init__(self, name: str, actor: Any, node: str | None = None) -> None:
+        self.name, self.node, self._actor = name, node, actor
+        self.ended = False
 
     def call(self, method: str, *arguments: Any) -> "Future[Any]":
         answer: Future[Any] = Future()
@@ -145,8 +202,8 @@ class RayLink:
         return answer
 
     def end(self) -> None:
-        if not self._ended:
-            self._ended = True
+        if not self.ended:
+            self.ended = True
             ray.kill(self._actor)
 
 
@@ -179,6 +236,13 @@ def _read(file: Path) -> bytes:
 
 def _nodes() -> list[Mapping[str, Any]]:
     return [node for node in ray.nodes() if node["Alive"]]
+
+
+def _for_verifiers() -> list[Mapping[str, Any]]:
+    """Machines with CPUs, but for the driver's, whose cores it has already, where there are others."""
+    nodes = [node for node in _nodes() if node["Resources"].get("CPU", 0.0) >= 1]
+    here = ray.get_runtime_context().get_node_id()
+    return [node for node in nodes if node["NodeID"] != here] or nodes
 
 
 def _usual(gpus: float | None, there: float, device: str, processes: int = 1) -> float:

@@ -18,7 +18,8 @@ import torch
 from redqueen.cluster.ledger import Ledger, Update
 from redqueen.cluster.links import Link, Lost, Workers
 from redqueen.cluster.placement import homes
-from redqueen.cluster.worker import Brief, Greeting, Opening, versions
+from redqueen.cluster.versions import versions
+from redqueen.cluster.worker import Brief, Greeting, Opening
 from redqueen.engine.memory import Limits
 from redqueen.engine.messages import one_line, say
 from redqueen.errors import InputError, MachineError

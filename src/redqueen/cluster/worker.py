@@ -12,30 +12,19 @@ import time
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
-from importlib.metadata import version
 from typing import Any
 
 import torch
 
-from redqueen import __version__
 from redqueen.cluster.ledger import Entry, Remove, Update, Write
 from redqueen.cluster.packed import Packed, pack, unpack
+from redqueen.cluster.versions import refuse_versions, versions
 from redqueen.engine.local import LocalEngine
 from redqueen.engine.memory import Limits
 from redqueen.engine.protocol import Ask, Chain, MemberId, Sample, SampleRequest, Score, ScoreRequest, UpdateStats
-from redqueen.errors import InputError, UserError
+from redqueen.errors import UserError
 from redqueen.resources import open_engine
 from redqueen.settings.models import EngineConfig
-
-
-def versions() -> dict[str, str]:
-    """What must be the same on all workers."""
-    return {
-        "python": platform.python_version(),
-        "redqueen": __version__,
-        "torch": torch.__version__.partition("+")[0],
-        "transformers": version("transformers"),
-    }
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -213,12 +202,3 @@ class Worker:
     def _packed(self, members: Sequence[MemberId], optimiser: bool) -> list[Packed]:
         states = {member: self.engine.read(member, optimiser=optimiser) for member in members}
         return [pack(member, state, self.engine.bank) for member, state in states.items()]
-
-
-def refuse_versions(driver: Mapping[str, str], worker: Mapping[str, str]) -> None:
-    for name, here in driver.items():
-        if worker.get(name) != here:
-            raise InputError(
-                f"{platform.node()} has {name} {worker.get(name)}, and the race is started with {here}",
-                "install the same versions on all machines of the cluster",
-            )

@@ -18,7 +18,9 @@ N = TypeVar("N", int, float)
 DEFAULTS = Config()
 ENGINE_OPTIONS = ("engine.base", "engine.device", "engine.dtype", "engine.rows", "engine.tensor_parallel")
 """The engine's settings for commands whose adapters bring the rest."""
-CLUSTER_OPTIONS = ("cluster.address", "cluster.workers", "cluster.gpus_per_worker", "cluster.patience_s")
+CLUSTER_OPTIONS = (
+    "cluster.address", "cluster.workers", "cluster.verifiers", "cluster.gpus_per_worker", "cluster.patience_s",
+)  # fmt: skip
 """For commands that may have members on a cluster, and no race whose result hangs on their shards."""
 _COUNT = re.compile("[1-9][0-9]{0,8}", re.ASCII)
 

@@ -14,12 +14,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from redqueen.analysis.resampling import DRAWS, Interval, paired
+from redqueen.cluster.connect import open_judges
 from redqueen.console import Progress, print_table, printable, say
 from redqueen.errors import InputError
 from redqueen.evals.examination import examine
 from redqueen.evals.figures import Scores, scores
 from redqueen.evals.subjects import BARE, Group, Subjects, computed_on, open_subjects
-from redqueen.resources import open_verifier
 from redqueen.runs.rows import TaskRow
 from redqueen.runs.store import Store
 from redqueen.settings import Config
@@ -124,7 +124,7 @@ def cross_play(subjects: Subjects, *, tasks: int, attempts: int, settings: Confi
     kinds = [task.kind for task in chosen.values()]
     by_side: list[tuple[Group, Scores, Scores]] = []
     void: set[str] = set()
-    with open_verifier(settings.verifier) as verifier, open_subjects(subjects, settings) as engine:
+    with open_judges(settings) as verifier, open_subjects(subjects, settings) as engine:
         members = len(subjects.members) + 2
         say(f"{len(chosen):,} tasks, {attempts} sampled and 1 greedy attempt at each, by {members} subjects")
         progress = Progress("crossplay", 0, len(chosen) * (attempts + 1) * members)

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from redqueen import __version__
+from redqueen.cluster.connect import open_judges
 from redqueen.console import Progress, say, span_text
 from redqueen.engine.protocol import MemberState
 from redqueen.engine.queued import QueuedEngine
@@ -25,7 +26,6 @@ from redqueen.evals.protocol import HasSubsets, Item, Prompts
 from redqueen.evals.report import BenchmarkReport, EvaluationReport, Line, benchmark_report, rival
 from redqueen.evals.subjects import Group, Subjects, computed_on, open_subjects
 from redqueen.keys import key
-from redqueen.resources import open_verifier
 from redqueen.runs import benchmarks
 from redqueen.runs.atomic import write_text
 from redqueen.settings import Config
@@ -49,7 +49,7 @@ def evaluate(
     `max_tokens` is each benchmark's own when None."""
     _check_rivals(subjects, against)
     start = time.perf_counter()
-    with open_verifier(settings.verifier) as verifier, open_subjects(subjects, settings) as engine:
+    with open_judges(settings) as verifier, open_subjects(subjects, settings) as engine:
         encode = encoder(engine.base, prompts)
         computed = computed_on(engine)
         samplings = {

@@ -8,6 +8,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from redqueen.cluster.connect import open_judges
 from redqueen.console import Progress, say
 from redqueen.engine.protocol import MemberId
 from redqueen.engine.queued import QueuedEngine
@@ -20,7 +21,6 @@ from redqueen.evals.figures import Tally, tally
 from redqueen.evals.protocol import Item, Prompts
 from redqueen.evals.subjects import Subjects, computed_on, open_subjects
 from redqueen.keys import key
-from redqueen.resources import open_verifier
 from redqueen.runs import exams
 from redqueen.settings import Config
 from redqueen.tasks.families import Families
@@ -43,7 +43,7 @@ def evaluate_exam(
     settings: Config,
 ) -> ExamReport:
     """Everybody and their base on the tasks of an exam, which are from this file and of these bands."""
-    with open_verifier(settings.verifier) as verifier:
+    with open_judges(settings) as verifier:
         tasks = asyncio.run(validated_exam(drafts, families, verifier))
         subjects = replace(subjects, notes=(*subjects.notes, *_not_kept_out(tasks, subjects.runs, families)))
         with open_subjects(subjects, settings) as engine:

@@ -349,7 +349,7 @@ class RlConfig(Section):
 
 
 class ClusterConfig(Section):
-    """Where members are sampled and trained, if not in this process; only `redqueen train` has a cluster."""
+    """Where members are sampled and trained, and programs run, if not in this process alone."""
 
     address: Annotated[str | None, Affects.NOTHING, Metavar("local|auto|HOST:PORT")] = Field(default=None, min_length=1)
     """A Ray cluster: "local" starts one here for the race, "auto" joins the one that this machine belongs to, and
@@ -359,6 +359,8 @@ class ClusterConfig(Section):
     shards: int | None = Field(default=None, ge=1, le=1024)
     """Parts of the population, each of which is sampled and trained by itself; as many as workers when a run is begun
     without it, and from then on as the run has them."""
+    verifiers: Annotated[int, Affects.NOTHING] = Field(default=0, ge=0, le=1024)
+    """Machines of the cluster whose cores run untrusted programs too, beside the driver's own."""
     gpus_per_worker: Annotated[float | None, Affects.NOTHING] = Field(default=None, ge=0, le=64, allow_inf_nan=False)
     """A part of a GPU where several workers share one; when left out one for each process of engine.tensor_parallel, or
     0 where the cluster has none."""

@@ -22,7 +22,7 @@ from redqueen.analysis import quarters
 from redqueen.analysis.coverage import Coverage
 from redqueen.analysis.watch import Watch
 from redqueen.cluster.asked import is_asked_for
-from redqueen.cluster.connect import open_members
+from redqueen.cluster.connect import open_judges, open_members
 from redqueen.engine.bank import Bank
 from redqueen.engine.local import LocalEngine
 from redqueen.engine.namespaced import NamespacedEngine
@@ -38,7 +38,7 @@ from redqueen.phases.race import Race
 from redqueen.phases.state import State, restored
 from redqueen.population.board import Board
 from redqueen.population.members import SOLO, founders
-from redqueen.resources import open_verifier, unwatched_objects
+from redqueen.resources import unwatched_objects
 from redqueen.runs.checkpoints import Loaded
 from redqueen.runs.metrics import BASE, BENCHMARK
 from redqueen.runs.records_file import RECORDS
@@ -54,7 +54,7 @@ from redqueen.tasks.protocol import Complexity, Task
 from redqueen.training.checks import refuse_idle
 from redqueen.training.rules import Rules, read_rules
 from redqueen.training.sources import refuse_unsound
-from redqueen.verifier import LocalVerifier, Verifier
+from redqueen.verifier import OpenVerifier, Verifier
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -107,7 +107,7 @@ class Stage:
     """What races run on, and the races."""
 
     engine: QueuedEngine
-    verifier: LocalVerifier
+    verifier: OpenVerifier
     races: Mapping[str, Opened]
     """By name."""
     facts: Mapping[str, str]
@@ -145,10 +145,9 @@ def open_races(
     if is_asked_for(shared.cluster) and not cluster:
         mend = "leave out cluster.address and cluster.shards"
         raise InputError("this is not done on a cluster: races, studies and evaluations are", mend)
-    pool = shared.verifier.model_copy(update={"workers": shared.verifier.workers or workers})
     members = [f"{start.name}{member}" for start in starts for member in start.adapters]
     with (
-        open_verifier(pool) as verifier,
+        open_judges(shared, workers) as verifier,
         open_members(shared, [*members, *(beside or ())], engines) as engine,
     ):
         for member, weights in (beside or {}).items():
@@ -191,7 +190,7 @@ def _fresh(engine: QueuedEngine, seed: int) -> MemberState:
 
 
 async def _open_all(
-    starts: Sequence[Start], corners: Sequence[Engine], engine: QueuedEngine, verifier: LocalVerifier
+    starts: Sequence[Start], corners: Sequence[Engine], engine: QueuedEngine, verifier: OpenVerifier
 ) -> dict[str, Opened]:
     opened: dict[str, Opened] = {}
     for start, corner in zip(starts, corners, strict=True):
@@ -288,7 +287,7 @@ def _entry(records: Store, row: TaskRow, families: Families) -> Entry:
     )
 
 
-def _facts(engine: QueuedEngine, verifier: LocalVerifier) -> dict[str, str]:
+def _facts(engine: QueuedEngine, verifier: OpenVerifier) -> dict[str, str]:
     """What races run on, for their records."""
     return {
         "base": engine.base.name,

@@ -15,11 +15,11 @@ from redqueen.runs.store import Store
 from redqueen.settings import Config
 from redqueen.tasks.families import Families
 from redqueen.tasks.sources import Source
-from redqueen.verifier import LocalVerifier
+from redqueen.verifier import OpenVerifier
 
 
 async def refuse_unsound(
-    settings: Config, versions: Mapping[str, str], verifier: LocalVerifier, records: Store | None
+    settings: Config, versions: Mapping[str, str], verifier: OpenVerifier, records: Store | None
 ) -> None:
     """Refuse the sources of a race that fail a check that decides. What a run notes as passed is not checked again."""
     if settings.guard.sources == "allow":
@@ -37,7 +37,7 @@ async def refuse_unsound(
             records.set_facts({fact: of})
 
 
-async def _refuse_unsound(name: str, verifier: LocalVerifier, unfenced: bool) -> None:
+async def _refuse_unsound(name: str, verifier: OpenVerifier, unfenced: bool) -> None:
     # Nobody else needs it, and it takes long to import.
     from redqueen.tasks.soundness import DECISIVE_ITEMS, check_source
 

@@ -10,7 +10,7 @@ isolation is chosen. docs/verifier.md has the threat model.
 
 from redqueen.verifier.checkers import Checker
 from redqueen.verifier.jobs import MOST_SEEDS, USUAL_SEEDS, Job, Limits, Mode, Outcome, Result, Status
-from redqueen.verifier.pool import LocalVerifier, StrictVerifier, Verifier, available_tier, every_verdict
+from redqueen.verifier.pool import LocalVerifier, OpenVerifier, StrictVerifier, Verifier, available_tier, every_verdict
 from redqueen.verifier.tiers import AvailableTier, Refusal, Tier
 
 __all__ = [
@@ -22,6 +22,7 @@ __all__ = [
     "Limits",
     "LocalVerifier",
     "Mode",
+    "OpenVerifier",
     "Outcome",
     "Refusal",
     "Result",

@@ -47,7 +47,8 @@ class Taker:
     """Somebody who runs jobs with so many workers, and what it has to do."""
 
     def __init__(self, workers: int) -> None:
-        self._slots = slots(workers)
+        self.slots = slots(workers)
+        """Runs that it takes at once."""
         self.ready = False
         """It takes jobs."""
         self.under_way: dict[int, Errand] = {}
@@ -58,10 +59,10 @@ class Taker:
     def has_room(self, kind: Kind) -> bool:
         """No more than its slots, so that what waits, waits where anybody may take it. A kind whose zygotes have yet
         to start does not keep out the others."""
-        return self.ready and self._runs_of[kind] < self._slots
+        return self.ready and self._runs_of[kind] < self.slots
 
     def load(self) -> float:
-        return self.runs / self._slots
+        return self.runs / self.slots
 
     def give(self, number: int, errand: Errand) -> None:
         self.under_way[number] = errand

@@ -25,7 +25,7 @@ from redqueen.tasks.soundness.processes import Found, elsewhere, processes_agree
 from redqueen.tasks.soundness.prompts import answer_hidden
 from redqueen.tasks.soundness.speed import quick_enough
 from redqueen.tasks.sources import Source
-from redqueen.verifier import LocalVerifier, StrictVerifier, Verifier
+from redqueen.verifier import OpenVerifier, StrictVerifier, Verifier
 
 Check = Callable[[Material, Verifier], Awaitable[Finding]]
 MATERIAL, PROCESSES, SPEED, INERT = "tasks", "processes", "speed", "runs nothing"
@@ -98,13 +98,13 @@ class Soundness:
         return {"family": self.family, "sound": not self.failures, "failed": len(self.failures), "checks": rows}
 
 
-async def check_family(name: str, verifier: LocalVerifier, most: int, others: Found | None = None) -> Soundness:
+async def check_family(name: str, verifier: OpenVerifier, most: int, others: Found | None = None) -> Soundness:
     """Check the family of this name, with at most so many tasks of each kind. `others` is what other processes find of
     it, where they were asked before."""
     return await _check(name, ORDER, verifier, most, others)
 
 
-async def check_source(name: str, verifier: LocalVerifier, *, unfenced: bool = False) -> Soundness:
+async def check_source(name: str, verifier: OpenVerifier, *, unfenced: bool = False) -> Soundness:
     """The checks that decide whether students may be trained on a source of this name, on a few items, with answers
     read as the race reads them."""
     return await _check(name, DECISIVE, verifier, DECISIVE_ITEMS, unfenced=unfenced)
@@ -113,7 +113,7 @@ async def check_source(name: str, verifier: LocalVerifier, *, unfenced: bool = F
 async def _check(
     name: str,
     checks: Sequence[str],
-    verifier: LocalVerifier,
+    verifier: OpenVerifier,
     most: int,
     asked: Found | None = None,
     *,
