@@ -46,11 +46,11 @@ Finding = tuple[str, str, str]
 
 
 def settings(members: int = 2, base: str = "pico", **cluster: object) -> Config:
-    """A step of a few seconds, for so many teachers and as many students."""
+    """A step of a few seconds, for so many teachers and as many students, and a guest for every two of them."""
     race = load("demo", {"engine.base": base, "tasks.seeds": base, "tasks.prompts": "2"})
     parts: dict[str, Any] = race.model_dump()
     parts["population"] |= {"teachers": members, "students": members}
-    parts["verifier"] |= {"workers": 1}
+    parts["verifier"] |= {"workers": members // 2}
     parts["cluster"] |= cluster
     return Config.model_validate(parts)
 
@@ -180,7 +180,7 @@ def objects(steps: int) -> Iterator[Finding]:
     from ray._private.worker import global_worker
 
     counts: list[int] = []
-    with race(settings(1, "chains", address="local", workers=1, shards=1)) as ray:
+    with race(settings(2, "chains", address="local", workers=1, shards=1)) as ray:
         state = get_state_from_address(global_worker.gcs_client.address)
         for _ in range(steps):
             ray.step()
@@ -288,7 +288,7 @@ def pss(process: int) -> int:
 PARTS: Mapping[str, tuple[Callable[[int], Iterator[Finding]], int]] = {
     "verifier": (verifier, 10),
     "one": (one_worker, 8),
-    "two": (two_workers, 6),
+    "two": (two_workers, 8),
     "objects": (objects, 50),
     "losses": (losses, 3),
 }
