@@ -23,6 +23,11 @@ class ClusterMachine:
 class Lost(Exception):
     """A worker is gone, or cut off: what it was asked is asked of another."""
 
+    def __init__(self, why: str, what: str = "died") -> None:
+        """`what` is said of it in one or two words."""
+        super().__init__(why)
+        self.what = what
+
 
 class Link(Protocol):
     """The way to one worker. Another process in its place has another link."""
