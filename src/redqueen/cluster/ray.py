@@ -7,6 +7,7 @@ driver's business. Answers are taken out of its store at once, and nothing is ke
 import logging
 import os
 import subprocess
+import threading
 from collections.abc import Mapping
 from concurrent.futures import Future
 from itertools import count
@@ -19,6 +20,7 @@ import ray
 from ray import exceptions
 from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
+from redqueen.cluster.daemons import DaemonLost, Daemons, reachable
 from redqueen.cluster.links import ClusterMachine, Link, Lost
 from redqueen.cluster.staff import START_S
 from redqueen.cluster.worker import Worker, versions
@@ -36,6 +38,7 @@ GONE = (
     exceptions.TaskCancelledError,
 )
 """What Ray says of a worker, or of its answer, that is not to be had any more."""
+FULL = (exceptions.OutOfDiskError, exceptions.ObjectStoreFullError)
 
 
 class RayWorkers:
@@ -47,14 +50,17 @@ class RayWorkers:
             # Ray's CPUs are slots; how many cores a worker uses is torch's business.
             options |= {"num_cpus": max(os.cpu_count() or 1, workers), "include_dashboard": False}
         try:
-            ray.init(address=address, **options)
-        except (ConnectionError, RuntimeError, ValueError, OSError, exceptions.RayError) as error:
+            joined: Any = ray.init(address=address, **options)
+        except Exception as error:  # of every type there is, the bare one included
             mend = "look at `ray status` on its machines; versions of Ray and Python must be equal, and tokens too"
             raise InputError(f"the cluster {address} cannot be joined: {one_line(error)}", mend) from None
         self._numbers = count()
         self._links: list[RayLink] = []
         self._gpus = 0.0
+        self._lost: DaemonLost | None = None
         self._reaper = _reaper() if address == "local" else None
+        host, _, port = ray.get_runtime_context().gcs_address.rpartition(":")
+        self._daemons = Daemons(joined.address_info["raylet_socket_name"], (host, int(port)), self._cut_off)
 
     @property
     def head(self) -> str:
@@ -106,7 +112,9 @@ class RayWorkers:
         ]
 
     def start(self) -> Link:
-        actor: Any = ray.remote(Worker)
+        if self._lost is not None:
+            raise self._lost
+        actor: Any = ray.remote(RayWorker)
         options = actor.options(
             num_cpus=1,
             num_gpus=self._gpus,
@@ -119,12 +127,28 @@ class RayWorkers:
         self._links.append(link)
         return link
 
+    def _cut_off(self, lost: DaemonLost) -> None:
+        self._lost = lost
+        for link in list(self._links):
+            link.fail(lost)
+
     def close(self) -> None:
+        self._daemons.close()
         for link in self._links:
             link.end()
         ray.shutdown()
         if self._reaper is not None:
             self._reaper.communicate()
+
+
+class RayWorker(Worker):
+    async def daemon(self) -> tuple[str, int]:
+        """Where its machine's takes connections."""
+        here = ray.get_runtime_context().get_node_id()
+        [(host, port)] = [
+            (node["NodeManagerAddress"], node["NodeManagerPort"]) for node in ray.nodes() if node["NodeID"] == here
+        ]
+        return host, port
 
 
 class RayLink:
@@ -133,16 +157,71 @@ class RayLink:
     def __init__(self, name: str, actor: Any) -> None:
         self.name, self._actor = name, actor
         self._ended = False
+        self._lock = threading.Lock()
+        self._unanswered: set[Future[Any]] = set()
+        self._failed: DaemonLost | None = None
+        self._daemon: Future[tuple[str, int]] = actor.daemon.remote().future()
 
     def call(self, method: str, *arguments: Any) -> "Future[Any]":
         answer: Future[Any] = Future()
+        with self._lock:
+            if self._failed is not None:
+                answer.set_exception(self._failed)
+                return answer
+            self._unanswered.add(answer)
         try:
             said: Future[Any] = getattr(self._actor, method).remote(*arguments).future()
-        except GONE as error:
-            answer.set_exception(Lost(one_line(error)))
+        except (*GONE, *FULL) as error:
+            self._settle(answer, None, self._told(error))
             return answer
-        said.add_done_callback(lambda said: _settle(answer, said))
+        said.add_done_callback(lambda said: self._heard(answer, said))
         return answer
+
+    def fail(self, error: DaemonLost) -> None:
+        """Whatever it was asked, or will be."""
+        with self._lock:
+            self._failed = error
+            unanswered = list(self._unanswered)
+        for answer in unanswered:
+            self._settle(answer, None, error)
+
+    def _heard(self, answer: "Future[Any]", said: "Future[Any]") -> None:
+        if (error := said.exception()) is None:
+            self._settle(answer, said.result(), None)
+        else:
+            self._settle(answer, None, self._told(error))
+
+    def _told(self, error: BaseException) -> BaseException:
+        """What a call failed with, as our own."""
+        if isinstance(error, GONE):
+            return self._lost(error)
+        if isinstance(error, FULL):
+            return MachineError(
+                "Ray's object store is full, and so is the disk that it spills to (RAY_TMPDIR, or /tmp)",
+                "make room there on all machines; the same command goes on from the last checkpoint",
+            )
+        if isinstance(error, exceptions.RayTaskError) and isinstance(error.cause, Exception):
+            return error.cause
+        return error
+
+    def _lost(self, error: BaseException) -> Lost:
+        """Ray says that a worker cannot be reached some seconds before it says whether its machine has gone."""
+        daemon = self._daemon
+        if daemon.done() and daemon.exception() is None and not reachable(*daemon.result()):
+            return Lost("nobody answers on its machine", "machine lost")
+        dead = (line for line in str(error).splitlines() if line.startswith("The actor is dead because"))
+        return Lost(one_line(next(dead, error)))
+
+    def _settle(self, answer: "Future[Any]", result: Any, error: BaseException | None) -> None:
+        """Whoever comes first."""
+        with self._lock:
+            if answer not in self._unanswered:
+                return
+            self._unanswered.discard(answer)
+        if error is None:
+            answer.set_result(result)
+        else:
+            answer.set_exception(error)
 
     def end(self) -> None:
         if not self._ended:
@@ -192,18 +271,3 @@ def _fits(node: Mapping[str, float], gpus: float) -> int:
     """Workers that a machine has room for."""
     by_gpu = int(node.get("GPU", 0.0) / gpus + 1e-9) if gpus else AT_ONCE
     return min(int(node.get("CPU", 0.0)), by_gpu)
-
-
-def _settle(answer: "Future[Any]", said: "Future[Any]") -> None:
-    error = said.exception()
-    if error is None:
-        answer.set_result(said.result())
-    elif isinstance(error, GONE):
-        answer.set_exception(Lost(one_line(error)))
-    elif isinstance(error, exceptions.OutOfDiskError | exceptions.ObjectStoreFullError):
-        what, mend = f"the cluster has no room left: {one_line(error)}", "free disks; the same command goes on"
-        answer.set_exception(MachineError(what, mend))
-    elif isinstance(error, exceptions.RayTaskError):
-        answer.set_exception(error.cause if isinstance(error.cause, Exception) else error)
-    else:
-        answer.set_exception(error)

@@ -17,6 +17,7 @@ from typing import Any
 
 import torch
 
+from redqueen.cluster.daemons import DaemonLost
 from redqueen.cluster.ledger import Ledger, Update
 from redqueen.cluster.links import Link, Lost, Workers
 from redqueen.cluster.placement import grouped, homes
@@ -225,6 +226,8 @@ class Staff:
         if hand not in self._here and hand not in self._coming:
             return  # what it was asked is asked of others
         error = answer.exception()
+        if isinstance(error, DaemonLost):
+            raise error
         if isinstance(error, Lost | torch.AcceleratorError):
             self._lose(hand, error.what if isinstance(error, Lost) else "its device failed", one_line(error))
             return
