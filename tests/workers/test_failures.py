@@ -7,7 +7,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 import pytest
@@ -26,6 +26,8 @@ SMALL_STORE = {"RAY_DEFAULT_OBJECT_STORE_MAX_MEMORY_BYTES": str(80 << 20)}
 """In bytes: the least that Ray takes is 75 MiB."""
 WIDE = ["--engine.rank", "384"]
 """Members of 25 MB with their optimisers, of which a store of 80 MB cannot hold four twice."""
+IMPATIENT = {"RAY_gcs_rpc_server_reconnect_timeout_s": "8"}
+"""How long Ray does without a head, of a minute."""
 LOCAL = ["--cluster.address", "local", "--cluster.workers", "2"]
 
 
@@ -40,11 +42,11 @@ class Races:
         return ["train", str(self.place / "race.toml"), "--run", str(self.place / name), "--quiet", *options]
 
     def begin(
-        self, name: str, *options: str, before: tuple[str, ...] = (), **variables: str
+        self, name: str, *options: str, before: Sequence[str] = (), variables: Mapping[str, str] | None = None
     ) -> "subprocess.Popen[str]":
         return subprocess.Popen(
             [*before, sys.executable, "-m", "redqueen", *self.command(name, *options)],
-            env=os.environ | variables,
+            env=os.environ | (variables or {}),
             stderr=subprocess.PIPE,
             text=True,
         )
@@ -125,7 +127,7 @@ def test_a_race_goes_on_for_a_while_without_the_head(races: Races):
 
 
 def test_what_ray_ends_for_want_of_a_head_says_so_before_and_goes_on(races: Races):
-    race = races.begin("headless", *LOCAL, "--run.steps", "60", RAY_gcs_rpc_server_reconnect_timeout_s="8")
+    race = races.begin("headless", *LOCAL, "--run.steps", "60", variables=IMPATIENT)
     races.until_saved("headless", race)
     kill(race.pid, "gcs_server")
     status, said = races.end(race)
@@ -165,7 +167,7 @@ def test_without_a_survivor_and_without_room_for_another_the_race_ends_with_one_
 
 
 def test_a_store_that_holds_less_than_the_members_changes_nothing(races: Races):
-    status, said = races.end(races.begin("small-store", *LOCAL, *WIDE, **SMALL_STORE))
+    status, said = races.end(races.begin("small-store", *LOCAL, *WIDE, variables=SMALL_STORE))
     assert status == 0, said
     assert Left.of(races.place / "small-store").differences(races.alone(*WIDE)) == []
 
@@ -174,7 +176,8 @@ def test_a_store_that_holds_less_than_the_members_changes_nothing(races: Races):
 def test_where_the_disk_of_a_full_store_is_full_too_the_race_ends_with_one_line_and_goes_on(races: Races, tmp_path):
     mount = f'mount -t tmpfs -o size=40m none "{tmp_path}" && exec "$@"'
     before = ("unshare", "--mount", "sh", "-c", mount, "sh")
-    race = races.begin("full-disk", *LOCAL, *WIDE, before=before, **SMALL_STORE, RAY_TMPDIR=str(tmp_path))
+    variables = SMALL_STORE | {"RAY_TMPDIR": str(tmp_path)}
+    race = races.begin("full-disk", *LOCAL, *WIDE, before=before, variables=variables)
     status, said = races.end(race)
     assert status == 2, said
     assert own_lines(said) == [

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 from redqueen.cluster.asked import is_asked_for, refuse_unnumbered
 from redqueen.cluster.engine import ClusterEngine
 from redqueen.cluster.inside import Inside
-from redqueen.cluster.links import ClusterMachine, Workers
+from redqueen.cluster.links import ClusterMachine, Workers, sharing
 from redqueen.engine.protocol import MemberId
 from redqueen.engine.queued import QueuedEngine
 from redqueen.engine.shapes import described
@@ -47,7 +47,7 @@ def open_cluster(settings: Config, members: Sequence[MemberId]) -> ClusterEngine
     shards = cluster.shards or 1
     count = 1 if cluster.address is None else cluster.workers or shards
     base = described(engine.base)
-    workers, sharing = _workers(cluster, count, engine)
+    workers, on_one_device = _workers(cluster, count, engine)
     return ClusterEngine(
         base,
         workers,
@@ -55,17 +55,17 @@ def open_cluster(settings: Config, members: Sequence[MemberId]) -> ClusterEngine
         members=members,
         shards=shards,
         count=count,
-        sharing=sharing,
+        sharing=on_one_device,
         patience_s=cluster.patience_s,
         seed=settings.run.seed,
     )
 
 
-def machines(cluster: ClusterConfig, device: str) -> list[ClusterMachine]:
+def machines(cluster: ClusterConfig, engine: EngineConfig) -> list[ClusterMachine]:
     """Of the cluster that the settings name."""
     workers = _joined(cluster, 1)
     try:
-        return workers.machines(cluster.gpus_per_worker, device)
+        return workers.machines(cluster.gpus_per_worker, engine)
     finally:
         workers.close()
 
@@ -80,7 +80,7 @@ def _workers(cluster: ClusterConfig, count: int, engine: EngineConfig) -> tuple[
     except BaseException:
         workers.close()
         raise
-    return workers, count if gpus == 0 else max(1, int(1 / gpus + 1e-9))
+    return workers, sharing(gpus, count)
 
 
 def _joined(cluster: ClusterConfig, count: int) -> "RayWorkers":

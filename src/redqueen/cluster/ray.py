@@ -21,14 +21,17 @@ from ray import exceptions
 from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
 from redqueen.cluster.daemons import DaemonLost, Daemons, reachable
-from redqueen.cluster.links import ClusterMachine, Link, Lost
+from redqueen.cluster.links import ClusterMachine, Link, Lost, sharing
 from redqueen.cluster.staff import START_S
-from redqueen.cluster.worker import Worker, versions
+from redqueen.cluster.worker import Worker, memory_of, versions
 from redqueen.engine.messages import one_line
 from redqueen.errors import InputError, MachineError
+from redqueen.settings.models import EngineConfig
 
 AT_ONCE = 100_000
 """Calls that an actor takes in: a worker that has much to do must still say that it is there."""
+FREE_S = 20.0
+"""How long a GPU is waited for that is to be looked at."""
 GONE = (
     exceptions.RayActorError,
     exceptions.WorkerCrashedError,
@@ -85,17 +88,25 @@ class RayWorkers:
         self._gpus = gpus
         return gpus
 
-    def machines(self, gpus: float | None, device: str) -> list[ClusterMachine]:
+    def machines(self, gpus: float | None, engine: EngineConfig) -> list[ClusterMachine]:
         """What the cluster has, and what workers would find there."""
         nodes = _nodes()
-        gpus = _usual(gpus, sum(node["Resources"].get("GPU", 0.0) for node in nodes), device)
-        task: Any = ray.remote(versions)
-        asked = [
-            task.options(num_cpus=0, scheduling_strategy=NodeAffinitySchedulingStrategy(node["NodeID"], soft=False))
-            for node in nodes
+        gpus = _usual(gpus, sum(node["Resources"].get("GPU", 0.0) for node in nodes), engine.device)
+        room = [_fits(node["Resources"], gpus) for node in nodes]
+        tell_versions: Any = ray.remote(versions)
+        tell_memory: Any = ray.remote(memory_of)
+
+        def there(node: Mapping[str, Any], own_gpus: float) -> dict[str, Any]:
+            at = NodeAffinitySchedulingStrategy(node["NodeID"], soft=False)
+            return {"num_cpus": 0, "num_gpus": own_gpus, "scheduling_strategy": at}
+
+        memory = [
+            tell_memory.options(**there(node, gpus)).remote(engine, sharing(gpus, workers)) if workers else None
+            for node, workers in zip(nodes, room, strict=True)
         ]
         try:
-            found = ray.get([each.remote() for each in asked], timeout=START_S)
+            found = ray.get([tell_versions.options(**there(node, 0)).remote() for node in nodes], timeout=START_S)
+            has = [None if each is None else _within(each, FREE_S) for each in memory]
         except exceptions.RayError as error:
             mend = "install redqueen[cluster] on all machines"
             raise InputError(f"a machine of the cluster cannot run a worker: {one_line(error)}", mend) from None
@@ -105,10 +116,11 @@ class RayWorkers:
                 cpus=int(node["Resources"].get("CPU", 0.0)),
                 gpus=node["Resources"].get("GPU", 0.0),
                 memory_gib=round(node["Resources"].get("memory", 0.0) / (1 << 30), 1),
-                workers=_fits(node["Resources"], gpus),
+                workers=workers,
                 versions=its,
+                worker=own,
             )
-            for node, its in zip(nodes, found, strict=True)
+            for node, workers, its, own in zip(nodes, room, found, has, strict=True)
         ]
 
     def start(self) -> Link:
@@ -254,6 +266,15 @@ def _read(file: Path) -> bytes:
         return file.read_bytes()
     except (FileNotFoundError, ProcessLookupError):
         return b""
+
+
+def _within(asked: Any, seconds: float) -> Any:
+    """The answer, or None where there is none by then."""
+    done, _ = ray.wait([asked], timeout=seconds)
+    if done:
+        return ray.get(asked)
+    ray.cancel(asked)
+    return None
 
 
 def _nodes() -> list[Mapping[str, Any]]:

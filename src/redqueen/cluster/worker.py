@@ -19,12 +19,14 @@ import torch
 
 from redqueen import __version__
 from redqueen.cluster.ledger import Entry, Remove, Update, Write
+from redqueen.cluster.links import WorkerMemory
 from redqueen.cluster.packed import Packed, pack, unpack
+from redqueen.engine import memory
 from redqueen.engine.local import LocalEngine
 from redqueen.engine.memory import Limits
 from redqueen.engine.protocol import Ask, Chain, MemberId, Sample, SampleRequest, Score, ScoreRequest, UpdateStats
 from redqueen.errors import InputError, UserError
-from redqueen.resources import open_engine
+from redqueen.resources import open_engine, place
 from redqueen.settings.models import EngineConfig
 
 
@@ -36,6 +38,13 @@ def versions() -> dict[str, str]:
         "torch": torch.__version__.partition("+")[0],
         "transformers": version("transformers"),
     }
+
+
+def memory_of(engine: EngineConfig, sharing: int) -> WorkerMemory:
+    """What a worker would find here that is one of so many on its device."""
+    device, dtype = place(engine)
+    size = memory.available(device) if sharing == 1 else memory.share(device, sharing)
+    return WorkerMemory(device.type, str(dtype).removeprefix("torch."), size)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
