@@ -6,6 +6,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -79,6 +80,13 @@ class Races:
 @pytest.fixture(scope="module")
 def races(tmp_path_factory: pytest.TempPathFactory) -> Races:
     return Races(tmp_path_factory.mktemp("races"))
+
+
+@pytest.fixture
+def short_path() -> Iterator[Path]:
+    """Ray's sockets lie below it, and their paths may have 107 bytes."""
+    with tempfile.TemporaryDirectory(prefix="rq-", dir="/tmp") as folder:
+        yield Path(folder)
 
 
 @pytest.fixture
@@ -173,10 +181,12 @@ def test_a_store_that_holds_less_than_the_members_changes_nothing(races: Races):
 
 
 @pytest.mark.skipif(os.geteuid() != 0 or shutil.which("unshare") is None, reason="a disk of one's own takes root")
-def test_where_the_disk_of_a_full_store_is_full_too_the_race_ends_with_one_line_and_goes_on(races: Races, tmp_path):
-    mount = f'mount -t tmpfs -o size=40m none "{tmp_path}" && exec "$@"'
+def test_where_the_disk_of_a_full_store_is_full_too_the_race_ends_with_one_line_and_goes_on(
+    races: Races, short_path: Path
+):
+    mount = f'mount -t tmpfs -o size=40m none "{short_path}" && exec "$@"'
     before = ("unshare", "--mount", "sh", "-c", mount, "sh")
-    variables = SMALL_STORE | {"RAY_TMPDIR": str(tmp_path)}
+    variables = SMALL_STORE | {"RAY_TMPDIR": str(short_path)}
     race = races.begin("full-disk", *LOCAL, *WIDE, before=before, variables=variables)
     status, said = races.end(race)
     assert status == 2, said

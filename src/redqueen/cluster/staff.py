@@ -82,6 +82,8 @@ class Job:
     done: bool = False
     losses: int = 0
     sent: float = 0.0
+    again: int = 0
+    """Texts that members learn from once more before it is answered."""
 
 
 @dataclass(slots=True, eq=False)
@@ -97,6 +99,8 @@ class _Hand:
     took: defaultdict[str, deque[float]] = field(default_factory=lambda: defaultdict(lambda: deque(maxlen=RECENT)))
     """By method: seconds of the last calls, for each thing that they were about."""
     jobs: set[Job] = field(default_factory=set)
+    answered: float = 0.0
+    """When it last did."""
     has: dict[int, int] = field(default_factory=dict)
     """By shard, the number of the first entry of the ledger that it lacks."""
 
@@ -203,6 +207,7 @@ class Staff:
         hand.has[job.shard] = ledger.end
         hand.jobs.add(job)
         job.sent = time.monotonic()
+        job.again = sum(len(entry.batch) for entry in brief.entries if isinstance(entry, Update))
         self._call(hand, job, job.method, brief, *job.arguments)
 
     def wait(self, seconds: float) -> None:
@@ -252,7 +257,8 @@ class Staff:
 
     def _answered(self, hand: _Hand, job: Job, answer: "Future[Any]") -> None:
         hand.jobs.remove(job)
-        took = (time.monotonic() - job.sent) / job.size
+        hand.answered = time.monotonic()
+        took = (hand.answered - job.sent) / job.size
         self._longest[job.method] = max(took, self._longest.get(job.method, 0.0))
         hand.took[job.method].append(took)
         job.error = answer.exception()
@@ -351,18 +357,29 @@ class Staff:
         for hand in [*self._here, *self._coming]:
             if hand not in self._here and hand not in self._coming:
                 continue  # lost with another
-            if hand.asked is None:
+            if (slow := self._late(hand, now)) is not None:
+                why = f"{slow.method} takes {now - slow.sent:.0f} s, many times longer than it did"
+                self._lose(hand, "stopped answering", why)
+            elif hand.asked is None:
                 hand.asked = now
                 self._call(hand, "beat", "beat")
             elif now - hand.asked > self._patience_of(hand):
                 self._lose(hand, "stopped answering", f"silent for {self._patience_of(hand):g} s")
-            elif slow := next((job for job in hand.jobs if self._late(job, now)), None):
-                why = f"{slow.method} takes {now - slow.sent:.0f} s, many times longer than it did"
-                self._lose(hand, "stopped answering", why)
 
     def _patience_of(self, hand: _Hand) -> float:
         return self._patience_s if hand in self._here else max(START_S, self._patience_s)
 
-    def _late(self, job: Job, now: float) -> bool:
-        longest = self._longest.get(job.method)
-        return longest is not None and now - job.sent > max(self._patience_s, MANY * longest * job.size)
+    def _late(self, hand: _Hand, now: float) -> Job | None:
+        """What a worker takes much too long for. It may do one thing after the other, so that all it has been asked
+        counts, from its last answer on."""
+        usual = [self._usual(job) for job in hand.jobs]
+        if not hand.jobs or None in usual:
+            return None
+        first = min(hand.jobs, key=lambda job: job.sent)
+        allowed = max(self._patience_s, MANY * sum(seconds for seconds in usual if seconds is not None))
+        return first if now - max(first.sent, hand.answered) > allowed else None
+
+    def _usual(self, job: Job) -> float | None:
+        """The seconds that it would take if all were as slow as the slowest so far; None where that is not known."""
+        own, again = self._longest.get(job.method), self._longest.get("update", 0.0 if job.again == 0 else None)
+        return None if own is None or again is None else own * job.size + again * job.again
