@@ -56,6 +56,9 @@ class Races:
         name = f"alone-{len(options)}"
         if not (self.place / name).exists():
             assert main(self.command(name, "--cluster.shards", "2", *options)) == 0
+            with Store.read(self.place / name) as store:
+                # Of a race in one process there is nothing of workers.
+                assert set(store.counts("workers", "worker_events").values()) == {0}
         return Left.of(self.place / name)
 
     def until_saved(self, name: str, race: "subprocess.Popen[str]") -> None:
