@@ -41,6 +41,8 @@ GONE = (
     exceptions.TaskCancelledError,
 )
 """What Ray says of a worker, or of its answer, that is not to be had any more."""
+DEAD = "The actor is dead because "
+"""How the line begins in which Ray says why."""
 FULL = (exceptions.OutOfDiskError, exceptions.ObjectStoreFullError)
 
 
@@ -221,8 +223,8 @@ class RayLink:
         daemon = self._daemon
         if daemon.done() and daemon.exception() is None and not reachable(*daemon.result()):
             return Lost("nobody answers on its machine", "machine lost")
-        dead = (line for line in str(error).splitlines() if line.startswith("The actor is dead because"))
-        return Lost(one_line(next(dead, error)))
+        why = (line.removeprefix(DEAD) for line in str(error).splitlines() if line.startswith(DEAD))
+        return Lost(one_line(next(why, error)))
 
     def _settle(self, answer: "Future[Any]", result: Any, error: BaseException | None) -> None:
         """Whoever comes first."""

@@ -27,6 +27,8 @@ RECENT = 20
 PROGRAM_LINES = 8
 MOST_WORKERS = 8
 """Lines of workers, the slowest of more."""
+MOST_WORKER_EVENTS = 3
+"""The newest."""
 LEAST_MEMBERS = 4
 """Shown even where the terminal is too low for them."""
 FRAMES_PER_SECOND = 4
@@ -85,8 +87,7 @@ class Live:
         self._hard: tuple[int, HardTask] | None = None
         self._alarms: tuple[int, str] = (0, "")
         """How many, and the last one."""
-        self._worker_event: WorkerEventRow | None = None
-        """The last."""
+        self._worker_events: tuple[WorkerEventRow, ...] = ()
         self._screen = Screen(console=console, get_renderable=self._draw, refresh_per_second=FRAMES_PER_SECOND)
 
     def started(self, facts: Mapping[str, str], step: int, end: str, notes: Sequence[str]) -> None:
@@ -105,8 +106,7 @@ class Live:
             self._hard = summary.step, summary.hard_task
         if summary.alarms:
             self._alarms = self._alarms[0] + len(summary.alarms), f"step {summary.step}: {summary.alarms[-1]}"
-        if summary.worker_events:
-            self._worker_event = summary.worker_events[-1]
+        self._worker_events = (*self._worker_events, *summary.worker_events)[-MOST_WORKER_EVENTS:]
         self._summary = summary
         for line in happenings(summary):
             self.say(line)
@@ -135,8 +135,7 @@ class Live:
             below += _hard_task(*hard, width)
         if summary is not None:
             below += [_line(line, width) for line in worker_lines(summary.workers)]
-        if (event := self._worker_event) is not None:
-            below.append(_line(worker_event_line(event), width, "dim"))
+        below += [_line(worker_event_line(event), width, "dim") for event in self._worker_events]
         if alarms:
             more = f"{alarms} alarms, the last: " if alarms > 1 else ""
             below.append(_line(f"{more}{last}", width, "bold red"))
