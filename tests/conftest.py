@@ -42,9 +42,10 @@ SLOW = (
     "tasks/test_soundness.py", "tasks/test_sources.py", "tasks/test_truth.py", "verifier/test_checkers.py",
     "verifier/test_filters.py", "verifier/test_hostile.py", "verifier/test_literals.py", "verifier/test_machine.py",
     "verifier/test_mutation.py", "verifier/test_pool.py", "verifier/test_replies.py", "verifier/test_shards.py",
-    "workers/test_connect.py", "workers/test_engine.py", "workers/test_losses.py", "workers/test_ray.py",
-    "workers/test_train.py", "workers/test_verifier.py", "test_bench.py", "test_chains.py", "test_cli.py",
-    "test_doctor.py", "test_pico.py", "test_simulate.py", "test_stress.py", "test_study.py", "test_trackers.py",
+    "workers/test_connect.py", "workers/test_engine.py", "workers/test_failures.py", "workers/test_losses.py",
+    "workers/test_ray.py", "workers/test_train.py", "workers/test_verifier.py", "workers/test_watched.py",
+    "test_bench.py", "test_chains.py", "test_cli.py", "test_doctor.py", "test_pico.py",
+    "test_simulate.py", "test_stress.py", "test_study.py", "test_trackers.py",
 )  # fmt: skip
 """They take five seconds or more: races, whole corpora, programs that are waited for."""
 

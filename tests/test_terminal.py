@@ -10,12 +10,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.cells import cell_len
 from rich.console import Console
+from runs.making import lost, workers
 
 from redqueen.console import cut, span_text
 from redqueen.phases.view import HardTask, MemberLine, Quiet, StepSummary, View
 from redqueen.runs.metrics import METRICS
 from redqueen.settings.models import RunConfig
-from redqueen.ui.live import Live, Pace, Plain, open_view, step_line
+from redqueen.ui.live import MOST_WORKERS, Live, Pace, Plain, open_view, step_line, worker_event_line
 
 CSI = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
 HOSTILE = "\x1b]0;owned\x07\x1b[2J\x9b31m[red]x[/red] :skull: \u202eabc\r\x08\u2028[link=file:///etc]y[/link]"
@@ -168,6 +169,24 @@ def test_a_large_population_fits_the_terminal(height):
     assert {"s63", "s0"} <= set(shown)
     [left_out] = [int(line.split()[0]) for line in frame if line.rstrip().endswith("more")]
     assert left_out + len(shown) == 64
+
+
+def test_the_live_view_says_where_members_are_who_is_slow_and_who_died():
+    frame = last_frame([summary(workers=workers(12), worker_events=[lost(12)]), summary(step=13, workers=workers(13))])
+    assert "worker 0 on gpu-0: t0, s0  1.0 times the others  sample 0.05 s  update 0.2 s" in frame
+    assert "worker 1 on gpu-1: t1, s1  3.0 times the others  sample 0.15 s  update 0.2 s" in frame
+    assert worker_event_line(lost(12)).endswith(" worker 1 died: exit code 137 <b>")
+    assert worker_event_line(lost(12)) in frame
+    assert not any("worker" in line for line in last_frame([summary()]))
+
+
+def test_of_many_workers_the_slowest_are_shown():
+    [first, slow] = workers(12)
+    many = [replace(first, worker=f"worker {number}") for number in range(3 * MOST_WORKERS)]
+    frame = last_frame([summary(workers=[*many, replace(slow, worker="worker 99")])])
+    shown = [line for line in frame if line.startswith("worker ")]
+    assert len(shown) == MOST_WORKERS and shown[-1].startswith("worker 99 on gpu-1")
+    assert f"{2 * MOST_WORKERS + 1} workers more" in frame
 
 
 def test_a_narrow_terminal_breaks_no_line():

@@ -33,7 +33,7 @@ from redqueen.phases.timeline import WAITING, Timeline
 from redqueen.phases.view import View
 from redqueen.population.play import play
 from redqueen.runs.metrics import BASE, FLOPS, RACE
-from redqueen.runs.rows import StepRecord
+from redqueen.runs.rows import StepRecord, WorkerEventRow
 from redqueen.runs.run import Run
 
 Track = Callable[[int, Mapping[str, float]], None]
@@ -56,6 +56,8 @@ async def run_race(
             state, rows = await one_step(race, state, clock)
         except Stopped:
             break
+        finally:
+            happened = note_workers(race, run, clock.step)
         with clock("record"):
             run.store.write(rows)
         if state.step % settings.checkpoint_every == 0 or settings.ends(state.step, state.flops):
@@ -64,7 +66,7 @@ async def run_race(
             saved = state.step
         for phase in ("record", "checkpoint"):
             run.store.add_timing(state.step, phase, clock.seconds.get(phase, 0.0))
-        view.step_done(record.summary(race, state, rows, clock.seconds))
+        view.step_done(record.summary(race, state, rows, clock.seconds, happened))
         track(state.step, record.tracked(rows, clock.seconds))
     if saved < state.step:
         save(race, state, run)
@@ -170,6 +172,14 @@ async def _step(race: Race, state: State, step: int, evolved: Evolved, clock: Cl
     timeline = Timeline.of(clock.spans, sampled["propose"], sampled["solve"], race.checks.take())
     rows = record.rows(race, happened, clock.seconds, timeline)
     return replace(after, flops=state.flops + int(rows.figures()[FLOPS])), rows
+
+
+def note_workers(race: Race, run: Run, step: int) -> list[WorkerEventRow]:
+    """Write down what became of workers, also where that is the end of the race."""
+    happened = [] if race.workers is None else race.workers.take_events(step)
+    if happened:
+        run.store.add_worker_events(happened)
+    return happened
 
 
 def save(race: Race, state: State, run: Run) -> None:

@@ -6,6 +6,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
+from dataclasses import replace
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -13,6 +14,7 @@ import pytest
 from browser import Watched, open_page
 from look import watching
 from playwright.sync_api import Browser, expect
+from runs.making import lost, workers
 from synthetic import make, records
 
 from redqueen.analysis.kinds import by_kind
@@ -357,6 +359,45 @@ def test_a_new_step_arrives_without_a_reload(browser, recorded, tmp_path):
         watched.draw_all()
         assert {len(line["y"]) for line in drawn(watched, "solve-rate")} == {STEPS - 2}
         assert watched.page.evaluate("window.mark") == 1
+
+
+def test_workers_of_a_cluster_are_shown_with_what_became_of_them(browser, tmp_path):
+    run = tmp_path / "cluster"
+    make(run, steps=3, members=4, tasks=12, wanted=5)
+    with page_of(browser, run) as watched:
+        # A race in one process has none.
+        expect(watched.page.locator("#workers")).to_be_hidden()
+        expect(watched.page.locator("#to-workers")).to_be_hidden()
+        *_, further, last = records(5, 4, 20)
+        with Store.open(run) as store:
+            store.add_worker_events([lost(4)])
+            store.write(replace(further, workers=workers(4)))
+        expect(watched.page.locator("#status")).to_contain_text("step 4/5")
+        shown = watched.page.locator("#worker-table tbody tr")
+        assert watched.page.locator("#worker-table thead th").all_inner_texts() == [
+            "worker", "on", "process", "members", "sample, s", "update, s", "beside the others",
+        ]  # fmt: skip
+        assert [row.locator("td").all_inner_texts() for row in shown.all()] == [
+            ["worker 0", "gpu-0", "100", "t0, s0", "0.05", "0.2", "1.0 x"],
+            ["worker 1", "gpu-1", "101", "t1, s1", "0.15", "0.2", "3.0 x"],
+        ]
+        events = watched.page.locator("#worker-events")
+        events.locator("summary").click()
+        expect(events.locator("summary")).to_have_text("what became of workers: 1 event, the newest first")
+        [told] = events.locator("li").all_inner_texts()
+        assert told.endswith(", step 4: worker 1 died: exit code 137 <b>") and "2027" in told
+        watched.page.locator("#worker-table").get_by_role("button", name="s1", exact=True).click()
+        expect(watched.page.locator("#detail-title")).to_contain_text("s1")
+        watched.page.keyboard.press("Escape")
+        # The same race goes on in one process: what became of workers stays.
+        with Store.open(run) as store:
+            store.write(last)
+        expect(watched.page.locator("#status")).to_contain_text("step 5/5")
+        expect(shown).to_have_count(0)
+        assert events.locator("li").all_inner_texts() == [told]
+    with report_of(browser, tmp_path / "cluster.html", run) as watched:
+        watched.page.locator("#worker-events summary").click()
+        expect(watched.page.locator("#worker-events li")).to_have_count(1)
 
 
 def test_a_run_that_has_just_begun_is_shown(browser, tmp_path):

@@ -12,7 +12,17 @@ import torch
 from redqueen.engine.protocol import MemberState, OptimiserState
 from redqueen.population.board import Meeting
 from redqueen.population.ratings import MatchResult
-from redqueen.runs.rows import AlarmRow, AttemptRow, EventRow, MetricRow, RejectionRow, StepRecord, TaskRow
+from redqueen.runs.rows import (
+    AlarmRow,
+    AttemptRow,
+    EventRow,
+    MetricRow,
+    RejectionRow,
+    StepRecord,
+    TaskRow,
+    WorkerEventRow,
+    WorkerRow,
+)
 
 SHAPES = {"model.layers.0.self_attn.q_proj": (5, 7), "model.layers.0.mlp.down_proj": (9, 4)}
 MODULES = [*SHAPES, "model.layers.0.self_attn", "lm_head"]
@@ -157,6 +167,25 @@ def record(step: int, tasks: int = 6) -> StepRecord:
         timings={"solve": 1.5, "record": 0.01},
         timeline={"ms": 1500 + step, "proposals": [1, 2], "attempts": [0, 3], "others": [["update", 20, 90]]},
     )
+
+
+def workers(step: int) -> list[WorkerRow]:
+    """Two of a cluster, the second three times as slow as the first."""
+    return [
+        WorkerRow(
+            step=step,
+            worker=f"worker {number}",
+            machine=f"gpu-{number}",
+            process=100 + number,
+            members=(f"t{number}", f"s{number}"),
+            seconds={"sample": 0.05 * (1 + 2 * number), "update": 0.2},
+        )
+        for number in range(2)
+    ]
+
+
+def lost(step: int, time: float = 1_800_000_000.0) -> WorkerEventRow:
+    return WorkerEventRow(step=step, time=time, worker="worker 1", what="died", cause="exit code 137 <b>")
 
 
 @contextmanager

@@ -19,7 +19,7 @@ from redqueen.runs import CHECKPOINTS, CONFIG, checkpoints
 from redqueen.runs.records_file import RECORDS
 from redqueen.runs.run import FORKED_FROM, LOCK, Run, differences, fork
 from redqueen.runs.store import Store
-from runs.making import BASE, Crash, all_same, content, dying, members, record
+from runs.making import BASE, Crash, all_same, content, dying, lost, members, record, workers
 
 SETTINGS = "[run]\nsteps = 10\nseed = 0\n\n[rl]\nlr = 0.0001\n"
 FREE = {"run.steps"}
@@ -486,6 +486,18 @@ def test_a_fork_is_the_run_as_it_was_at_that_step(source, tmp_path):
         take(run, 3)
     assert saved_steps(target) == [2, 3]
     assert saved_steps(source) == [1, 2, 3]
+
+
+def test_a_fork_has_workers_of_its_own_and_a_resumed_run_remembers_them(source, tmp_path):
+    with opened(source) as run:
+        run.store.write(replace(record(4), workers=workers(4)))
+        run.store.add_worker_events([lost(4)])
+    with opened(source) as run:
+        # The last checkpoint is of step 3.
+        assert run.store.workers(4) == [] and run.store.worker_events(newest=1) == [lost(4)]
+    fork(source, 2, tmp_path / "fork", SETTINGS)
+    with opened(tmp_path / "fork") as forked:
+        assert forked.store.worker_events(newest=1) == []
 
 
 def test_a_run_at_work_can_be_forked(source, tmp_path):

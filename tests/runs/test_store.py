@@ -19,7 +19,7 @@ from redqueen.runs.records_file import RECORDS
 from redqueen.runs.rows import AlarmRow, AttemptRow, EventRow, MetricRow, RejectionRow, StepRecord, TaskRow, TimelineRow
 from redqueen.runs.schema import VERSION
 from redqueen.runs.store import Store
-from runs.making import quick_folder, record, task
+from runs.making import lost, quick_folder, record, task, workers
 
 anything = st.text(max_size=20)
 names = st.text("ts0123.", min_size=1, max_size=5)
@@ -498,11 +498,12 @@ def test_records_are_not_written_over(store):
 
 
 def old_records(folder: Path) -> Path:
-    """Two steps as version 1 of the records has them: without the tables `evidence` and `timelines`."""
+    """Two steps as version 1 of the records has them: without the tables that later ones brought."""
     with Store.create(folder) as store:
         for step in (1, 2):
             store.write(record(step))
-    tampered(folder, "DROP TABLE evidence", "DROP TABLE timelines", "PRAGMA user_version = 1")
+    later = ("evidence", "timelines", "workers", "worker_events")
+    tampered(folder, *(f"DROP TABLE {table}" for table in later), "PRAGMA user_version = 1")
     return folder
 
 
@@ -537,7 +538,8 @@ def test_records_of_the_first_version_are_gone_on_with(tmp_path):
 def test_records_of_the_second_version_get_what_they_lack(tmp_path, way):
     with Store.create(tmp_path) as store:
         store.write(record(1))
-    tampered(tmp_path, "DROP TABLE timelines", "PRAGMA user_version = 2")
+    later = ("timelines", "workers", "worker_events")
+    tampered(tmp_path, *(f"DROP TABLE {table}" for table in later), "PRAGMA user_version = 2")
     with way(tmp_path) as store:
         assert list(store.rejections()) == list(record(1).rejections)
         assert store.timeline(until=1) is None
@@ -554,6 +556,18 @@ def test_the_newest_timeline_is_kept_with_its_step(store):
     ]
     store.drop_after(1)
     assert store.timeline(until=3) == TimelineRow(1, record(1).timeline)
+
+
+def test_workers_are_kept_with_their_step_and_what_became_of_them_stays(store):
+    for step in (1, 2):
+        store.write(replace(record(step), workers=workers(step)))
+        store.add_worker_events([lost(step)])
+    assert store.workers(2) == workers(2)
+    assert store.worker_events(newest=5) == [lost(1), lost(2)]
+    assert store.worker_events(newest=1) == [lost(2)]
+    store.drop_after(1)
+    assert store.workers(2) == [] and store.workers(1) == workers(1)
+    assert store.worker_events(newest=5) == [lost(1), lost(2)]
 
 
 def test_records_of_the_first_version_that_lack_something_are_damaged_too(tmp_path):

@@ -42,7 +42,7 @@ def test_as_if_each_pattern_were_matched(patterns, asked):
         for number, pattern in zip(numbers, patterns, strict=True):
             meant = {}
             if match(linear(pattern), tree, meant, Fuel()):
-                expected[number] = tuple(meant[leaf] for leaf in leaves(linear(pattern)))
+                expected[number] = [meant[leaf] for leaf in leaves(linear(pattern))]
         assert found == expected
 
 

@@ -5,12 +5,15 @@ from concurrent.futures import Future
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+import torch
+
 from redqueen.cluster.inside import Inside
 from redqueen.cluster.links import Link, Lost
 
-How = Literal["before", "after", "silent"]
+How = Literal["before", "after", "silent", "stuck", "device"]
 """It ends before it gets the call, or after it has done what it was asked and before its answer is heard; or it gets
-nothing any more and says nothing, and is not even known to be gone."""
+nothing any more and says nothing, and is not even known to be gone; or it never answers this call and all others; or
+its device fails in it."""
 CALLS = ("sample", "score", "update", "take")
 
 
@@ -47,8 +50,12 @@ class FlakyLink:
             self._workers.calls.append(method)
             self._workers.lost += how is not None
             self._silent = how == "silent"
-        if self._silent:
+        if self._silent or how == "stuck":
             return Future()
+        if how == "device":
+            failed: Future[Any] = Future()
+            failed.set_exception(torch.AcceleratorError("CUDA error: an illegal memory access was encountered"))
+            return failed
         if how == "before":
             self._link.end()
         answer = self._link.call(method, *arguments)

@@ -5,14 +5,22 @@ import socket
 import subprocess
 import sys
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
+import torch
+from rich.console import Console
 
 from redqueen.cluster import connect
+from redqueen.cluster.links import ClusterMachine, WorkerMemory
 from redqueen.cluster.versions import refuse_versions, versions
+from redqueen.engine import memory, shapes
+from redqueen.engine.adaptable import adaptable, llama_family
 from redqueen.errors import ConfigError, InputError
 from redqueen.settings import Config, load
+from redqueen.settings.models import EngineConfig, VerifierConfig
+from redqueen.training import doctor
 from redqueen.training.checks import check
 from redqueen.training.train import as_begun
 from workers.making import MEMBERS, SETTINGS
@@ -84,6 +92,43 @@ def test_the_doctor_says_what_a_cluster_has(redqueen):
     assert status == 0
     [machine] = json.loads(out)["cluster"]
     assert machine["versions"] == versions() and machine["cpus"] >= 1 and machine["workers"] <= machine["cpus"]
+    assert json.loads(out)["cluster_fits"] == []
+
+
+def test_the_doctor_says_how_many_members_a_cluster_has_room_for(redqueen):
+    words = ["doctor", "--cluster.address", "local", "--base", "chains", "--engine.device", "cpu", "--json"]
+    status, out, _ = redqueen(*words)
+    assert status == 0
+    found = json.loads(out)
+    [machine], [fit] = found["cluster"], found["cluster_fits"]
+    assert machine["worker"] == {"device": "cpu", "dtype": "float32", "size": fit["memory"]}
+    # As a worker would that shares the machine with as many as there is room for.
+    here = memory.share(torch.device("cpu"), machine["workers"])
+    assert fit["memory"] == pytest.approx(here, rel=0.3)
+    model = shapes.outline("chains")
+    shape = memory.Shape.of(model, fast=llama_family(model) is None)
+
+    def fits(members: int) -> bool:
+        plan = memory.plan(
+            shape, adaptable(model, None), rank=fit["rank"], members=members, memory=fit["memory"], device="cpu",
+            dtype=torch.float32,
+        )  # fmt: skip
+        assert (plan.weights, plan.member + plan.trained_member) == (fit["base_bytes"], fit["member_bytes"])
+        return plan.micro_tokens > 0
+
+    assert fit["members"] > 0 and fits(fit["members"]) and not fits(fit["members"] + 1)
+
+
+def test_where_gpus_are_taken_the_doctor_cannot_tell(capsys):
+    here = {"address": "10.0.0.5", "cpus": 4, "gpus": 1.0, "memory_gib": 8.0, "versions": versions()}
+    machine = ClusterMachine(**here, workers=1, worker=None)
+    with_room = replace(machine, worker=WorkerMemory("cuda", "bfloat16", 80 << 30))
+    fits = doctor.check_workers("random:7b", EngineConfig(rank=8), [machine, with_room, replace(with_room, workers=0)])
+    assert fits[0] is None and fits[1] is not None and fits[1].members > 100
+    doctor.check(VerifierConfig(), None, [machine, with_room], fits[:2]).render(Console())
+    said = capsys.readouterr().out
+    assert "how many members fit cannot be told: its GPUs are taken" in said
+    assert f"room for {fits[1].members:,} members each, {fits[1].members:,} in all" in said
 
 
 def test_settings_that_ask_for_nothing_are_refused(tmp_path):

@@ -57,6 +57,23 @@ def test_a_worker_that_says_nothing_any_more_is_taken_for_dead(left_alone):
     assert flaky.lost == 1
 
 
+@pytest.mark.parametrize(
+    "how, what, why",
+    [
+        ("stuck", "stopped answering", "update takes "),
+        ("device", "its device failed", "CUDA error: an illegal memory access"),
+    ],
+)
+def test_one_that_never_ends_a_call_or_whose_device_fails_is_taken_for_dead(left_alone, how: How, what: str, why: str):
+    expected, calls = left_alone
+    place = max(place for place, called in enumerate(calls) if called == "update")
+    flaky = Flaky(lambda number, _: how if number == place else None)
+    with opened(SHARDS, 2, flaky, patience_s=4.0) as engine:
+        assert worked(engine) == expected
+        [lost] = [event for event in engine.worker_events if event.what == what]
+    assert flaky.lost == 1 and lost.cause.startswith(why)
+
+
 def test_without_any_worker_left_the_race_stops_after_its_patience():
     flaky = Flaky(lambda number, _: "before" if number == 2 else None, starts=1)
     told = "no worker is left, and none came within 2 s; the same command goes on"

@@ -91,15 +91,22 @@ def stopped(process: int) -> None:
 
 
 @pytest.mark.parametrize(
-    "method, number, strike, patience_s",
-    [("sample", 6, killed, 120), ("score", 4, killed, 120), ("update", 4, killed, 120), ("update", 4, stopped, 15)],
+    "method, number, strike, told",
+    [
+        ("sample", 6, killed, "died"),
+        ("score", 4, killed, "died"),
+        ("update", 4, killed, "died"),
+        ("update", 4, stopped, "stopped answering"),
+    ],
 )
 def test_a_worker_that_is_killed_or_stopped_changes_nothing(
-    cluster: Cluster, expected: str, capsys, method: str, number: int, strike: Strike, patience_s: float
+    cluster: Cluster, expected: str, capsys, method: str, number: int, strike: Strike, told: str
 ):
+    patience_s = 15 if strike is stopped else 120
     workers = Struck(cluster.address, method, number, strike)
     with opened(SHARDS, 2, workers, patience_s) as engine:
         assert worked(engine) == expected
+        assert told in [event.what for event in engine.worker_events]
     assert workers.struck == 1
     assert " is lost (" in capsys.readouterr().err
 
@@ -113,5 +120,6 @@ def test_a_node_that_is_lost_changes_nothing(cluster: Cluster, expected: str, ca
     workers = Struck(cluster.address, "update", 4, removed)
     with opened(SHARDS, 2, workers) as engine:
         assert worked(engine) == expected
+        assert "machine lost" in [event.what for event in engine.worker_events]
     assert workers.struck == 1
     assert " is lost (" in capsys.readouterr().err

@@ -120,7 +120,7 @@ class Machines:
 
 
 def _workers(process: int) -> list[int]:
-    """The processes of `Worker` below this one."""
+    """The processes of `RayWorker` below this one."""
     found: list[int] = []
     for file in Path(f"/proc/{process}/task").glob("*/children"):
         for child in map(int, file.read_text().split()):
@@ -128,7 +128,7 @@ def _workers(process: int) -> list[int]:
                 title = Path(f"/proc/{child}/cmdline").read_bytes()
             except OSError:
                 continue  # it has ended
-            found += [child] if title.startswith(b"ray::Worker") else _workers(child)
+            found += [child] if title.startswith(b"ray::RayWorker") else _workers(child)
     return found
 
 

@@ -73,8 +73,8 @@ share = "students"
 is, and some are not fit to learn."""
 FREE = {("evidence", "runs")}
 """Columns in which equal races may differ: a refused program that is not deterministic returns something else again."""
-TIMED = ("timings", "timelines")
-"""Tables of what the clock said."""
+TIMED = ("timings", "timelines", "workers", "worker_events")
+"""Tables of what the clock said, and of which workers there were."""
 CALLS = ("fsync", "rename", "replace")
 MOST_KILLS = 3
 """Of one race: it must end some day."""

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 from redqueen.cluster.asked import is_asked_for, refuse_settings, refuse_unnumbered
 from redqueen.cluster.engine import ClusterEngine
 from redqueen.cluster.inside import Inside
-from redqueen.cluster.links import ClusterMachine, Workers
+from redqueen.cluster.links import ClusterMachine, Workers, sharing
 from redqueen.cluster.verifier import ClusterVerifier
 from redqueen.engine.protocol import MemberId
 from redqueen.engine.queued import QueuedEngine
@@ -48,7 +48,7 @@ def open_cluster(settings: Config, members: Sequence[MemberId]) -> ClusterEngine
     cluster, engine = settings.cluster, settings.engine
     shards, count = cluster.shards or 1, _workers_wanted(cluster)
     base = described(engine.base)
-    workers, sharing = _workers(cluster, count, engine)
+    workers, on_one_device = _workers(cluster, count, engine)
     return ClusterEngine(
         base,
         workers,
@@ -56,7 +56,7 @@ def open_cluster(settings: Config, members: Sequence[MemberId]) -> ClusterEngine
         members=members,
         shards=shards,
         count=count,
-        sharing=sharing,
+        sharing=on_one_device,
         patience_s=cluster.patience_s,
         seed=settings.run.seed,
     )
@@ -87,11 +87,11 @@ def open_judges(settings: Config, workers: int | None = None) -> OpenVerifier:
     return opened
 
 
-def machines(cluster: ClusterConfig, device: str) -> list[ClusterMachine]:
+def machines(cluster: ClusterConfig, engine: EngineConfig) -> list[ClusterMachine]:
     """Of the cluster that the settings name."""
     workers = _joined(cluster, 1)
     try:
-        return workers.machines(cluster.gpus_per_worker, device)
+        return workers.machines(cluster.gpus_per_worker, engine)
     finally:
         workers.close()
 
@@ -110,7 +110,7 @@ def _workers(cluster: ClusterConfig, count: int, engine: EngineConfig) -> tuple[
     except BaseException:
         workers.close()
         raise
-    return workers, count if gpus == 0 else max(1, int(1 / gpus + 1e-9))
+    return workers, sharing(gpus, count)
 
 
 def _joined(cluster: ClusterConfig, count: int) -> "RayWorkers":

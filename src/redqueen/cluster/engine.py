@@ -17,7 +17,7 @@ from redqueen.cluster.ledger import Ledger, Update
 from redqueen.cluster.links import Workers
 from redqueen.cluster.members import ShardedMembers
 from redqueen.cluster.placement import grouped, shard_of, shard_of_prompt
-from redqueen.cluster.staff import Job, Staff
+from redqueen.cluster.staff import Job, Staff, WorkerEvent, WorkerNow
 from redqueen.cluster.worker import Opening
 from redqueen.engine.adaptable import adaptable, fused_groups, llama_family
 from redqueen.engine.bank import Bank
@@ -103,6 +103,16 @@ class ClusterEngine(QueuedEngine):
     def homes(self) -> list[str | None]:
         """The worker of each shard, by name."""
         return self._staff.homes
+
+    @property
+    def workers(self) -> list[WorkerNow]:
+        """Those that are here. Anybody may ask at any time."""
+        return self._staff.now
+
+    @property
+    def worker_events(self) -> Sequence[WorkerEvent]:
+        """All so far; it only grows."""
+        return self._staff.events
 
     def close(self) -> None:
         super().close()

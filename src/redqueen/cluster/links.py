@@ -18,10 +18,31 @@ class ClusterMachine:
     workers: int
     """That it has room for."""
     versions: Mapping[str, str]
+    worker: "WorkerMemory | None"
+    """Of each worker, if there were as many as there is room for; None where its GPUs are all taken."""
+
+
+@dataclass(frozen=True, slots=True)
+class WorkerMemory:
+    device: str
+    """cpu or cuda."""
+    dtype: str
+    size: int
+    """In bytes."""
+
+
+def sharing(gpus: float, workers: int) -> int:
+    """How many workers share a device, where each of them has so many GPUs."""
+    return workers if gpus == 0 else max(1, int(1 / gpus + 1e-9))
 
 
 class Lost(Exception):
     """A worker is gone, or cut off: what it was asked is asked of another."""
+
+    def __init__(self, why: str, what: str = "died") -> None:
+        """`what` is said of it in one or two words."""
+        super().__init__(why)
+        self.what = what
 
 
 class Link(Protocol):

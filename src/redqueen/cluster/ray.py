@@ -7,7 +7,8 @@ driver's business. Answers are taken out of its store at once, and nothing is ke
 import logging
 import os
 import subprocess
-from collections.abc import Mapping
+import threading
+from collections.abc import Callable, Mapping
 from concurrent.futures import Future
 from itertools import count
 from pathlib import Path
@@ -19,16 +20,20 @@ import ray
 from ray import exceptions
 from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
-from redqueen.cluster.links import ClusterMachine, Link, Lost
+from redqueen.cluster.daemons import DaemonLost, Daemons, reachable
+from redqueen.cluster.links import ClusterMachine, Link, Lost, sharing
 from redqueen.cluster.staff import START_S
 from redqueen.cluster.verifier_worker import VerifierWorker
 from redqueen.cluster.versions import versions
-from redqueen.cluster.worker import Worker
+from redqueen.cluster.worker import Worker, memory_of
 from redqueen.engine.messages import one_line
 from redqueen.errors import InputError, MachineError
+from redqueen.settings.models import EngineConfig
 
 AT_ONCE = 100_000
 """Calls that an actor takes in: a worker that has much to do must still say that it is there."""
+FREE_S = 20.0
+"""How long a GPU is waited for that is to be looked at."""
 GONE = (
     exceptions.RayActorError,
     exceptions.WorkerCrashedError,
@@ -38,6 +43,9 @@ GONE = (
     exceptions.TaskCancelledError,
 )
 """What Ray says of a worker, or of its answer, that is not to be had any more."""
+DEAD = "The actor is dead because "
+"""How the line begins in which Ray says why."""
+FULL = (exceptions.OutOfDiskError, exceptions.ObjectStoreFullError)
 
 
 class RayWorkers:
@@ -48,7 +56,8 @@ class RayWorkers:
         self._links: list[RayLink] = []
         self._verifiers: list[RayLink] = []
         self._gpus = 0.0
-        _joined.join(address, workers)
+        self._lost: DaemonLost | None = None
+        _joined.join(address, workers, self._cut_off)
 
     @property
     def head(self) -> str:
@@ -73,17 +82,25 @@ class RayWorkers:
         self._gpus = gpus
         return gpus
 
-    def machines(self, gpus: float | None, device: str) -> list[ClusterMachine]:
+    def machines(self, gpus: float | None, engine: EngineConfig) -> list[ClusterMachine]:
         """What the cluster has, and what workers would find there."""
         nodes = _nodes()
-        gpus = _usual(gpus, sum(node["Resources"].get("GPU", 0.0) for node in nodes), device)
-        task: Any = ray.remote(versions)
-        asked = [
-            task.options(num_cpus=0, scheduling_strategy=NodeAffinitySchedulingStrategy(node["NodeID"], soft=False))
-            for node in nodes
+        gpus = _usual(gpus, sum(node["Resources"].get("GPU", 0.0) for node in nodes), engine.device)
+        room = [_fits(node["Resources"], gpus) for node in nodes]
+        tell_versions: Any = ray.remote(versions)
+        tell_memory: Any = ray.remote(memory_of)
+
+        def there(node: Mapping[str, Any], own_gpus: float) -> dict[str, Any]:
+            at = NodeAffinitySchedulingStrategy(node["NodeID"], soft=False)
+            return {"num_cpus": 0, "num_gpus": own_gpus, "scheduling_strategy": at}
+
+        memory = [
+            tell_memory.options(**there(node, gpus)).remote(engine, sharing(gpus, workers)) if workers else None
+            for node, workers in zip(nodes, room, strict=True)
         ]
         try:
-            found = ray.get([each.remote() for each in asked], timeout=START_S)
+            found = ray.get([tell_versions.options(**there(node, 0)).remote() for node in nodes], timeout=START_S)
+            has = [None if each is None else _within(each, FREE_S) for each in memory]
         except exceptions.RayError as error:
             mend = "install redqueen[cluster] on all machines"
             raise InputError(f"a machine of the cluster cannot run a worker: {one_line(error)}", mend) from None
@@ -93,14 +110,17 @@ class RayWorkers:
                 cpus=int(node["Resources"].get("CPU", 0.0)),
                 gpus=node["Resources"].get("GPU", 0.0),
                 memory_gib=round(node["Resources"].get("memory", 0.0) / (1 << 30), 1),
-                workers=_fits(node["Resources"], gpus),
+                workers=workers,
                 versions=its,
+                worker=own,
             )
-            for node, its in zip(nodes, found, strict=True)
+            for node, workers, its, own in zip(nodes, room, found, has, strict=True)
         ]
 
     def start(self) -> Link:
-        actor: Any = ray.remote(Worker)
+        if self._lost is not None:
+            raise self._lost
+        actor: Any = ray.remote(RayWorker)
         options = actor.options(
             num_cpus=1,
             num_gpus=self._gpus,
@@ -109,7 +129,8 @@ class RayWorkers:
             max_concurrency=AT_ONCE,
             scheduling_strategy="SPREAD",
         )
-        link = RayLink(f"worker {next(self._numbers)}", options.remote())
+        started = options.remote()
+        link = RayLink(f"worker {next(self._numbers)}", started, started.daemon.remote().future())
         self._links.append(link)
         return link
 
@@ -124,13 +145,18 @@ class RayWorkers:
             )
 
     def start_verifier(self) -> Link | None:
-        """A verifier on a machine that has none; None where there is no such machine. It asks for no CPU of Ray's,
-        which are places for workers."""
+        """A verifier on a machine that has none; None where there is no such machine, or none can be reached. It asks
+        for no CPU of Ray's, which are places for workers."""
+        if self._lost is not None:
+            return None
         taken = {link.node for link in self._verifiers if not link.ended}
         free = [node for node in _for_verifiers() if node["NodeID"] not in taken]
         if not free:
             return None
-        place = max(free, key=lambda node: node["Resources"]["CPU"])["NodeID"]
+        most = max(free, key=lambda node: node["Resources"]["CPU"])
+        daemon: Future[tuple[str, int]] = Future()
+        daemon.set_result((most["NodeManagerAddress"], most["NodeManagerPort"]))
+        place = most["NodeID"]
         actor: Any = ray.remote(VerifierWorker)
         options = actor.options(
             num_cpus=0,
@@ -139,31 +165,40 @@ class RayWorkers:
             max_concurrency=AT_ONCE,
             scheduling_strategy=NodeAffinitySchedulingStrategy(place, soft=False),
         )
-        link = RayLink(f"verifier {next(self._verifier_numbers)}", options.remote(), place)
+        link = RayLink(f"verifier {next(self._verifier_numbers)}", options.remote(), daemon, place)
         self._verifiers.append(link)
         return link
+
+    def _cut_off(self, lost: DaemonLost) -> None:
+        self._lost = lost
+        for link in (*self._links, *self._verifiers):
+            link.fail(lost)
 
     def close(self) -> None:
         for link in (*self._links, *self._verifiers):
             link.end()
-        _joined.leave()
+        _joined.leave(self._cut_off)
 
 
 class _Joined:
     """This process's connection: Ray has one at a time, which all who need it share."""
 
     def __init__(self) -> None:
-        self._users = 0
+        self._users: list[Callable[[DaemonLost], None]] = []
+        """How each is told that it is cut off."""
         self._reaper: subprocess.Popen[bytes] | None = None
+        self._daemons: Daemons | None = None
 
-    def join(self, address: str, workers: int) -> None:
-        if self._users == 0:
+    def join(self, address: str, workers: int, cut_off: Callable[[DaemonLost], None]) -> None:
+        if not self._users:
             self._begin(address, workers)
-        self._users += 1
+        self._users.append(cut_off)
 
-    def leave(self) -> None:
-        self._users -= 1
-        if self._users == 0:
+    def leave(self, cut_off: Callable[[DaemonLost], None]) -> None:
+        self._users.remove(cut_off)
+        if not self._users:
+            if self._daemons is not None:
+                self._daemons.close()
             ray.shutdown()
             if self._reaper is not None:
                 self._reaper.communicate()
@@ -174,32 +209,103 @@ class _Joined:
             # Ray's CPUs are slots; how many cores a worker uses is torch's business.
             options |= {"num_cpus": max(os.cpu_count() or 1, workers), "include_dashboard": False}
         try:
-            ray.init(address=address, **options)
-        except (ConnectionError, RuntimeError, ValueError, OSError, exceptions.RayError) as error:
+            joined: Any = ray.init(address=address, **options)
+        except Exception as error:  # of every type there is, the bare one included
             mend = "look at `ray status` on its machines; versions of Ray and Python must be equal, and tokens too"
             raise InputError(f"the cluster {address} cannot be joined: {one_line(error)}", mend) from None
         self._reaper = _reaper() if address == "local" else None
+        host, _, port = ray.get_runtime_context().gcs_address.rpartition(":")
+        self._daemons = Daemons(joined.address_info["raylet_socket_name"], (host, int(port)), self._cut_off)
+
+    def _cut_off(self, lost: DaemonLost) -> None:
+        for tell in list(self._users):
+            tell(lost)
 
 
 _joined = _Joined()
 
 
+class RayWorker(Worker):
+    async def daemon(self) -> tuple[str, int]:
+        """Where its machine's takes connections."""
+        here = ray.get_runtime_context().get_node_id()
+        [(host, port)] = [
+            (node["NodeManagerAddress"], node["NodeManagerPort"]) for node in ray.nodes() if node["NodeID"] == here
+        ]
+        return host, port
+
+
 class RayLink:
     """Implements `Link`."""
 
-    def __init__(self, name: str, actor: Any, node: str | None = None) -> None:
-        self.name, self.node, self._actor = name, node, actor
+    def __init__(self, name: str, actor: Any, daemon: "Future[tuple[str, int]]", node: str | None = None) -> None:
+        """`daemon` is where its machine's takes connections."""
+        self.name, self.node, self._actor, self._daemon = name, node, actor, daemon
         self.ended = False
+        self._lock = threading.Lock()
+        self._unanswered: set[Future[Any]] = set()
+        self._failed: DaemonLost | None = None
 
     def call(self, method: str, *arguments: Any) -> "Future[Any]":
         answer: Future[Any] = Future()
+        with self._lock:
+            if self._failed is not None:
+                answer.set_exception(self._failed)
+                return answer
+            self._unanswered.add(answer)
         try:
             said: Future[Any] = getattr(self._actor, method).remote(*arguments).future()
-        except GONE as error:
-            answer.set_exception(Lost(one_line(error)))
+        except (*GONE, *FULL) as error:
+            self._settle(answer, None, self._told(error))
             return answer
-        said.add_done_callback(lambda said: _settle(answer, said))
+        said.add_done_callback(lambda said: self._heard(answer, said))
         return answer
+
+    def fail(self, error: DaemonLost) -> None:
+        """Whatever it was asked, or will be."""
+        with self._lock:
+            self._failed = error
+            unanswered = list(self._unanswered)
+        for answer in unanswered:
+            self._settle(answer, None, error)
+
+    def _heard(self, answer: "Future[Any]", said: "Future[Any]") -> None:
+        if (error := said.exception()) is None:
+            self._settle(answer, said.result(), None)
+        else:
+            self._settle(answer, None, self._told(error))
+
+    def _told(self, error: BaseException) -> BaseException:
+        """What a call failed with, as our own."""
+        if isinstance(error, GONE):
+            return self._lost(error)
+        if isinstance(error, FULL):
+            return MachineError(
+                "Ray's object store is full, and so is the disk that it spills to (RAY_TMPDIR, or /tmp)",
+                "make room there on all machines; the same command goes on from the last checkpoint",
+            )
+        if isinstance(error, exceptions.RayTaskError) and isinstance(error.cause, Exception):
+            return error.cause
+        return error
+
+    def _lost(self, error: BaseException) -> Lost:
+        """Ray says that a worker cannot be reached some seconds before it says whether its machine has gone."""
+        daemon = self._daemon
+        if daemon.done() and daemon.exception() is None and not reachable(*daemon.result()):
+            return Lost("nobody answers on its machine", "machine lost")
+        why = (line.removeprefix(DEAD) for line in str(error).splitlines() if line.startswith(DEAD))
+        return Lost(one_line(next(why, error)))
+
+    def _settle(self, answer: "Future[Any]", result: Any, error: BaseException | None) -> None:
+        """Whoever comes first."""
+        with self._lock:
+            if answer not in self._unanswered:
+                return
+            self._unanswered.discard(answer)
+        if error is None:
+            answer.set_result(result)
+        else:
+            answer.set_exception(error)
 
     def end(self) -> None:
         if not self.ended:
@@ -234,6 +340,15 @@ def _read(file: Path) -> bytes:
         return b""
 
 
+def _within(asked: Any, seconds: float) -> Any:
+    """The answer, or None where there is none by then."""
+    done, _ = ray.wait([asked], timeout=seconds)
+    if done:
+        return ray.get(asked)
+    ray.cancel(asked)
+    return None
+
+
 def _nodes() -> list[Mapping[str, Any]]:
     return [node for node in ray.nodes() if node["Alive"]]
 
@@ -256,18 +371,3 @@ def _fits(node: Mapping[str, float], gpus: float) -> int:
     """Workers that a machine has room for."""
     by_gpu = int(node.get("GPU", 0.0) / gpus + 1e-9) if gpus else AT_ONCE
     return min(int(node.get("CPU", 0.0)), by_gpu)
-
-
-def _settle(answer: "Future[Any]", said: "Future[Any]") -> None:
-    error = said.exception()
-    if error is None:
-        answer.set_result(said.result())
-    elif isinstance(error, GONE):
-        answer.set_exception(Lost(one_line(error)))
-    elif isinstance(error, exceptions.OutOfDiskError | exceptions.ObjectStoreFullError):
-        what, mend = f"the cluster has no room left: {one_line(error)}", "free disks; the same command goes on"
-        answer.set_exception(MachineError(what, mend))
-    elif isinstance(error, exceptions.RayTaskError):
-        answer.set_exception(error.cause if isinstance(error.cause, Exception) else error)
-    else:
-        answer.set_exception(error)

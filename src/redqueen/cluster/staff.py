@@ -6,8 +6,10 @@ not heard. A worker is lost when it ends, when it is silent for longer than the 
 longer than any did, or when its device fails.
 """
 
+import statistics
 import time
-from collections.abc import Sequence
+from collections import defaultdict, deque
+from collections.abc import Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import KW_ONLY, dataclass, field
 from queue import Empty, SimpleQueue
@@ -15,13 +17,15 @@ from typing import Any
 
 import torch
 
+from redqueen.cluster.daemons import DaemonLost
 from redqueen.cluster.ledger import Ledger, Update
 from redqueen.cluster.links import Link, Lost, Workers
-from redqueen.cluster.placement import homes
+from redqueen.cluster.placement import grouped, homes
 from redqueen.cluster.versions import versions
 from redqueen.cluster.worker import Brief, Greeting, Opening
 from redqueen.engine.memory import Limits
 from redqueen.engine.messages import one_line, say
+from redqueen.engine.protocol import MemberId
 from redqueen.errors import InputError, MachineError
 
 BEAT_S = 1.0
@@ -35,6 +39,31 @@ MANY = 8
 """Times the longest call so far for each thing that it is about, after which one is not waited for any more."""
 MOST_LOSSES = 5
 """Workers that one call may cost: after that it is the call's fault."""
+RECENT = 20
+"""Calls of each kind that a worker's seconds are the mean of."""
+
+
+@dataclass(frozen=True, slots=True)
+class WorkerEvent:
+    """What became of a worker."""
+
+    time: float
+    """Seconds since 1970, UTC."""
+    worker: str
+    what: str
+    cause: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WorkerNow:
+    """A worker that is here."""
+
+    name: str
+    machine: str
+    process: int
+    members: tuple[MemberId, ...]
+    seconds: Mapping[str, float]
+    """By method: what the last calls took for each thing that they were about."""
 
 
 @dataclass(slots=True, eq=False)
@@ -54,6 +83,8 @@ class Job:
     done: bool = False
     losses: int = 0
     sent: float = 0.0
+    again: int = 0
+    """Texts that members learn from once more before it is answered."""
 
 
 @dataclass(slots=True, eq=False)
@@ -64,11 +95,20 @@ class _Hand:
     _: KW_ONLY
     asked: float | None = None
     """When it was asked whether it is there, if it has not answered."""
-    place: str = ""
-    """Where it runs, once that is known."""
+    greeting: Greeting | None = None
+    """What it said when it was open."""
+    took: defaultdict[str, deque[float]] = field(default_factory=lambda: defaultdict(lambda: deque(maxlen=RECENT)))
+    """By method: seconds of the last calls, for each thing that they were about."""
     jobs: set[Job] = field(default_factory=set)
+    answered: float = 0.0
+    """When it last did."""
     has: dict[int, int] = field(default_factory=dict)
     """By shard, the number of the first entry of the ledger that it lacks."""
+
+    @property
+    def place(self) -> str:
+        greeting = self.greeting
+        return "" if greeting is None else f"on {greeting.machine}, process {greeting.process}"
 
 
 class Staff:
@@ -80,6 +120,8 @@ class Staff:
         """Waits until all workers are open."""
         self._workers, self._opening, self._patience_s = workers, opening, patience_s
         self.ledgers = ledgers
+        self.events: list[WorkerEvent] = []
+        """All so far; it only grows."""
         self._events: SimpleQueue[tuple[_Hand, Job | str, Future[Any]]] = SimpleQueue()
         self._here: list[_Hand] = []
         self._coming: list[_Hand] = []
@@ -100,6 +142,24 @@ class Staff:
             self.wait(BEAT_S)
         self._began = True
         self._move()
+
+    @property
+    def now(self) -> list[WorkerNow]:
+        """Those that are here. Anybody may ask at any time: what is read is replaced whole, or copied at once."""
+        hands, at_home = list(self._here), list(self._homes)
+        return [
+            WorkerNow(
+                name=hand.link.name,
+                machine=hand.greeting.machine,
+                process=hand.greeting.process,
+                members=tuple(
+                    member for shard, at in enumerate(at_home) if at is hand for member in self.ledgers[shard].members
+                ),
+                seconds={method: statistics.fmean(list(took)) for method, took in list(hand.took.items())},
+            )
+            for hand in hands
+            if hand.greeting is not None
+        ]
 
     @property
     def exact(self) -> bool:
@@ -148,6 +208,7 @@ class Staff:
         hand.has[job.shard] = ledger.end
         hand.jobs.add(job)
         job.sent = time.monotonic()
+        job.again = sum(len(entry.batch) for entry in brief.entries if isinstance(entry, Update))
         self._call(hand, job, job.method, brief, *job.arguments)
 
     def wait(self, seconds: float) -> None:
@@ -171,13 +232,15 @@ class Staff:
         if hand not in self._here and hand not in self._coming:
             return  # what it was asked is asked of others
         error = answer.exception()
+        if isinstance(error, DaemonLost):
+            raise error
         if isinstance(error, Lost | torch.AcceleratorError):
-            self._lose(hand, one_line(error))
+            self._lose(hand, error.what if isinstance(error, Lost) else "its device failed", one_line(error))
             return
         if isinstance(what, Job):
             self._answered(hand, what, answer)
         elif error is not None and self._began:
-            self._lose(hand, one_line(error))
+            self._lose(hand, "failed", one_line(error))
         elif error is not None:
             raise error
         elif what == "beat":
@@ -187,13 +250,18 @@ class Staff:
         elif what == "agree":
             self._coming.remove(hand)
             self._here.append(hand)
-            if self._began and not any(self._homes):
-                self._move()
+            self._happened(hand, "opened", hand.place)
+            if self._began:
+                say(f"{hand.link.name} is open {hand.place}")
+                if not any(self._homes):
+                    self._move()
 
     def _answered(self, hand: _Hand, job: Job, answer: "Future[Any]") -> None:
         hand.jobs.remove(job)
-        took = (time.monotonic() - job.sent) / job.size
+        hand.answered = time.monotonic()
+        took = (hand.answered - job.sent) / job.size
         self._longest[job.method] = max(took, self._longest.get(job.method, 0.0))
+        hand.took[job.method].append(took)
         job.error = answer.exception()
         if job.error is None:
             job.answer = answer.result()
@@ -210,7 +278,7 @@ class Staff:
 
     def _greeted(self, hand: _Hand, greeting: Greeting) -> None:
         self._greetings.append(greeting)
-        hand.place = f" on {greeting.machine}, process {greeting.process},"
+        hand.greeting = greeting
         if greeting.device != self.device:
             raise InputError(
                 f"{hand.link.name} computes on {greeting.device}, and others on {self.device}",
@@ -223,14 +291,21 @@ class Staff:
             for each in self._coming:
                 self._call(each, "agree", "agree", self._limits)
 
-    def _lose(self, hand: _Hand, why: str) -> None:
+    def _happened(self, hand: _Hand, what: str, cause: str) -> None:
+        self.events.append(WorkerEvent(time.time(), hand.link.name, what, cause))
+
+    def _lose(self, hand: _Hand, what: str, why: str) -> None:
+        """`what` in one or two words, and why that is thought."""
         if not self._began:
-            what = f"{hand.link.name} could not be opened: {why}"
-            raise MachineError(what, "look at its log; if it waits for room in the cluster, ask for fewer workers")
+            raise MachineError(
+                f"{hand.link.name} could not be opened: {why}",
+                "look at its log; if it waits for room in the cluster, ask for fewer workers",
+            )
         hand.link.end()
         if hand in self._coming:
             self._coming.remove(hand)
             self._hire_at.append(time.monotonic() + AGAIN_S)
+            self._happened(hand, "could not be opened", why)
             say(f"{hand.link.name} could not be opened ({why}); another is tried")
             return
         self._here.remove(hand)
@@ -238,26 +313,33 @@ class Staff:
         if not self._here:
             self._alone_since = time.monotonic()
         others = "others have its members" if self._here else "nobody is left, and another is waited for"
-        say(f"{hand.link.name}{hand.place} is lost ({why}); {others}")
+        self._happened(hand, what, why)
+        say(f"{hand.link.name} {hand.place}, is lost ({why}); {others}")
         self._hire()
         self._move()
         for job in sorted(hand.jobs, key=lambda job: job.sent):
             job.losses += 1
             if job.losses == MOST_LOSSES:
-                what = f"{MOST_LOSSES} workers were lost over the same call ({job.method}, the last: {why})"
-                raise MachineError(what, "look at their logs; the same command goes on from the last checkpoint")
+                raise MachineError(
+                    f"{MOST_LOSSES} workers were lost over the same call ({job.method}, the last: {why})",
+                    "look at their logs; the same command goes on from the last checkpoint",
+                )
             self.send(job)
 
     def _move(self) -> None:
         """Give shards without a home one, and workers their parts."""
         before, self._homes = self._homes, homes(self._homes, self._here)
+        taken: list[tuple[_Hand, MemberId]] = []
         for shard, (old, new) in enumerate(zip(before, self._homes, strict=True)):
             if new is old:
                 continue
             self.ledgers[shard].epoch += 1
+            taken += [(new, member) for member in self.ledgers[shard].members if new is not None]
             if old is not None and old in self._here:
                 del old.has[shard]
                 self._call(old, "beat", "drop", shard, self.ledgers[shard].epoch)
+        for hand, members in grouped(taken).items():
+            self._happened(hand, "took members", ", ".join(members))
         stranded, self._stranded = self._stranded, []
         for job in stranded:
             self.send(job)
@@ -276,17 +358,29 @@ class Staff:
         for hand in [*self._here, *self._coming]:
             if hand not in self._here and hand not in self._coming:
                 continue  # lost with another
-            if hand.asked is None:
+            if (slow := self._late(hand, now)) is not None:
+                why = f"{slow.method} takes {now - slow.sent:.0f} s, many times longer than it did"
+                self._lose(hand, "stopped answering", why)
+            elif hand.asked is None:
                 hand.asked = now
                 self._call(hand, "beat", "beat")
             elif now - hand.asked > self._patience_of(hand):
-                self._lose(hand, f"silent for {self._patience_of(hand):g} s")
-            elif slow := next((job for job in hand.jobs if self._late(job, now)), None):
-                self._lose(hand, f"{slow.method} takes {now - slow.sent:.0f} s, many times longer than it did")
+                self._lose(hand, "stopped answering", f"silent for {self._patience_of(hand):g} s")
 
     def _patience_of(self, hand: _Hand) -> float:
         return self._patience_s if hand in self._here else max(START_S, self._patience_s)
 
-    def _late(self, job: Job, now: float) -> bool:
-        longest = self._longest.get(job.method)
-        return longest is not None and now - job.sent > max(self._patience_s, MANY * longest * job.size)
+    def _late(self, hand: _Hand, now: float) -> Job | None:
+        """What a worker takes much too long for. It may do one thing after the other, so that all it has been asked
+        counts, from its last answer on."""
+        usual = [self._usual(job) for job in hand.jobs]
+        if not hand.jobs or None in usual:
+            return None
+        first = min(hand.jobs, key=lambda job: job.sent)
+        allowed = max(self._patience_s, MANY * sum(seconds for seconds in usual if seconds is not None))
+        return first if now - max(first.sent, hand.answered) > allowed else None
+
+    def _usual(self, job: Job) -> float | None:
+        """The seconds that it would take if all were as slow as the slowest so far; None where that is not known."""
+        own, again = self._longest.get(job.method), self._longest.get("update", 0.0 if job.again == 0 else None)
+        return None if own is None or again is None else own * job.size + again * job.again

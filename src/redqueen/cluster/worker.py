@@ -17,14 +17,23 @@ from typing import Any
 import torch
 
 from redqueen.cluster.ledger import Entry, Remove, Update, Write
+from redqueen.cluster.links import WorkerMemory
 from redqueen.cluster.packed import Packed, pack, unpack
 from redqueen.cluster.versions import refuse_versions, versions
+from redqueen.engine import memory
 from redqueen.engine.local import LocalEngine
 from redqueen.engine.memory import Limits
 from redqueen.engine.protocol import Ask, Chain, MemberId, Sample, SampleRequest, Score, ScoreRequest, UpdateStats
 from redqueen.errors import UserError
-from redqueen.resources import open_engine
+from redqueen.resources import open_engine, place
 from redqueen.settings.models import EngineConfig
+
+
+def memory_of(engine: EngineConfig, sharing: int) -> WorkerMemory:
+    """What a worker would find here that is one of so many on its device."""
+    device, dtype = place(engine)
+    size = memory.available(device) if sharing == 1 else memory.share(device, sharing)
+    return WorkerMemory(device.type, str(dtype).removeprefix("torch."), size)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -29,5 +29,6 @@ class DoctorCommand(Reporting, Configured):
         members = positive("--members", self.members)
         base = None if self.base is None else doctor.check_base(self.base, members, self.settings.engine)
         cluster = self.settings.cluster
-        machines = () if cluster.address is None else doctor.check_cluster(cluster, self.settings.engine.device)
-        return doctor.check(self.settings.verifier, base, machines)
+        machines = () if cluster.address is None else doctor.check_cluster(cluster, self.settings.engine)
+        fits = () if self.base is None else doctor.check_workers(self.base, self.settings.engine, machines)
+        return doctor.check(self.settings.verifier, base, machines, fits)

@@ -8,6 +8,7 @@ from typing import Any
 
 import torch
 
+from redqueen.cluster.watched import WatchedWorkers
 from redqueen.engine.flops import ModelSize
 from redqueen.engine.protocol import Engine, MemberId
 from redqueen.evals.asking import Slices
@@ -58,6 +59,8 @@ class Race:
     """Where the algebra of weights is done: children are made there, and members compared."""
     slices: Slices | None = None
     """Of benchmarks, that members are evaluated on."""
+    workers: WatchedWorkers | None = None
+    """Of a race on a cluster."""
 
     def adapter(self, member: MemberId) -> MemberId:
         """Whose weights a member has."""

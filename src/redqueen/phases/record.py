@@ -17,7 +17,16 @@ from redqueen.population.members import Role
 from redqueen.rl.rollout import NO_MATCH, Rollout
 from redqueen.runs import metrics
 from redqueen.runs.metrics import RACE
-from redqueen.runs.rows import SOURCE, AlarmRow, AttemptRow, EventRow, RejectionRow, StepRecord, TaskRow
+from redqueen.runs.rows import (
+    SOURCE,
+    AlarmRow,
+    AttemptRow,
+    EventRow,
+    RejectionRow,
+    StepRecord,
+    TaskRow,
+    WorkerEventRow,
+)
 from redqueen.tasks.guards import set_aside
 from redqueen.tasks.verdicts import Reason, Rejection, Verdict
 
@@ -42,6 +51,7 @@ def rows(race: Race, happened: Happened, seconds: Mapping[str, float], timeline:
         metrics=step_metrics(race, happened),
         timings=dict(seconds),
         timeline=timeline.as_record(),
+        workers=() if race.workers is None else race.workers.rows(step),
     )
 
 
@@ -220,7 +230,13 @@ def tracked(rows: StepRecord, seconds: Mapping[str, float]) -> dict[str, float]:
     return named | {f"seconds/{phase}": value for phase, value in seconds.items()}
 
 
-def summary(race: Race, state: State, rows: StepRecord, seconds: Mapping[str, float]) -> StepSummary:
+def summary(
+    race: Race,
+    state: State,
+    rows: StepRecord,
+    seconds: Mapping[str, float],
+    worker_events: Sequence[WorkerEventRow],
+) -> StepSummary:
     """The step for the terminal."""
     hard = next((row for row in reversed(_by_difficulty(rows.tasks)) if row.solved < row.attempts), None)
     return StepSummary(
@@ -240,6 +256,8 @@ def summary(race: Race, state: State, rows: StepRecord, seconds: Mapping[str, fl
         hard_task=None if hard is None else _hard(race, hard),
         # That there was nothing to learn is in the records; it happens whenever everybody agrees.
         alarms=[alarm.says for alarm in rows.alarms if alarm.measure != NOTHING_TO_LEARN],
+        workers=rows.workers,
+        worker_events=worker_events,
         events=[*map(_event, rows.events), *_pulled(rows), *_elsewhere(race, rows), *_evaluated(rows)],
     )
 

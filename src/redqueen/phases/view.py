@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from redqueen.runs.metrics import Metric
+from redqueen.runs.rows import WorkerEventRow, WorkerRow
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,6 +54,10 @@ class StepSummary:
     hard_task: HardTask | None
     alarms: Sequence[str]
     events: Sequence[str]
+    workers: Sequence[WorkerRow] = ()
+    """None of a race in one process."""
+    worker_events: Sequence[WorkerEventRow] = ()
+    """Of this step; they were said when they happened."""
 
 
 def end_text(step: int, steps_left: int, steps: int) -> str:

@@ -21,6 +21,8 @@ from redqueen.runs.rows import (
     TaskRow,
     TimelineRow,
     Timing,
+    WorkerEventRow,
+    WorkerRow,
 )
 
 TABLES: dict[type, str] = {
@@ -34,7 +36,11 @@ TABLES: dict[type, str] = {
     MetricRow: "metrics",
     Timing: "timings",
     TimelineRow: "timelines",
+    WorkerRow: "workers",
+    WorkerEventRow: "worker_events",
 }
+LASTING = (WorkerEventRow,)
+"""Rows that are not part of a step: they stay when it is forgotten."""
 BESIDE = {RejectionRow: EvidenceRow}
 """Rows whose last fields are in a table of their own, under the same step and place."""
 

@@ -19,6 +19,8 @@ from redqueen.runs.rows import (
     TaskRow,
     TimelineRow,
     Timing,
+    WorkerEventRow,
+    WorkerRow,
 )
 
 SAVED = "saved"
@@ -215,6 +217,14 @@ class Queries(RecordsFile):
     def timeline(self, until: int) -> TimelineRow | None:
         """The newest up to a step."""
         return next(self._select(TimelineRow, [("step <= ?", until)], order="step DESC", limit=1), None)
+
+    def workers(self, step: int) -> list[WorkerRow]:
+        """Those of a cluster at the end of a step, in the order in which they were written."""
+        return list(self._select(WorkerRow, [("step = ?", step)], order="rowid"))
+
+    def worker_events(self, newest: int) -> list[WorkerEventRow]:
+        """In the order in which they were written; of many the newest."""
+        return list(self._select(WorkerEventRow, order="rowid DESC", limit=newest))[::-1]
 
     def counts(self, *only: str) -> dict[str, int]:
         """How many rows each table of the steps has, and how many steps there are; or those tables alone."""

@@ -184,6 +184,33 @@ class TimelineRow:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class WorkerRow:
+    """A worker of a cluster at the end of a step. Which there are, and what they have, differs between equal runs."""
+
+    step: int
+    worker: str
+    machine: str
+    process: int
+    members: tuple[str, ...]
+    """That are at home there."""
+    seconds: Mapping[str, float]
+    """By the name of the call: what the last ones took for each text or member that they were about."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WorkerEventRow:
+    """What became of a worker. It has happened, whatever becomes of the step: no resumed run forgets it."""
+
+    step: int
+    """That was under way."""
+    time: float
+    """Seconds since 1970, UTC."""
+    worker: str
+    what: str
+    cause: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class StepRecord:
     """Everything that a step leaves in the records."""
 
@@ -199,6 +226,8 @@ class StepRecord:
     timings: Mapping[str, float] = field(default_factory=dict)
     """Seconds by phase."""
     timeline: Mapping[str, Any] | None = None
+    workers: Sequence[WorkerRow] = ()
+    """None of a race in one process."""
 
     def figures(self, subject: str = RACE, kind: str = "") -> dict[Metric, float]:
         """All of one subject."""

@@ -150,6 +150,7 @@ def fork(source: Path, step: int, target: Path, config_toml: str) -> None:
                 records.copy_to(aside)
                 with Store.open(aside) as store:
                     store.drop_after(step)
+                    store.drop_worker_events()
                     store.mark_saved(step)
                     # Another run's verdicts, for steps that this one may take otherwise.
                     store.journal_prune(sys.maxsize)

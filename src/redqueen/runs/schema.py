@@ -11,7 +11,7 @@ from pathlib import Path
 from redqueen.errors import RunError
 from redqueen.runs.sqlite import damaged
 
-VERSION = 3
+VERSION = 4
 """Of the schema. Records of older versions, which lack some tables, are read as they are and get them when they are
 written to."""
 
@@ -19,8 +19,14 @@ _EVIDENCE = """TABLE evidence (
     step INTEGER NOT NULL, place INTEGER NOT NULL, program TEXT NOT NULL, runs TEXT NOT NULL,
     PRIMARY KEY (step, place))"""
 _TIMELINES = "TABLE timelines (step INTEGER PRIMARY KEY, timeline TEXT NOT NULL)"
-_SINCE = {2: _EVIDENCE, 3: _TIMELINES}
-"""The tables that a version brought."""
+_WORKERS = """TABLE workers (
+    step INTEGER NOT NULL, worker TEXT NOT NULL, machine TEXT NOT NULL, process INTEGER NOT NULL,
+    members TEXT NOT NULL, seconds TEXT NOT NULL,
+    PRIMARY KEY (step, worker))"""
+_WORKER_EVENTS = """TABLE worker_events (
+    step INTEGER NOT NULL, time REAL NOT NULL, worker TEXT NOT NULL, what TEXT NOT NULL, cause TEXT NOT NULL)"""
+_SINCE = {_EVIDENCE: 2, _TIMELINES: 3, _WORKERS: 4, _WORKER_EVENTS: 4}
+"""The version that brought a table."""
 _SCHEMA = f"""
 CREATE TABLE facts (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
 CREATE TABLE steps (step INTEGER PRIMARY KEY);
@@ -61,6 +67,8 @@ CREATE TABLE timings (
     step INTEGER NOT NULL, phase TEXT NOT NULL, seconds REAL NOT NULL,
     PRIMARY KEY (step, phase)) WITHOUT ROWID;
 CREATE {_TIMELINES};
+CREATE {_WORKERS};
+CREATE {_WORKER_EVENTS};
 CREATE TABLE journal (key TEXT PRIMARY KEY, step INTEGER NOT NULL, value TEXT NOT NULL);
 -- Every filter is answered from the index alone, in order: rows with long texts are read only when they are wanted.
 CREATE INDEX browse_tasks ON tasks (step, place, kind, teacher, solved, attempts, trivial, oversight);
@@ -107,7 +115,7 @@ def check(db: sqlite3.Connection, path: Path, *, writable: bool = False) -> None
 
 def _newer(version: int) -> list[str]:
     """The tables that records of this version do not have."""
-    return [table for since, table in _SINCE.items() if since > version]
+    return [table for table, since in _SINCE.items() if since > version]
 
 
 @cache

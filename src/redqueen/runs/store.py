@@ -5,14 +5,14 @@ the records that it stands on.
 """
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from redqueen.errors import Fault
-from redqueen.runs.columns import TABLES, insert
+from redqueen.runs.columns import LASTING, TABLES, insert
 from redqueen.runs.metrics import METRICS
 from redqueen.runs.queries import SAVED, Queries
-from redqueen.runs.rows import StepRecord, TimelineRow, Timing
+from redqueen.runs.rows import StepRecord, TimelineRow, Timing, WorkerEventRow
 
 
 class Store(Queries):
@@ -40,6 +40,7 @@ class Store(Queries):
                 record.metrics,
                 timings,
                 timelines,
+                record.workers,
             ):
                 insert(db, rows)
 
@@ -48,10 +49,20 @@ class Store(Queries):
         with self._transaction() as db:
             db.execute("INSERT OR REPLACE INTO timings VALUES (?, ?, ?)", (step, phase, seconds))
 
+    def add_worker_events(self, events: Sequence[WorkerEventRow]) -> None:
+        """Whenever they have happened."""
+        with self._transaction() as db:
+            insert(db, events)
+
+    def drop_worker_events(self) -> None:
+        """They are another run's."""
+        with self._transaction() as db:
+            db.execute("DELETE FROM worker_events")
+
     def drop_after(self, step: int) -> None:
         """Forget the steps after this one; the journal stays."""
         with self._transaction() as db:
-            for table in ("steps", *TABLES.values()):
+            for table in ("steps", *(table for row, table in TABLES.items() if row not in LASTING)):
                 db.execute(f"DELETE FROM {table} WHERE step > ?", (step,))
 
     def set_facts(self, facts: Mapping[str, str]) -> None:

@@ -6,7 +6,8 @@ import platform
 import shutil
 import sys
 import warnings
-from collections.abc import Sequence
+from bisect import bisect_left
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -15,7 +16,7 @@ from rich.console import Console
 from rich.text import Text
 
 from redqueen import __version__
-from redqueen.cluster.links import ClusterMachine
+from redqueen.cluster.links import ClusterMachine, WorkerMemory
 from redqueen.console import size_text
 from redqueen.engine.messages import one_line
 from redqueen.errors import InputError
@@ -122,6 +123,26 @@ class BaseCheckup:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class WorkerFit:
+    """What fits on each worker of a machine of a cluster, if there are as many as it has room for; bytes."""
+
+    device: str
+    dtype: str
+    memory: int
+    base_bytes: int
+    member_bytes: int
+    """Weights, optimiser state and gradients of one member."""
+    rank: int
+    members: int
+    """The most that leave room for an update."""
+
+    def line(self, workers: int) -> str:
+        each = f"each of {workers} workers has {size_text(self.memory)} ({self.device}, {self.dtype})"
+        sizes = f"the base {size_text(self.base_bytes)}, a member of rank {self.rank} {size_text(self.member_bytes)}"
+        return f"{each}, {sizes}: room for {self.members:,} members each, {workers * self.members:,} in all"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Checkup:
     """The report of `redqueen doctor`."""
 
@@ -132,9 +153,19 @@ class Checkup:
     missing: tuple[Missing, ...]
     base: BaseCheckup | None = None
     cluster: tuple[ClusterMachine, ...] = ()
+    cluster_fits: tuple[WorkerFit | None, ...] = ()
+    """Of each machine, where a base was named; None where there is no telling."""
 
     def as_json(self) -> dict[str, Any]:
         return asdict(self)
+
+    def _cluster_lines(self) -> Iterator[str]:
+        for number, machine in enumerate(self.cluster):
+            yield _of(machine)
+            if self.cluster_fits:
+                fit = self.cluster_fits[number]
+                taken = "how many members fit cannot be told: its GPUs are taken, or it has room for no worker"
+                yield "  " + (taken if fit is None else fit.line(machine.workers))
 
     def render(self, console: Console) -> None:
         machine, device = self.machine, self.device
@@ -147,7 +178,7 @@ class Checkup:
             ("isolation", str(self.isolation.tier)),
             *(("", f"not {refusal.tier}: {refusal.why}") for refusal in self.isolation.refusals),
             *(self.base.rows() if self.base is not None else ()),
-            *(("cluster" if not number else "", _of(machine)) for number, machine in enumerate(self.cluster)),
+            *(("cluster" if not number else "", line) for number, line in enumerate(self._cluster_lines())),
             ("missing", "nothing" if not self.missing else ""),
         ]
         for name, text in rows:
@@ -157,7 +188,12 @@ class Checkup:
             _line(console, f"    {item.mend}")
 
 
-def check(settings: VerifierConfig, base: BaseCheckup | None = None, cluster: Sequence[ClusterMachine] = ()) -> Checkup:
+def check(
+    settings: VerifierConfig,
+    base: BaseCheckup | None = None,
+    cluster: Sequence[ClusterMachine] = (),
+    cluster_fits: Sequence[WorkerFit | None] = (),
+) -> Checkup:
     """Check this machine; the settings say which isolation would be refused."""
     isolation = available_tier()
     weaker = "programs run under a weaker isolation"
@@ -178,14 +214,60 @@ def check(settings: VerifierConfig, base: BaseCheckup | None = None, cluster: Se
         missing=tuple(missing),
         base=base,
         cluster=tuple(cluster),
+        cluster_fits=tuple(cluster_fits),
     )
 
 
-def check_cluster(settings: ClusterConfig, device: str) -> list[ClusterMachine]:
+def check_cluster(settings: ClusterConfig, engine: EngineConfig) -> list[ClusterMachine]:
     """The machines of the cluster that the settings name, each asked for what it has installed."""
     from redqueen.cluster.connect import machines
 
-    return machines(settings, device)
+    return machines(settings, engine)
+
+
+def check_workers(name: str, engine: EngineConfig, machines: Sequence[ClusterMachine]) -> list[WorkerFit | None]:
+    """How many members of the base would fit on the workers of each machine."""
+    import torch
+
+    from redqueen.engine import memory, shapes
+    from redqueen.engine.adaptable import adaptable, llama_family
+
+    model = shapes.outline(name)
+    linears = adaptable(model, engine.target_modules)
+    shape = memory.Shape.of(model, fast=llama_family(model) is None)
+    fits: list[WorkerFit | None] = []
+    for machine in machines:
+        if (has := machine.worker) is None:
+            fits.append(None)
+            continue
+
+        def planned(members: int, has: WorkerMemory = has) -> memory.MemoryPlan:
+            return memory.plan(
+                shape,
+                linears,
+                rank=engine.rank,
+                members=members,
+                memory=has.size,
+                device=has.device,
+                dtype=getattr(torch, has.dtype),
+            )
+
+        plan = planned(1)
+        member = plan.member + plan.trained_member
+        fits.append(
+            WorkerFit(
+                device=has.device,
+                dtype=has.dtype,
+                memory=has.size,
+                base_bytes=plan.weights,
+                member_bytes=member,
+                rank=engine.rank,
+                members=bisect_left(
+                    range(1, has.size // member + 1), True, key=lambda members: not planned(members).micro_tokens
+                ),
+            )
+        )
+    return fits
 
 
 def check_base(name: str, members: int, settings: EngineConfig) -> BaseCheckup:

@@ -23,6 +23,8 @@ from redqueen.analysis.coverage import Coverage
 from redqueen.analysis.watch import Watch
 from redqueen.cluster.asked import is_asked_for
 from redqueen.cluster.connect import open_judges, open_members
+from redqueen.cluster.engine import ClusterEngine
+from redqueen.cluster.watched import WatchedWorkers
 from redqueen.engine.bank import Bank
 from redqueen.engine.local import LocalEngine
 from redqueen.engine.namespaced import NamespacedEngine
@@ -212,6 +214,9 @@ def _race(start: Start, engine: Engine, whole: QueuedEngine, verifier: Verifier)
     settings, rules, base = start.settings, start.rules, whole.base
     slices, prompts = None, Prompts(settings.evals.prompts)
     evals = settings.evals
+    workers = None
+    if isinstance(whole, ClusterEngine) and settings.cluster.address is not None:
+        workers = WatchedWorkers(whole, start.name)
     asked = evals.every is not None or evals.data is not None or prompts is Prompts.RAW or is_chat(base)
     if rules.benchmarks and asked:
         slices = Slices(rules.benchmarks, encoder(base, prompts), prompts, evals.every or USUAL_LOOK)
@@ -232,6 +237,7 @@ def _race(start: Start, engine: Engine, whole: QueuedEngine, verifier: Verifier)
         modules=tuple(name for name, _ in base.model.named_modules()),
         device=whole.device,
         slices=slices,
+        workers=workers,
     )
 
 

@@ -19,6 +19,7 @@ from redqueen.analysis.claims import SOLVERS, claims
 from redqueen.analysis.compare import arm_names, no_race_twice, race_of
 from redqueen.analysis.intervals import band
 from redqueen.analysis.kinds import by_kind
+from redqueen.analysis.slowness import beside_others
 from redqueen.analysis.summary import origin
 from redqueen.phases.timeline import Timeline
 from redqueen.population.lineage import generations
@@ -31,6 +32,8 @@ from redqueen.settings import Config, dump, load_run
 PAGE_ROWS = 50
 """Tasks that are listed at once."""
 ALARMS = 50
+"""The newest."""
+WORKER_EVENTS = 100
 """The newest."""
 DIGITS = 5
 """Of a figure, which no chart shows more of."""
@@ -64,6 +67,8 @@ def run_view(folder: Path, since: int = 0) -> JSON:
             "series": _series(store, since, last),
             "phases": _phases(store, since, last),
             "timeline": _timeline(store, last),
+            "workers": _workers(store, last),
+            "worker_events": [asdict(event) for event in store.worker_events(WORKER_EVENTS)],
             "exam": _exam(folder),
             "benchmarks": _benchmarks(folder),
             "members": _members(store, events),
@@ -304,6 +309,13 @@ def _timeline(store: Store, last: int) -> JSON | None:
         "attempts": [_short(rows) for rows in timeline.attempts],
         "others": timeline.others,
     }
+
+
+def _workers(store: Store, last: int) -> list[JSON]:
+    """Of a cluster, after the newest step."""
+    rows = store.workers(last)
+    beside = beside_others(rows)
+    return [asdict(row) | {"beside": _short(beside.get(row.worker))} for row in rows]
 
 
 def _members(store: Store, events: Sequence[EventRow]) -> list[JSON]:

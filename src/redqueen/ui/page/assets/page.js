@@ -86,6 +86,7 @@ const draw = () => {
   RQ.drawKinds(run);
   RQ.drawMatrix(run);
   RQ.drawLineage(run);
+  RQ.drawWorkers(run);
   RQ.drawMember();
   RQ.offerFilters(run);
   performance.mark("words");

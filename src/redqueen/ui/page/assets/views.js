@@ -157,6 +157,27 @@ RQ.drawKinds = (run) => {
     `${run.late === run.step ? `step ${run.step}` : `steps ${run.late} to ${run.step}`}. Guess rate: tasks whose answer is the commonest one of recent tasks of their kind. Cells: sorts of structures ever filled.`);
 };
 
+// Of a race on a cluster; what became of workers is there also when its newest step was in one process.
+RQ.drawWorkers = (run) => {
+  const {workers, worker_events: events} = run;
+  const none = !workers.length && !events.length;
+  document.getElementById("workers").hidden = document.getElementById("to-workers").hidden = none;
+  const calls = [...new Set(workers.flatMap((each) => Object.keys(each.seconds)))].sort();
+  const heads = [["worker", "word"], ["on", "word"], ["process", ""], ["members", "word"], ...calls.map((call) => [`${call}, s`, ""]), ["beside the others", ""]];
+  const links = (members) => members.length ? members.flatMap((id, at) => at ? [", ", memberLink(id)] : [memberLink(id)]) : "none";
+  const rows = workers.map((each) => [RQ.visible(each.worker), RQ.visible(each.machine), each.process, RQ.el("span", {}, links(each.members)),
+    ...calls.map((call) => RQ.short(each.seconds[call])), each.beside == null ? "-" : `${each.beside.toFixed(1)} x`]);
+  const table = document.getElementById("worker-table");
+  table.hidden = !rows.length;
+  RQ.table(table, heads, rows,
+    `step ${run.step}. Seconds of the last calls, for each text or member that they were about; beside the others: how many times their median, in the call in which the worker is slowest.`);
+  const list = document.getElementById("worker-events");
+  list.hidden = !events.length;
+  RQ.fill(list.children[0], `what became of workers: ${RQ.many(events.length, "event")}, the newest first`);
+  RQ.fill(list.children[1], [...events].reverse().map((each) =>
+    RQ.el("li", {}, `${new Date(1000 * each.time).toLocaleString()}, step ${each.step}: ${RQ.visible(each.worker)} ${RQ.visible(each.what)}: ${RQ.visible(each.cause)}`)));
+};
+
 RQ.drawMatrix = (run) => {
   const found = run.matches[document.getElementById("window").value];
   const cells = new Map(found.map((each) => [`${each.teacher} ${each.student}`, each]));

@@ -31,7 +31,7 @@ class Shapes:
     def of(self, tree, fuel):
         """All shapes that the tree is an instance of: their numbers, with the parts that stand where each has leaves,
         from left to right."""
-        read, found, waiting = _read(tree), {}, [(self._ways, 0, ())]
+        read, found, waiting = _read(tree), {}, [(self._ways, 0, [])]
         while waiting:
             at, place, parts = waiting.pop()
             fuel.burn()
@@ -42,7 +42,7 @@ class Shapes:
             if label in at:
                 waiting.append((at[label], place + 1, parts))
             if _ANY in at:
-                waiting.append((at[_ANY], after, (*parts, part)))
+                waiting.append((at[_ANY], after, [*parts, part]))
         return found
 
 
