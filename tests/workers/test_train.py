@@ -80,7 +80,7 @@ def test_a_race_whose_driver_is_killed_goes_on_with_other_workers_to_the_same_en
     while not (place / "killed" / "checkpoints" / "step-000002").is_dir():
         assert driver.poll() is None and time.monotonic() < end
         time.sleep(0.02)
-    assert told(driver.pid, "ray::Worker") >= 2 and told(driver.pid, "ray::VerifierWorker") == 1
+    assert told(driver.pid, "ray::RayWorker") >= 2 and told(driver.pid, "ray::VerifierWorker") == 1
     # Ray listens to the whole network.
     assert told(driver.pid, "RAY_AUTH_MODE=token", "environ") >= 4
     ours = set(descendants(driver.pid))

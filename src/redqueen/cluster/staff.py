@@ -29,7 +29,7 @@ from redqueen.engine.protocol import MemberId
 from redqueen.errors import InputError, MachineError
 
 BEAT_S = 1.0
-"""How often workers are asked whether they are there."""
+"""How often workers are asked whether they are there, at least."""
 START_S = 300.0
 """How long a worker may say nothing until it is open: a process starts, the cluster may have to make room for it, and a
 base is loaded."""
@@ -111,6 +111,17 @@ class _Hand:
         return "" if greeting is None else f"on {greeting.machine}, process {greeting.process}"
 
 
+def beat_s(patience_s: float) -> float:
+    """How often workers are asked whether they are there."""
+    return min(BEAT_S, patience_s / 4)
+
+
+def is_silent(asked: float, now: float, patience_s: float) -> bool:
+    """Whether a worker that was asked then is to be taken for dead. It may have stopped a beat before it was asked, and
+    is looked at once in a beat: so that is noticed within the patience."""
+    return now - asked > patience_s - 2 * beat_s(patience_s)
+
+
 class Staff:
     """All of it on one thread, but for answers that come in."""
 
@@ -119,6 +130,7 @@ class Staff:
     ) -> None:
         """Waits until all workers are open."""
         self._workers, self._opening, self._patience_s = workers, opening, patience_s
+        self._beat_s = beat_s(patience_s)
         self.ledgers = ledgers
         self.events: list[WorkerEvent] = []
         """All so far; it only grows."""
@@ -139,7 +151,7 @@ class Staff:
         for _ in range(count):
             self._hire()
         while self._coming:
-            self.wait(BEAT_S)
+            self.wait(self._beat_s)
         self._began = True
         self._move()
 
@@ -190,7 +202,7 @@ class Staff:
         for job in jobs:
             self.send(job)
         while not all(job.done for job in jobs):
-            self.wait(BEAT_S)
+            self.wait(self._beat_s)
         for job in jobs:
             if job.error is not None:
                 raise job.error
@@ -214,7 +226,7 @@ class Staff:
     def wait(self, seconds: float) -> None:
         """Until somebody has answered, or for this long."""
         try:
-            self._heed(*self._events.get(timeout=min(seconds, BEAT_S)))
+            self._heed(*self._events.get(timeout=min(seconds, self._beat_s)))
             while True:
                 self._heed(*self._events.get_nowait())
         except Empty:
@@ -351,7 +363,7 @@ class Staff:
             raise MachineError(what, "the same command goes on from the last checkpoint")
         if now < self._next_beat:
             return
-        self._next_beat = now + BEAT_S
+        self._next_beat = now + self._beat_s
         if self._hire_at and self._hire_at[0] <= now:
             del self._hire_at[0]
             self._hire()
@@ -364,7 +376,7 @@ class Staff:
             elif hand.asked is None:
                 hand.asked = now
                 self._call(hand, "beat", "beat")
-            elif now - hand.asked > self._patience_of(hand):
+            elif is_silent(hand.asked, now, self._patience_of(hand)):
                 self._lose(hand, "stopped answering", f"silent for {self._patience_of(hand):g} s")
 
     def _patience_of(self, hand: _Hand) -> float:

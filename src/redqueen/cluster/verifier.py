@@ -14,7 +14,7 @@ from functools import cache, partial
 from typing import Any, Self
 
 from redqueen.cluster.links import Link, Lost
-from redqueen.cluster.staff import AGAIN_S, BEAT_S, MOST_LOSSES, START_S
+from redqueen.cluster.staff import AGAIN_S, MOST_LOSSES, START_S, beat_s, is_silent
 from redqueen.cluster.verifier_worker import VerifierGreeting
 from redqueen.cluster.versions import checker_versions, verifier_versions
 from redqueen.engine.messages import one_line, say
@@ -166,7 +166,7 @@ class ClusterDesk(Desk):
     def _watch(self) -> None:
         """Start verifiers that are due, and look after those who say nothing."""
         now = time.monotonic()
-        self._next_look = now + BEAT_S
+        self._next_look = now + beat_s(self._patience_s)
         for when, vain in [each for each in self._due if each[0] <= now]:
             self._due.remove((when, vain))
             self._start_one(vain)
@@ -175,7 +175,7 @@ class ClusterDesk(Desk):
             if pool.asked is None:
                 pool.asked = now
                 self._call(partial(self._beaten, pool), pool.link.call("beat"))
-            elif now - pool.asked > patience_s:
+            elif is_silent(pool.asked, now, patience_s):
                 self._lose(pool, f"silent for {patience_s:g} s")
 
     def _start_one(self, vain: int) -> None:
