@@ -9,11 +9,12 @@ import torch
 
 from redqueen.cluster.inside import Inside
 from redqueen.cluster.links import Link, Lost
+from redqueen.errors import MachineError
 
-How = Literal["before", "after", "silent", "stuck", "device"]
+How = Literal["before", "after", "silent", "stuck", "device", "full"]
 """It ends before it gets the call, or after it has done what it was asked and before its answer is heard; or it gets
 nothing any more and says nothing, and is not even known to be gone; or it never answers this call and all others; or
-its device fails in it."""
+its device fails in it; or its machine has no room for the call, this once."""
 CALLS = ("sample", "score", "update", "take")
 
 
@@ -56,6 +57,10 @@ class FlakyLink:
             failed: Future[Any] = Future()
             failed.set_exception(torch.AcceleratorError("CUDA error: an illegal memory access was encountered"))
             return failed
+        if how == "full":
+            refused: Future[Any] = Future()
+            refused.set_exception(MachineError("the store is full", "make room"))
+            return refused
         if how == "before":
             self._link.end()
         answer = self._link.call(method, *arguments)

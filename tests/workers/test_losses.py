@@ -74,6 +74,30 @@ def test_one_that_never_ends_a_call_or_whose_device_fails_is_taken_for_dead(left
     assert flaky.lost == 1 and lost.cause.startswith(why)
 
 
+def test_an_update_that_a_machine_had_no_room_for_is_not_tried_again():
+    """Other shards of the same turn have learnt already."""
+    full = []
+
+    def once(number: int, method: str) -> How | None:
+        if method == "update" and not full:
+            full.append(number)
+            return "full"
+        return None
+
+    texts = [
+        Trajectory(member=member, prompt=(1,), completion=(2,), logprobs=(-1.0,), advantages=1.0)
+        for member in ("t0", "s0")
+    ]
+    with opened(SHARDS, 2, flaky := Flaky(once)) as engine:
+
+        async def both() -> list[BaseException | object]:
+            asked = [engine.update([text], Recipe(lr=1e-3)) for text in texts]
+            return await asyncio.gather(*asked, return_exceptions=True)
+
+        assert [str(each) for each in asyncio.run(both())] == ["the store is full; make room"] * 2
+    assert flaky.calls.count("update") == 2
+
+
 def test_without_any_worker_left_the_race_stops_after_its_patience():
     flaky = Flaky(lambda number, _: "before" if number == 2 else None, starts=1)
     told = "no worker is left, and none came within 2 s; the same command goes on"

@@ -17,10 +17,11 @@ pytest.importorskip("ray")
 
 from ray.cluster_utils import Cluster
 
+import redqueen
 from redqueen.cluster import connect, verifier_worker
 from redqueen.cluster.staff import MOST_LOSSES
 from redqueen.cluster.verifier import ClusterVerifier
-from redqueen.cluster.versions import checker_versions, refuse_versions
+from redqueen.cluster.versions import checker_versions, our_version, refuse_versions
 from redqueen.errors import ConfigError, InputError, IsolationError
 from redqueen.settings import Config
 from redqueen.verifier import Checker, Job, Limits, LocalVerifier, Outcome, Refusal, Tier
@@ -256,9 +257,27 @@ def test_another_checker_or_package_is_refused_by_name(tmp_path: Path):
         InputError, match=r"has .*redqueen_test_check.py \w{12}, and the race is started with \w{12}; inst"
     ):
         refuse_versions(here, checker_versions(Checker(str(file), ("numpy",))))
+    file.write_text(CHECK)
+    beside = tmp_path / "beside"
+    beside.mkdir()
+    for name in ("__init__.py", "rules.py"):
+        (beside / name).write_text("LIMIT = 1\n")
+        assert checker_versions(Checker(str(file), ("numpy",))) != here, name
     file.unlink()
     with pytest.raises(InputError, match=r"has .*redqueen_test_check.py none, and"):
         refuse_versions(here, checker_versions(Checker(str(file), ("numpy",))))
+
+
+def test_another_file_of_red_queen_is_another_version(tmp_path: Path, monkeypatch):
+    package = tmp_path / "redqueen" / "verifier" / "guest"
+    package.mkdir(parents=True)
+    (tmp_path / "redqueen" / "__init__.py").write_text("")
+    (package / "zygote.py").write_text("LIMIT = 1\n")
+    monkeypatch.setattr(redqueen, "__file__", str(tmp_path / "redqueen" / "__init__.py"))
+    here = our_version.__wrapped__()
+    assert here.startswith(f"{redqueen.__version__} (")
+    (package / "zygote.py").write_text("LIMIT = 2\n")
+    assert our_version.__wrapped__() != here
 
 
 def test_a_checkers_functions_are_called_elsewhere_as_here(cluster: Cluster, tmp_path: Path):

@@ -34,9 +34,10 @@ def shard_of_prompt(prompt: Sequence[int], shards: int) -> int:
     return zlib.crc32(repr(tuple(prompt)).encode()) % shards
 
 
-def homes(before: Sequence[W | None], workers: Sequence[W]) -> list[W | None]:
+def homes(before: Sequence[W | None], workers: Sequence[W], *, evenly: bool = True) -> list[W | None]:
     """For each shard the worker that it is at home on, or None where there are no workers. As few shards move as can:
-    one stays where it was unless that worker is gone or has more than its part."""
+    one stays where it was unless that worker is gone or, where they are to be dealt out evenly, has more than its
+    part."""
     if not workers:
         return [None] * len(before)
     most = -(-len(before) // len(workers))
@@ -44,7 +45,7 @@ def homes(before: Sequence[W | None], workers: Sequence[W]) -> list[W | None]:
     places: list[int | None] = []
     for worker in before:
         at = workers.index(worker) if worker in workers else None
-        if at is not None and counts[at] < most:
+        if at is not None and (counts[at] < most or not evenly):
             counts[at] += 1
             places.append(at)
         else:

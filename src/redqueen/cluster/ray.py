@@ -245,6 +245,8 @@ class RayLink:
         self._lock = threading.Lock()
         self._unanswered: set[Future[Any]] = set()
         self._failed: DaemonLost | None = None
+        self._gone: Future[Lost] | None = None
+        """How it was lost, once that is known."""
 
     def call(self, method: str, *arguments: Any) -> "Future[Any]":
         answer: Future[Any] = Future()
@@ -256,7 +258,7 @@ class RayLink:
         try:
             said: Future[Any] = getattr(self._actor, method).remote(*arguments).future()
         except (*GONE, *FULL) as error:
-            self._settle(answer, None, self._told(error))
+            self._fail(answer, error)
             return answer
         said.add_done_callback(lambda said: self._heard(answer, said))
         return answer
@@ -273,12 +275,22 @@ class RayLink:
         if (error := said.exception()) is None:
             self._settle(answer, said.result(), None)
         else:
+            self._fail(answer, error)
+
+    def _fail(self, answer: "Future[Any]", error: BaseException) -> None:
+        """Whether a machine answers is looked at once, and on a thread of its own: Ray's brings everybody's answers."""
+        if not isinstance(error, GONE):
             self._settle(answer, None, self._told(error))
+            return
+        with self._lock:
+            first, self._gone = self._gone is None, self._gone or Future()
+        gone = self._gone
+        if first:
+            threading.Thread(target=lambda: gone.set_result(self._lost(error)), daemon=True).start()
+        gone.add_done_callback(lambda gone: self._settle(answer, None, gone.result()))
 
     def _told(self, error: BaseException) -> BaseException:
         """What a call failed with, as our own."""
-        if isinstance(error, GONE):
-            return self._lost(error)
         if isinstance(error, FULL):
             return MachineError(
                 "Ray's object store is full, and so is the disk that it spills to (RAY_TMPDIR, or /tmp)",

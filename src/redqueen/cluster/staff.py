@@ -26,6 +26,7 @@ from redqueen.cluster.worker import Brief, Greeting, Opening
 from redqueen.engine.memory import Limits
 from redqueen.engine.messages import one_line, say
 from redqueen.engine.protocol import MemberId
+from redqueen.engine.split.group import Lost as PartLost
 from redqueen.errors import InputError, MachineError
 
 BEAT_S = 1.0
@@ -145,6 +146,8 @@ class Staff:
         self._limits: Limits | None = None
         self._greetings: list[Greeting] = []
         self._next_beat = 0.0
+        self._looked = time.monotonic()
+        """When workers were last looked after."""
         self._hire_at: list[float] = []
         self._alone_since = time.monotonic()
         self._began = False
@@ -167,7 +170,7 @@ class Staff:
                 members=tuple(
                     member for shard, at in enumerate(at_home) if at is hand for member in self.ledgers[shard].members
                 ),
-                seconds={method: statistics.fmean(list(took)) for method, took in list(hand.took.items())},
+                seconds={method: statistics.fmean(list(took)) for method, took in list(hand.took.items()) if took},
             )
             for hand in hands
             if hand.greeting is not None
@@ -246,8 +249,9 @@ class Staff:
         error = answer.exception()
         if isinstance(error, DaemonLost):
             raise error
-        if isinstance(error, Lost | torch.AcceleratorError):
-            self._lose(hand, error.what if isinstance(error, Lost) else "its device failed", one_line(error))
+        if isinstance(error, Lost | PartLost | torch.AcceleratorError):
+            what_became = "its device failed" if isinstance(error, torch.AcceleratorError) else "died"
+            self._lose(hand, error.what if isinstance(error, Lost) else what_became, one_line(error))
             return
         if isinstance(what, Job):
             self._answered(hand, what, answer)
@@ -257,6 +261,8 @@ class Staff:
             raise error
         elif what == "beat":
             hand.asked = None
+            if hand in self._coming:
+                self._alone_since = time.monotonic()  # one that begins has found room
         elif what == "open":
             self._greeted(hand, answer.result())
         elif what == "agree":
@@ -328,7 +334,7 @@ class Staff:
         self._happened(hand, what, why)
         say(f"{hand.link.name} {hand.place}, is lost ({why}); {others}")
         self._hire()
-        self._move()
+        self._move(evenly=False)
         for job in sorted(hand.jobs, key=lambda job: job.sent):
             job.losses += 1
             if job.losses == MOST_LOSSES:
@@ -338,17 +344,17 @@ class Staff:
                 )
             self.send(job)
 
-    def _move(self) -> None:
-        """Give shards without a home one, and workers their parts."""
-        before, self._homes = self._homes, homes(self._homes, self._here)
+    def _move(self, *, evenly: bool = True) -> None:
+        """Give shards without a home one, and, evenly, workers their parts. Those that have something to do keep what
+        they have."""
+        before, self._homes = self._homes, homes(self._homes, self._here, evenly=evenly)
         taken: list[tuple[_Hand, MemberId]] = []
         for shard, (old, new) in enumerate(zip(before, self._homes, strict=True)):
             if new is old:
                 continue
             self.ledgers[shard].epoch += 1
             taken += [(new, member) for member in self.ledgers[shard].members if new is not None]
-            if old is not None and old in self._here:
-                del old.has[shard]
+            if old is not None and old in self._here and old.has.pop(shard, None) is not None:
                 self._call(old, "beat", "drop", shard, self.ledgers[shard].epoch)
         for hand, members in grouped(taken).items():
             self._happened(hand, "took members", ", ".join(members))
@@ -358,6 +364,9 @@ class Staff:
 
     def _watch(self, now: float) -> None:
         """Look after those who say nothing."""
+        if now - self._looked > 4 * self._beat_s:
+            self._begin_again(now)
+        self._looked = now
         if not self._here and self._began and now - self._alone_since > self._patience_s:
             what = f"no worker is left, and none came within {self._patience_s:g} s"
             raise MachineError(what, "the same command goes on from the last checkpoint")
@@ -378,6 +387,15 @@ class Staff:
                 self._call(hand, "beat", "beat")
             elif is_silent(hand.asked, now, self._patience_of(hand)):
                 self._lose(hand, "stopped answering", f"silent for {self._patience_of(hand):g} s")
+
+    def _begin_again(self, now: float) -> None:
+        """This process was stopped, or had other things to do: what came in meanwhile may still be on its way, so
+        nobody has been silent yet."""
+        self._alone_since = now
+        for hand in [*self._here, *self._coming]:
+            hand.answered = now
+            if hand.asked is not None:
+                hand.asked = now
 
     def _patience_of(self, hand: _Hand) -> float:
         return self._patience_s if hand in self._here else max(START_S, self._patience_s)

@@ -78,6 +78,7 @@ class ClusterDesk(Desk):
         self._events: deque[Callable[[], None]] = deque()
         """Answers that other threads brought."""
         self._next_look = 0.0
+        self._looked = time.monotonic()
 
     def _begin(self) -> None:
         self._watch()
@@ -166,6 +167,11 @@ class ClusterDesk(Desk):
     def _watch(self) -> None:
         """Start verifiers that are due, and look after those who say nothing."""
         now = time.monotonic()
+        if now - self._looked > 4 * beat_s(self._patience_s):
+            # This process was stopped: what came in meanwhile may still be on its way.
+            for pool in self._pools:
+                pool.asked = None if pool.asked is None else now
+        self._looked = now
         self._next_look = now + beat_s(self._patience_s)
         for when, vain in [each for each in self._due if each[0] <= now]:
             self._due.remove((when, vain))
@@ -180,6 +186,10 @@ class ClusterDesk(Desk):
 
     def _start_one(self, vain: int) -> None:
         link = self._start()
+        if link is None and not self.first_ready.is_set():
+            what = "a machine that was to have a verifier has gone"
+            self.failure = MachineError(what, "give the same command again, or lower cluster.verifiers")
+            return
         if link is None:
             self._due.append((time.monotonic() + AGAIN_S, vain))
             return

@@ -3,10 +3,12 @@
 import hashlib
 import platform
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from functools import cache
 from importlib.metadata import PackageNotFoundError, packages_distributions, version
 from pathlib import Path
 
+import redqueen
 from redqueen import __version__
 from redqueen.errors import InputError
 from redqueen.verifier import Checker
@@ -16,17 +18,23 @@ def versions() -> dict[str, str]:
     """Of workers with an engine."""
     return {
         "python": platform.python_version(),
-        "redqueen": __version__,
+        "redqueen": our_version(),
         "torch": version("torch").partition("+")[0],
         "transformers": version("transformers"),
     }
+
+
+@cache
+def our_version() -> str:
+    """With what the package's files say: a clone that was not pulled has the same number."""
+    return f"{__version__} ({_digest(sorted(Path(redqueen.__file__).parent.rglob('*.py')))})"
 
 
 def verifier_versions() -> dict[str, str]:
     """Of verifiers: what programs can notice."""
     return {
         "python": platform.python_version(),
-        "redqueen": __version__,
+        "redqueen": our_version(),
         "numpy": _installed("numpy"),
         "libc": " ".join(platform.libc_ver()),
         "processor": platform.machine(),
@@ -35,7 +43,9 @@ def verifier_versions() -> dict[str, str]:
 
 def checker_versions(checker: Checker) -> dict[str, str]:
     """What its verdicts follow from: its own files and the packages that it imports."""
-    files = {name: _digest(Path(name)) for name in (checker.file, checker.data) if name}
+    files = {checker.file: _digest(_beside(Path(checker.file)))}
+    if checker.data:
+        files[checker.data] = _digest([Path(checker.data)])
     tops = {name.partition(".")[0] for name in checker.imports} - sys.stdlib_module_names
     known = packages_distributions() if tops else {}
     return files | {name: version(name) for top in sorted(tops) for name in sorted(set(known.get(top, ())))}
@@ -57,6 +67,19 @@ def _installed(name: str) -> str:
         return "none"
 
 
-def _digest(file: Path) -> str:
-    """The first digits of a file's SHA-256."""
-    return hashlib.sha256(file.read_bytes()).hexdigest()[:12] if file.is_file() else "none"
+def _beside(file: Path) -> list[Path]:
+    """A file of Python, and all that it may import from beside it."""
+    packages = [package.parent for package in sorted(file.parent.glob("*/__init__.py"))]
+    inside = [each for folder in packages for each in sorted(folder.rglob("*.py"))]
+    return [file, *sorted(file.parent.glob("*.py")), *inside]
+
+
+def _digest(files: Sequence[Path]) -> str:
+    """The first digits of a SHA-256 over them."""
+    if not files or not files[0].is_file():
+        return "none"
+    found = hashlib.sha256()
+    for file in files:
+        found.update(f"{file.name}\0".encode())
+        found.update(file.read_bytes())
+    return found.hexdigest()[:12]

@@ -24,6 +24,7 @@ from redqueen.engine import memory
 from redqueen.engine.local import LocalEngine
 from redqueen.engine.memory import Limits
 from redqueen.engine.protocol import Ask, Chain, MemberId, Sample, SampleRequest, Score, ScoreRequest, UpdateStats
+from redqueen.engine.split.group import Lost as PartLost
 from redqueen.errors import UserError
 from redqueen.resources import open_engine, place
 from redqueen.settings.models import EngineConfig
@@ -129,6 +130,8 @@ class Worker:
             async def chain(ask: Ask) -> list[Sample] | UserError:
                 try:
                     return await ask(requests)
+                except PartLost:
+                    raise
                 except UserError as error:
                     return error
 

@@ -15,7 +15,7 @@ from typing import Any, Literal, TypeVar
 
 from redqueen.engine.protocol import Chain, Recipe
 from redqueen.engine.streams import Between, Stream, Streams
-from redqueen.errors import InputError, UserError
+from redqueen.errors import InputError
 
 R = TypeVar("R")
 T = TypeVar("T")
@@ -174,7 +174,7 @@ class CallQueue:
         except Exception as error:
             # One caller's mistake must not fail the others: each call is tried by itself. An update is checked before
             # it changes any member, so after a user's mistake it can be; any other error goes to all.
-            if len(turn) > 1 and (kind != "update" or isinstance(error, UserError)):
+            if len(turn) > 1 and (kind != "update" or isinstance(error, InputError)):
                 for call in turn:
                     await self._answer([call])
                 return

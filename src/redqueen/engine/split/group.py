@@ -23,6 +23,9 @@ class Lost(InputError):
         what = "a process with a part of the base has ended; what it said, if anything, is above"
         super().__init__(what, "start again: a run goes on from its last checkpoint")
 
+    def __reduce__(self) -> tuple[type["Lost"], tuple[()]]:
+        return type(self), ()
+
 
 def connected(meeting: Path, rank: int, size: int, device: torch.device) -> Sum:
     """A connection to the others, who come to the same place; a file that nobody else uses."""
