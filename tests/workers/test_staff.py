@@ -4,7 +4,6 @@ import pickle
 import time
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Future
-from itertools import count
 from typing import Any
 
 import pytest
@@ -204,8 +203,6 @@ def errors(of: type[UserError] = UserError) -> Iterator[type[UserError]]:
 
 @pytest.mark.parametrize("kind", sorted(set(errors()), key=lambda kind: kind.__qualname__))
 def test_an_error_comes_from_another_process_as_it_was(kind: type[UserError]):
-    numbers = count()
-    wanted = kind.__init__.__code__.co_argcount - 1 if "__init__" in vars(kind) else 2  # type: ignore[attr-defined]
-    error = kind(*(f"text {next(numbers)}" for _ in range(wanted)))
+    error = kind("it is broken", "mend it")
     came = pickle.loads(pickle.dumps(error))
     assert type(came) is kind and str(came) == str(error)

@@ -19,12 +19,12 @@ _HERE = "127.0.0.1"
 class Lost(InputError):
     """A process with another part is gone."""
 
-    def __init__(self) -> None:
-        what = "a process with a part of the base has ended; what it said, if anything, is above"
-        super().__init__(what, "start again: a run goes on from its last checkpoint")
-
-    def __reduce__(self) -> tuple[type["Lost"], tuple[()]]:
-        return type(self), ()
+    def __init__(
+        self,
+        what: str = "a process with a part of the base has ended; what it said, if anything, is above",
+        mend: str = "start again: a run goes on from its last checkpoint",
+    ) -> None:
+        super().__init__(what, mend)
 
 
 def connected(meeting: Path, rank: int, size: int, device: torch.device) -> Sum:
