@@ -60,7 +60,7 @@ def test_who_has_gone_too_far_is_called_back_and_the_others_are_left_alone(base)
 
     with at_the_start(of(base)) as (race, state, engine):
         before, now, after, rows, seen = asyncio.run(lead(race, state, engine))
-        told = summary(race, after, rows, {})
+        told = summary(race, after, rows, {}, [])
     [alarm] = [row for row in rows.alarms if row.measure == ELSEWHERE.name]
     assert (alarm.subject, alarm.floor) == ("s0", CEILING)
     assert alarm.value is not None and alarm.value > CEILING

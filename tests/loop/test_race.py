@@ -618,8 +618,8 @@ def test_a_race_whose_records_are_of_an_older_version_goes_on_and_ends_as_the_ot
     folder = shutil.copytree(ran.folder, place / "older")
     shutil.rmtree(folder / CHECKPOINTS / checkpoints.name(3))
     with closing(sqlite3.connect(folder / RECORDS)) as db:
-        db.execute("DROP TABLE evidence")
-        db.execute("DROP TABLE timelines")
+        for table in ("evidence", "timelines", "workers", "worker_events"):
+            db.execute(f"DROP TABLE {table}")
         db.execute("PRAGMA user_version = 1")
     again = race_to_the_end(folder, ran.settings)
     assert again.tables == ran.tables

@@ -28,7 +28,7 @@ def test_members_have_their_workers_and_calls_their_seconds():
         watched = WatchedWorkers(engine, "")
         rows = watched.rows(7)
         assert {member for row in rows for member in row.members} == {"t0", "t1", "s0", "s1.1"}
-        assert [row.worker for row in rows] == ["worker 0", "worker 1"]
+        assert {row.worker for row in rows} == {"worker 0", "worker 1"}
         for row in rows:
             assert row.step == 7 and row.process > 0 and row.machine and len(row.members) == 2
             assert {"sample", "score", "update", "take"} == row.seconds.keys()

@@ -100,7 +100,7 @@ class RayWorkers:
         ]
         try:
             found = ray.get([tell_versions.options(**there(node, 0)).remote() for node in nodes], timeout=START_S)
-            has = [None if each is None else _within(each, FREE_S) for each in memory]
+            has = [None if each is None else _within(each, FREE_S if gpus else START_S) for each in memory]
         except exceptions.RayError as error:
             mend = "install redqueen[cluster] on all machines"
             raise InputError(f"a machine of the cluster cannot run a worker: {one_line(error)}", mend) from None
