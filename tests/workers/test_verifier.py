@@ -113,6 +113,7 @@ def opened(cluster: Cluster, verifiers: int = 2, **of_cluster: object) -> Cluste
 
 
 def test_verdicts_are_those_of_one_machine_in_their_order_and_all_machines_make_them(cluster: Cluster, expected):
+    others = set(guests(os.getpid()))  # of pools that other tests keep open
     with opened(cluster) as verifier:
         pools = remote(os.getpid())
         assert len(pools) == 2
@@ -123,9 +124,10 @@ def test_verdicts_are_those_of_one_machine_in_their_order_and_all_machines_make_
             return await asyncio.gather(*(verifier.run([job]) for job in programs(60)))
 
         assert [each for [each] in map(verdicts, asyncio.run(many()))] == judged(verifier, programs(60))
-        below = set(descendants(os.getpid()))
-    until(lambda: not [each for each in below if of_pool(each)])
-    assert not guests(os.getpid())
+        its = set(guests(os.getpid())) - others
+    assert its
+    until(lambda: not [each for each in its if of_pool(each)])
+    assert not set(guests(os.getpid())) - others
 
 
 def killed(process: int) -> None:
