@@ -70,7 +70,7 @@ def test_one_that_never_ends_a_call_or_whose_device_fails_is_taken_for_dead(left
     flaky = Flaky(lambda number, _: how if number == place else None)
     with opened(SHARDS, 2, flaky, patience_s=4.0) as engine:
         assert worked(engine) == expected
-        [lost] = [event for event in engine.worker_events if event.what == what]
+        [lost] = [event for event in engine.events if event.what == what]
     assert flaky.lost == 1 and lost.cause.startswith(why)
 
 

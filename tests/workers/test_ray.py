@@ -2,6 +2,7 @@
 
 import os
 import signal
+import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future
 from typing import Any
@@ -10,10 +11,12 @@ import pytest
 
 pytest.importorskip("ray")
 
+from ray import exceptions
 from ray.cluster_utils import Cluster
 
-from redqueen.cluster.links import Link
-from redqueen.cluster.ray import RayWorkers
+from redqueen.cluster import ray as of_ray
+from redqueen.cluster.links import Link, Lost
+from redqueen.cluster.ray import RayLink, RayWorkers
 from workers.making import opened, worked
 
 SHARDS = 2
@@ -106,7 +109,7 @@ def test_a_worker_that_is_killed_or_stopped_changes_nothing(
     workers = Struck(cluster.address, method, number, strike)
     with opened(SHARDS, 2, workers, patience_s) as engine:
         assert worked(engine) == expected
-        assert told in [event.what for event in engine.worker_events]
+        assert told in [event.what for event in engine.events]
     assert workers.struck == 1
     assert " is lost (" in capsys.readouterr().err
 
@@ -120,6 +123,41 @@ def test_a_node_that_is_lost_changes_nothing(cluster: Cluster, expected: str, ca
     workers = Struck(cluster.address, "update", 4, removed)
     with opened(SHARDS, 2, workers) as engine:
         assert worked(engine) == expected
-        assert "machine lost" in [event.what for event in engine.worker_events]
+        assert "machine lost" in [event.what for event in engine.events]
     assert workers.struck == 1
     assert " is lost (" in capsys.readouterr().err
+
+
+class Unreachable:
+    """An actor every call of which fails, as Ray says of one whose machine it cannot reach any more."""
+
+    def __getattr__(self, method: str) -> "Unreachable":
+        return self
+
+    def remote(self, *arguments: object) -> "Unreachable":
+        return self
+
+    def future(self) -> "Future[Any]":
+        failed: Future[Any] = Future()
+        failed.set_exception(exceptions.ActorDiedError())
+        return failed
+
+
+def test_whoever_asks_an_unreachable_machine_is_not_held_up_while_it_is_looked_for(monkeypatch):
+    looks: list[tuple[str, int]] = []
+
+    def looked(host: str, port: int) -> bool:
+        looks.append((host, port))
+        time.sleep(1.0)
+        return False
+
+    monkeypatch.setattr(of_ray, "reachable", looked)
+    daemon: Future[tuple[str, int]] = Future()
+    daemon.set_result(("10.0.0.5", 1))
+    link = RayLink("worker 0", Unreachable(), daemon)
+    began = time.monotonic()
+    answers = [link.call("beat") for _ in range(3)]
+    assert time.monotonic() - began < 0.9 and not any(answer.done() for answer in answers)
+    errors = [answer.exception(30) for answer in answers]
+    assert all(isinstance(error, Lost) and error.what == "machine lost" for error in errors)
+    assert looks == [("10.0.0.5", 1)], "once for all of them"

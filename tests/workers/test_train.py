@@ -7,12 +7,14 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import BinaryIO
 
 import pytest
 from kill import SETTINGS, Left
 from stopping import descendants
 
 from redqueen.commands.main import main
+from redqueen.runs.store import Store
 
 pytest.importorskip("ray")
 GONE_S = 60
@@ -43,8 +45,8 @@ def on_cluster(workers: int) -> list[str]:
     return ["--cluster.address", "local", "--cluster.workers", str(workers), "--cluster.verifiers", "1"]
 
 
-def begun(words: list[str]) -> "subprocess.Popen[bytes]":
-    return subprocess.Popen([sys.executable, "-m", "redqueen", *words])
+def begun(words: list[str], stderr: BinaryIO | None = None) -> "subprocess.Popen[bytes]":
+    return subprocess.Popen([sys.executable, "-m", "redqueen", *words], stderr=stderr)
 
 
 def alive(processes: set[int]) -> set[int]:
@@ -93,12 +95,17 @@ def test_a_race_whose_driver_is_killed_goes_on_with_other_workers_to_the_same_en
 
 def test_a_race_of_one_process_goes_on_with_a_cluster_and_leaves_nothing_of_it(place: Path):
     assert main(command(place, "moved", "--run.steps", "1")) == 0
-    driver = begun(command(place, "moved", *on_cluster(2)))
-    ours: set[int] = set()
-    while driver.poll() is None:
-        ours |= set(descendants(driver.pid))
-        time.sleep(0.5)
+    with (place / "said").open("wb") as said:
+        driver = begun(command(place, "moved", *on_cluster(2)), stderr=said)
+        ours: set[int] = set()
+        while driver.poll() is None:
+            ours |= set(descendants(driver.pid))
+            time.sleep(0.5)
     assert driver.returncode == 0 and len(ours) > 4
+    assert "in 1 shard keep 1 of 2 workers busy; the others only take" in (place / "said").read_text()
+    with Store.read(place / "moved") as records:
+        opened = {event.worker for event in records.worker_events(9) if event.what == "opened"}
+    assert opened == {"worker 0", "worker 1", "verifier 0"}
     assert ended_within(ours, GONE_S)
     assert main(command(place, "still")) == 0
     assert Left.of(place / "moved").differences(Left.of(place / "still")) == []

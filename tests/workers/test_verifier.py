@@ -22,7 +22,7 @@ from redqueen.cluster import connect, verifier_worker
 from redqueen.cluster.staff import MOST_LOSSES
 from redqueen.cluster.verifier import ClusterVerifier
 from redqueen.cluster.versions import checker_versions, our_version, refuse_versions
-from redqueen.errors import ConfigError, InputError, IsolationError
+from redqueen.errors import ConfigError, InputError, IsolationError, MachineError
 from redqueen.settings import Config
 from redqueen.verifier import Checker, Job, Limits, LocalVerifier, Outcome, Refusal, Tier
 
@@ -138,9 +138,9 @@ def stopped(process: int) -> None:
     os.kill(process, signal.SIGSTOP)
 
 
-@pytest.mark.parametrize("strike, patience_s", [(killed, 60.0), (stopped, 4.0)])
+@pytest.mark.parametrize("strike, patience_s, became", [(killed, 60.0, "died"), (stopped, 4.0, "stopped answering")])
 def test_one_that_is_killed_or_stopped_changes_nothing_and_leaves_no_guest(
-    cluster: Cluster, expected, capsys, strike: Callable[[int], None], patience_s: float
+    cluster: Cluster, expected, capsys, strike: Callable[[int], None], patience_s: float, became: str
 ):
     with opened(cluster, patience_s=patience_s) as verifier:
         one, other = remote(os.getpid())
@@ -156,6 +156,9 @@ def test_one_that_is_killed_or_stopped_changes_nothing_and_leaves_no_guest(
         assert verdicts(asyncio.run(struck())) == expected
         assert "verifier 0 on " in (said := capsys.readouterr().err) or "verifier 1 on " in said
         assert " is lost (" in said and "judged by others" in said
+        [lost] = [event for event in verifier.events if event.what != "opened"]
+        assert lost.worker in ("verifier 0", "verifier 1") and f"{lost.worker} on " in said and lost.cause in said
+        assert lost.what == became
         until(lambda: not [each for each in its if of_pool(each)])
         until(lambda: len(set(remote(os.getpid())) - {one, other}) == 1)
         assert judged(verifier, programs(150)) == expected
@@ -231,6 +234,11 @@ def test_nothing_is_left_of_a_verifier_whose_driver_is_killed(tmp_path: Path):
 def test_more_verifiers_than_machines_are_refused(cluster: Cluster):
     with pytest.raises(InputError, match="room for 2 verifiers, one on each machine beside the driver's, and 3 are"):
         opened(cluster, 3)
+
+
+def test_a_machine_that_goes_while_verifiers_are_opened_ends_it_with_one_line():
+    with LocalVerifier(workers=GUESTS) as own, pytest.raises(MachineError, match="a machine that was to have a verif"):
+        ClusterVerifier(own, lambda: None, lambda: None, count=2, workers=None, patience_s=60)
 
 
 def test_verifiers_without_a_cluster_are_refused():

@@ -17,7 +17,9 @@ from redqueen.cluster.asked import is_asked_for, refuse_settings, refuse_unnumbe
 from redqueen.cluster.engine import ClusterEngine
 from redqueen.cluster.inside import Inside
 from redqueen.cluster.links import ClusterMachine, Workers, sharing
+from redqueen.cluster.placement import shard_of
 from redqueen.cluster.verifier import ClusterVerifier
+from redqueen.engine.messages import say
 from redqueen.engine.protocol import MemberId
 from redqueen.engine.queued import QueuedEngine
 from redqueen.engine.shapes import described
@@ -49,6 +51,11 @@ def open_cluster(settings: Config, members: Sequence[MemberId]) -> ClusterEngine
     shards, count = cluster.shards or 1, _workers_wanted(cluster)
     base = described(engine.base)
     workers, on_one_device = _workers(cluster, count, engine)
+    busy = len({shard_of(member, shards) for member in members})
+    if 0 < busy < count:
+        parts = "1 shard" if shards == 1 else f"{shards} shards"
+        who = f"{len(members)} members in {parts} keep {busy} of {count} workers busy"
+        say(f"{who}; the others only take the places of lost ones")
     return ClusterEngine(
         base,
         workers,

@@ -110,7 +110,7 @@ class ClusterEngine(QueuedEngine):
         return self._staff.now
 
     @property
-    def worker_events(self) -> Sequence[WorkerEvent]:
+    def events(self) -> Sequence[WorkerEvent]:
         """All so far; it only grows."""
         return self._staff.events
 

@@ -14,7 +14,7 @@ from functools import cache, partial
 from typing import Any, Self
 
 from redqueen.cluster.links import Link, Lost
-from redqueen.cluster.staff import AGAIN_S, MOST_LOSSES, START_S, beat_s, is_silent
+from redqueen.cluster.staff import AGAIN_S, MOST_LOSSES, START_S, WorkerEvent, beat_s, is_silent
 from redqueen.cluster.verifier_worker import VerifierGreeting
 from redqueen.cluster.versions import checker_versions, verifier_versions
 from redqueen.engine.messages import one_line, say
@@ -48,7 +48,7 @@ class RemotePool(Taker):
 
     def greeted(self, greeting: VerifierGreeting) -> None:
         self.slots = AHEAD * slots(greeting.workers)
-        self.place = f" on {greeting.machine}, process {greeting.process},"
+        self.place = f"on {greeting.machine}, process {greeting.process}"
         self.ready = True
 
 
@@ -70,6 +70,8 @@ class ClusterDesk(Desk):
         self._driver.slots *= AHEAD
         self._driver.ready = True
         self._start, self._workers, self._patience_s = start, workers, patience_s
+        self.events: list[WorkerEvent] = []
+        """All so far; it only grows."""
         self._waiting = Waiting()
         self._numbers = itertools.count(1)
         self._pools: list[RemotePool] = []
@@ -158,7 +160,7 @@ class ClusterDesk(Desk):
         if isinstance(error, InputError):
             self._refuse(pool, batch, numbers, error)
         elif error is not None:
-            self._lose(pool, one_line(error))
+            self._lose(pool, error)
         else:
             pool.vain = 0
             for number, packed in zip(numbers, answer.result(), strict=True):
@@ -182,7 +184,7 @@ class ClusterDesk(Desk):
                 pool.asked = now
                 self._call(partial(self._beaten, pool), pool.link.call("beat"))
             elif is_silent(pool.asked, now, patience_s):
-                self._lose(pool, f"silent for {patience_s:g} s")
+                self._lose(pool, Lost(f"silent for {patience_s:g} s", "stopped answering"))
 
     def _start_one(self, vain: int) -> None:
         link = self._start()
@@ -204,10 +206,11 @@ class ClusterDesk(Desk):
         error = answer.exception()
         if error is None:
             pool.greeted(answer.result())
+            self._happened(pool, "opened", pool.place)
             if not self._due and all(other.ready for other in self._pools):
                 self.first_ready.set()
         elif self.first_ready.is_set() or isinstance(error, Lost):
-            self._lose(pool, one_line(error))
+            self._lose(pool, error)
         else:
             self.failure = error if isinstance(error, RedQueenError) else VerifierFault(one_line(error))
 
@@ -216,15 +219,21 @@ class ClusterDesk(Desk):
         if error is None:
             pool.asked = None
         elif pool in self._pools:
-            self._lose(pool, one_line(error))
+            self._lose(pool, error)
 
-    def _lose(self, pool: RemotePool, why: str) -> None:
-        name = f"{pool.link.name}{pool.place}"
+    def _happened(self, pool: RemotePool, what: str, cause: str) -> None:
+        self.events.append(WorkerEvent(time.time(), pool.link.name, what, cause))
+
+    def _lose(self, pool: RemotePool, error: BaseException) -> None:
+        why = one_line(error)
+        name = f"{pool.link.name} {pool.place}," if pool.place else pool.link.name
         self._pools.remove(pool)
         pool.link.end()
         if not self.first_ready.is_set():
             self.failure = MachineError(f"{name} could not be opened: {why}", "look at its log")
             return
+        became = "failed" if pool.ready else "could not be opened"
+        self._happened(pool, error.what if isinstance(error, Lost) and pool.ready else became, why)
         vain = pool.vain + 1
         if vain < MOST_LOSSES:
             self._due.append((time.monotonic() + (AGAIN_S if pool.vain else 0.0), vain))
@@ -259,6 +268,11 @@ class ClusterVerifier:
     @property
     def tier(self) -> Tier:
         return self._desk.tier
+
+    @property
+    def events(self) -> Sequence[WorkerEvent]:
+        """What became of verifiers elsewhere so far; it only grows."""
+        return self._desk.events
 
     async def run(self, jobs: Sequence[Job]) -> list[Outcome]:
         """Run a batch on all machines; one outcome per job, in the jobs' order."""

@@ -24,6 +24,7 @@ from redqueen.analysis.watch import Watch
 from redqueen.cluster.asked import is_asked_for
 from redqueen.cluster.connect import open_judges, open_members
 from redqueen.cluster.engine import ClusterEngine
+from redqueen.cluster.verifier import ClusterVerifier
 from redqueen.cluster.watched import WatchedWorkers
 from redqueen.engine.bank import Bank
 from redqueen.engine.local import LocalEngine
@@ -145,7 +146,7 @@ def open_races(
     """
     shared = shared or starts[0].settings
     if is_asked_for(shared.cluster) and not cluster:
-        mend = "leave out cluster.address and cluster.shards"
+        mend = "leave out all settings of cluster"
         raise InputError("this is not done on a cluster: races, studies and evaluations are", mend)
     members = [f"{start.name}{member}" for start in starts for member in start.adapters]
     with (
@@ -216,7 +217,7 @@ def _race(start: Start, engine: Engine, whole: QueuedEngine, verifier: Verifier)
     evals = settings.evals
     workers = None
     if isinstance(whole, ClusterEngine) and settings.cluster.address is not None:
-        workers = WatchedWorkers(whole, start.name)
+        workers = WatchedWorkers(whole, start.name, verifier if isinstance(verifier, ClusterVerifier) else None)
     asked = evals.every is not None or evals.data is not None or prompts is Prompts.RAW or is_chat(base)
     if rules.benchmarks and asked:
         slices = Slices(rules.benchmarks, encoder(base, prompts), prompts, evals.every or USUAL_LOOK)
