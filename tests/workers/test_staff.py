@@ -10,10 +10,11 @@ import pytest
 import torch
 
 import redqueen.commands.main  # noqa: F401 (with all errors that there are)
+from redqueen.cluster.hands import Job
 from redqueen.cluster.ledger import Ledger, Update
 from redqueen.cluster.links import Lost
 from redqueen.cluster.packed import Packed
-from redqueen.cluster.staff import Job, Staff
+from redqueen.cluster.staff import Staff
 from redqueen.cluster.worker import Greeting
 from redqueen.engine.memory import Limits
 from redqueen.engine.protocol import Recipe, Trajectory

@@ -19,7 +19,7 @@ from ray.cluster_utils import Cluster
 
 import redqueen
 from redqueen.cluster import connect, verifier_worker
-from redqueen.cluster.staff import MOST_LOSSES
+from redqueen.cluster.patience import MOST_LOSSES
 from redqueen.cluster.verifier import ClusterVerifier
 from redqueen.cluster.versions import checker_versions, our_version, refuse_versions
 from redqueen.errors import ConfigError, InputError, IsolationError, MachineError

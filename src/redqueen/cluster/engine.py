@@ -13,11 +13,12 @@ from typing import Any, TypeVar
 
 import torch
 
+from redqueen.cluster.hands import Job, WorkerEvent, WorkerNow
 from redqueen.cluster.ledger import Ledger, Update
 from redqueen.cluster.links import Workers
 from redqueen.cluster.members import ShardedMembers
 from redqueen.cluster.placement import grouped, shard_of, shard_of_prompt
-from redqueen.cluster.staff import Job, Staff, WorkerEvent, WorkerNow
+from redqueen.cluster.staff import Staff
 from redqueen.cluster.worker import Opening
 from redqueen.engine.adaptable import adaptable, fused_groups, llama_family
 from redqueen.engine.bank import Bank

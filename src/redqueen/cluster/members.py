@@ -2,10 +2,11 @@
 
 from collections.abc import Sequence
 
+from redqueen.cluster.hands import Job
 from redqueen.cluster.ledger import Ledger
 from redqueen.cluster.packed import Packed, pack, unpack, weights
 from redqueen.cluster.placement import grouped, shard_of
-from redqueen.cluster.staff import Job, Staff
+from redqueen.cluster.staff import Staff
 from redqueen.engine.bank import Bank
 from redqueen.engine.protocol import MemberId, MemberState
 from redqueen.errors import InputError

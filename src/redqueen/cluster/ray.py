@@ -22,7 +22,7 @@ from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
 from redqueen.cluster.daemons import DaemonLost, Daemons, reachable
 from redqueen.cluster.links import ClusterMachine, Link, Lost, sharing
-from redqueen.cluster.staff import START_S
+from redqueen.cluster.patience import START_S
 from redqueen.cluster.verifier_worker import VerifierWorker
 from redqueen.cluster.versions import versions
 from redqueen.cluster.worker import Worker, memory_of

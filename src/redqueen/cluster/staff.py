@@ -8,18 +8,18 @@ longer than any did, or when its device fails.
 
 import statistics
 import time
-from collections import defaultdict, deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from concurrent.futures import Future
-from dataclasses import KW_ONLY, dataclass, field
 from queue import Empty, SimpleQueue
 from typing import Any
 
 import torch
 
 from redqueen.cluster.daemons import DaemonLost
+from redqueen.cluster.hands import Hand, Job, WorkerEvent, WorkerNow
 from redqueen.cluster.ledger import Ledger, Update
-from redqueen.cluster.links import Link, Lost, Workers
+from redqueen.cluster.links import Lost, Workers
+from redqueen.cluster.patience import AGAIN_S, MANY, MOST_LOSSES, START_S, beat_s, is_silent
 from redqueen.cluster.placement import grouped, homes
 from redqueen.cluster.versions import versions
 from redqueen.cluster.worker import Brief, Greeting, Opening
@@ -28,99 +28,6 @@ from redqueen.engine.messages import one_line, say
 from redqueen.engine.protocol import MemberId
 from redqueen.engine.split.group import Lost as PartLost
 from redqueen.errors import InputError, MachineError
-
-BEAT_S = 1.0
-"""How often workers are asked whether they are there, at least."""
-START_S = 300.0
-"""How long a worker may say nothing until it is open: a process starts, the cluster may have to make room for it, and a
-base is loaded."""
-AGAIN_S = 5.0
-"""Between a worker that could not be opened and the next in its place."""
-MANY = 8
-"""Times the longest call so far for each thing that it is about, after which one is not waited for any more."""
-MOST_LOSSES = 5
-"""Workers that one call may cost: after that it is the call's fault."""
-RECENT = 20
-"""Calls of each kind that a worker's seconds are the mean of."""
-
-
-@dataclass(frozen=True, slots=True)
-class WorkerEvent:
-    """What became of a worker."""
-
-    time: float
-    """Seconds since 1970, UTC."""
-    worker: str
-    what: str
-    cause: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class WorkerNow:
-    """A worker that is here."""
-
-    name: str
-    machine: str
-    process: int
-    members: tuple[MemberId, ...]
-    seconds: Mapping[str, float]
-    """By method: what the last calls took for each thing that they were about."""
-
-
-@dataclass(slots=True, eq=False)
-class Job:
-    """Something that a shard's worker is asked."""
-
-    shard: int
-    method: str
-    arguments: tuple[Any, ...] = ()
-    _: KW_ONLY
-    size: int
-    """How many requests, texts or members it is about."""
-    update: Update | None = None
-    """What goes into the ledger when it is answered."""
-    answer: Any = None
-    error: BaseException | None = None
-    done: bool = False
-    losses: int = 0
-    sent: float = 0.0
-    again: int = 0
-    """Texts that members learn from once more before it is answered."""
-
-
-@dataclass(slots=True, eq=False)
-class _Hand:
-    """A worker, as long as it is here."""
-
-    link: Link
-    _: KW_ONLY
-    asked: float | None = None
-    """When it was asked whether it is there, if it has not answered."""
-    greeting: Greeting | None = None
-    """What it said when it was open."""
-    took: defaultdict[str, deque[float]] = field(default_factory=lambda: defaultdict(lambda: deque(maxlen=RECENT)))
-    """By method: seconds of the last calls, for each thing that they were about."""
-    jobs: set[Job] = field(default_factory=set)
-    answered: float = 0.0
-    """When it last did."""
-    has: dict[int, int] = field(default_factory=dict)
-    """By shard, the number of the first entry of the ledger that it lacks."""
-
-    @property
-    def place(self) -> str:
-        greeting = self.greeting
-        return "" if greeting is None else f"on {greeting.machine}, process {greeting.process}"
-
-
-def beat_s(patience_s: float) -> float:
-    """How often workers are asked whether they are there."""
-    return min(BEAT_S, patience_s / 4)
-
-
-def is_silent(asked: float, now: float, patience_s: float) -> bool:
-    """Whether a worker that was asked then is to be taken for dead. It may have stopped a beat before it was asked, and
-    is looked at once in a beat: so that is noticed within the patience."""
-    return now - asked > patience_s - 2 * beat_s(patience_s)
 
 
 class Staff:
@@ -135,10 +42,10 @@ class Staff:
         self.ledgers = ledgers
         self.events: list[WorkerEvent] = []
         """All so far; it only grows."""
-        self._events: SimpleQueue[tuple[_Hand, Job | str, Future[Any]]] = SimpleQueue()
-        self._here: list[_Hand] = []
-        self._coming: list[_Hand] = []
-        self._homes: list[_Hand | None] = [None] * len(ledgers)
+        self._events: SimpleQueue[tuple[Hand, Job | str, Future[Any]]] = SimpleQueue()
+        self._here: list[Hand] = []
+        self._coming: list[Hand] = []
+        self._homes: list[Hand | None] = [None] * len(ledgers)
         self._stranded: list[Job] = []
         """They wait for a worker."""
         self._longest: dict[str, float] = {}
@@ -240,10 +147,10 @@ class Staff:
         if not any(hand.jobs for hand in self._here) and not any(ledger.updates for ledger in self.ledgers):
             self._move()
 
-    def _call(self, hand: _Hand, what: Job | str, method: str, *arguments: Any) -> None:
+    def _call(self, hand: Hand, what: Job | str, method: str, *arguments: Any) -> None:
         hand.link.call(method, *arguments).add_done_callback(lambda answer: self._events.put((hand, what, answer)))
 
-    def _heed(self, hand: _Hand, what: Job | str, answer: "Future[Any]") -> None:
+    def _heed(self, hand: Hand, what: Job | str, answer: "Future[Any]") -> None:
         if hand not in self._here and hand not in self._coming:
             return  # what it was asked is asked of others
         error = answer.exception()
@@ -274,7 +181,7 @@ class Staff:
                 if not any(self._homes):
                     self._move()
 
-    def _answered(self, hand: _Hand, job: Job, answer: "Future[Any]") -> None:
+    def _answered(self, hand: Hand, job: Job, answer: "Future[Any]") -> None:
         hand.jobs.remove(job)
         hand.answered = time.monotonic()
         took = (hand.answered - job.sent) / job.size
@@ -290,11 +197,11 @@ class Staff:
         job.done = True
 
     def _hire(self) -> None:
-        hand = _Hand(self._workers.start())
+        hand = Hand(self._workers.start())
         self._coming.append(hand)
         self._call(hand, "open", "open", versions(), self._opening)
 
-    def _greeted(self, hand: _Hand, greeting: Greeting) -> None:
+    def _greeted(self, hand: Hand, greeting: Greeting) -> None:
         self._greetings.append(greeting)
         hand.greeting = greeting
         if greeting.device != self.device:
@@ -309,10 +216,10 @@ class Staff:
             for each in self._coming:
                 self._call(each, "agree", "agree", self._limits)
 
-    def _happened(self, hand: _Hand, what: str, cause: str) -> None:
+    def _happened(self, hand: Hand, what: str, cause: str) -> None:
         self.events.append(WorkerEvent(time.time(), hand.link.name, what, cause))
 
-    def _lose(self, hand: _Hand, what: str, why: str) -> None:
+    def _lose(self, hand: Hand, what: str, why: str) -> None:
         """`what` in one or two words, and why that is thought."""
         if not self._began:
             raise MachineError(
@@ -348,7 +255,7 @@ class Staff:
         """Give shards without a home one, and, evenly, workers their parts. Those that have something to do keep what
         they have."""
         before, self._homes = self._homes, homes(self._homes, self._here, evenly=evenly)
-        taken: list[tuple[_Hand, MemberId]] = []
+        taken: list[tuple[Hand, MemberId]] = []
         for shard, (old, new) in enumerate(zip(before, self._homes, strict=True)):
             if new is old:
                 continue
@@ -397,10 +304,10 @@ class Staff:
             if hand.asked is not None:
                 hand.asked = now
 
-    def _patience_of(self, hand: _Hand) -> float:
+    def _patience_of(self, hand: Hand) -> float:
         return self._patience_s if hand in self._here else max(START_S, self._patience_s)
 
-    def _late(self, hand: _Hand, now: float) -> Job | None:
+    def _late(self, hand: Hand, now: float) -> Job | None:
         """What a worker takes much too long for. It may do one thing after the other, so that all it has been asked
         counts, from its last answer on."""
         usual = [self._usual(job) for job in hand.jobs]

@@ -13,8 +13,9 @@ from concurrent.futures import Future
 from functools import cache, partial
 from typing import Any, Self
 
+from redqueen.cluster.hands import WorkerEvent
 from redqueen.cluster.links import Link, Lost
-from redqueen.cluster.staff import AGAIN_S, MOST_LOSSES, START_S, WorkerEvent, beat_s, is_silent
+from redqueen.cluster.patience import AGAIN_S, MOST_LOSSES, START_S, beat_s, is_silent
 from redqueen.cluster.verifier_worker import VerifierGreeting
 from redqueen.cluster.versions import checker_versions, verifier_versions
 from redqueen.engine.messages import one_line, say

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import Protocol
 
 from redqueen.cluster.engine import ClusterEngine
-from redqueen.cluster.staff import WorkerEvent
+from redqueen.cluster.hands import WorkerEvent
 from redqueen.cluster.verifier import ClusterVerifier
 from redqueen.runs.rows import WorkerEventRow, WorkerRow
 
