@@ -1,6 +1,7 @@
 """What cannot work is refused in one line, and nothing is loaded for it; a race without a cluster knows no Ray."""
 
 import json
+import os
 import socket
 import subprocess
 import sys
@@ -22,7 +23,7 @@ from redqueen.settings import Config, load
 from redqueen.settings.models import EngineConfig, VerifierConfig
 from redqueen.training import doctor
 from redqueen.training.checks import check
-from redqueen.training.train import as_begun
+from redqueen.training.resuming import as_begun
 from workers.making import MEMBERS, SETTINGS
 
 
@@ -68,6 +69,22 @@ def test_a_cluster_of_other_machines_must_have_a_token(monkeypatch):
     assert "lets anybody run code on it; set RAY_AUTH_MODE=token" in said
 
 
+def test_a_head_of_this_machine_is_asked_with_the_token_that_is_here(monkeypatch, tmp_path):
+    monkeypatch.setenv("RAY_AUTH_MODE", "disabled")  # so that it is put back
+    monkeypatch.delenv("RAY_AUTH_MODE")
+    monkeypatch.setenv("HOME", str(tmp_path))
+    with closing(socket.socket()) as head:
+        head.bind(("127.0.0.1", 0))
+        head.listen()
+        address = f"127.0.0.1:{head.getsockname()[1]}"
+        connect._refuse_address(address)
+        assert "RAY_AUTH_MODE" not in os.environ
+        (tmp_path / ".ray").mkdir()
+        (tmp_path / ".ray" / "auth_token").write_text("1")
+        connect._refuse_address(address)
+        assert os.environ["RAY_AUTH_MODE"] == "token"
+
+
 def test_this_machine_is_here_and_others_are_not():
     assert connect.is_here("localhost") and connect.is_here("127.0.0.1") and connect.is_here(socket.gethostname())
     assert not connect.is_here("192.0.2.7") and not connect.is_here("nowhere.invalid")
@@ -82,8 +99,9 @@ def test_other_versions_are_refused_by_name():
 
 def test_more_than_the_cluster_has_is_refused():
     pytest.importorskip("ray")
-    assert "has room for 0 workers with a CPU and 1 GPUs each, and 2 are asked for; lower cluster.workers" in refusal(
-        address="local", workers=2, gpus_per_worker=1
+    assert (
+        "has room for 0 workers with a CPU and 1 GPUs each, and 2 are asked for; leave out cluster.gpus_per_worker"
+        in refusal(address="local", workers=2, gpus_per_worker=1)
     )
 
 

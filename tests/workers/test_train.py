@@ -93,6 +93,21 @@ def test_a_race_whose_driver_is_killed_goes_on_with_other_workers_to_the_same_en
     assert Left.of(place / "killed").differences(alone) == []
 
 
+def test_what_ends_a_race_while_its_workers_are_opened_leaves_nothing_and_no_fault(place: Path):
+    with (place / "ended").open("wb") as said:
+        driver = begun(command(place, "never", *on_cluster(2)), stderr=said)
+        end = time.monotonic() + DEADLINE_S
+        while not told(driver.pid, "ray::"):
+            assert driver.poll() is None and time.monotonic() < end
+            time.sleep(0.02)
+        ours = set(descendants(driver.pid))
+        os.kill(driver.pid, signal.SIGTERM)
+        assert driver.wait(GONE_S) in (-signal.SIGTERM, 128 + signal.SIGTERM)
+    assert "fault" not in (line := (place / "ended").read_text()) and "Traceback" not in line
+    # Ray's agents wait a minute for those who started them.
+    assert ended_within(ours, 3 * GONE_S)
+
+
 def test_a_race_of_one_process_goes_on_with_a_cluster_and_leaves_nothing_of_it(place: Path):
     assert main(command(place, "moved", "--run.steps", "1")) == 0
     with (place / "said").open("wb") as said:

@@ -232,7 +232,7 @@ def test_nothing_is_left_of_a_verifier_whose_driver_is_killed(tmp_path: Path):
 
 
 def test_more_verifiers_than_machines_are_refused(cluster: Cluster):
-    with pytest.raises(InputError, match="room for 2 verifiers, one on each machine beside the driver's, and 3 are"):
+    with pytest.raises(InputError, match="has 2 machines for verifiers, which do not share one, and 3 are asked for"):
         opened(cluster, 3)
 
 

@@ -11,6 +11,7 @@ import sys
 from collections.abc import Sequence
 from contextlib import ExitStack, closing
 from importlib.util import find_spec
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from redqueen.cluster.asked import is_asked_for, refuse_settings, refuse_unnumbered
@@ -51,6 +52,8 @@ def open_cluster(settings: Config, members: Sequence[MemberId]) -> ClusterEngine
     shards, count = cluster.shards or 1, _workers_wanted(cluster)
     base = described(engine.base)
     workers, on_one_device = _workers(cluster, count, engine)
+    if cluster.address is not None:
+        say(f"{count} workers are started on the cluster {cluster.address}")
     busy = len({shard_of(member, shards) for member in members})
     if 0 < busy < count:
         parts = "1 shard" if shards == 1 else f"{shards} shards"
@@ -148,6 +151,14 @@ def _lock() -> None:
         os.environ |= {"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": secrets.token_hex(32)}
 
 
+def _heed_token() -> None:
+    """A head of this machine asks for a token if there is one here, unless it was told otherwise. Ray sends it only to
+    `auto`: to a host that somebody else has it would be given away."""
+    told = {"RAY_AUTH_TOKEN", "RAY_AUTH_TOKEN_PATH"} & os.environ.keys()
+    if "RAY_AUTH_MODE" not in os.environ and (told or (Path.home() / ".ray" / "auth_token").is_file()):
+        os.environ["RAY_AUTH_MODE"] = "token"
+
+
 def _refuse_address(address: str) -> None:
     host, _, port = address.rpartition(":")
     if not host or not port.isascii() or not port.isdigit() or not 0 < int(port) < 65536:
@@ -161,7 +172,9 @@ def _refuse_address(address: str) -> None:
         why = error.strerror or str(error)
         mend = "start its head there (`ray start --head`), or set cluster.address to local"
         raise InputError(f"no cluster answers at {address} ({why})", mend) from None
-    if not is_here(host):
+    if is_here(host):
+        _heed_token()
+    else:
         _refuse_without_token(host)
 
 

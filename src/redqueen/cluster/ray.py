@@ -6,15 +6,18 @@ driver's business. Answers are taken out of its store at once, and nothing is ke
 
 import logging
 import os
+import signal
 import subprocess
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import Future
+from contextlib import contextmanager
 from itertools import count
 from pathlib import Path
 from typing import Any
 
 os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
+os.environ.setdefault("RAY_COLOR_PREFIX", "0")
 
 import ray
 from ray import exceptions
@@ -27,7 +30,7 @@ from redqueen.cluster.verifier_worker import VerifierWorker
 from redqueen.cluster.versions import versions
 from redqueen.cluster.worker import Worker, memory_of
 from redqueen.engine.messages import one_line
-from redqueen.errors import InputError, MachineError
+from redqueen.errors import InputError, Interrupted, MachineError
 from redqueen.settings.models import EngineConfig
 
 AT_ONCE = 100_000
@@ -45,6 +48,8 @@ GONE = (
 """What Ray says of a worker, or of its answer, that is not to be had any more."""
 DEAD = "The actor is dead because "
 """How the line begins in which Ray says why."""
+GUESSES = " Some common causes include"
+"""What else might be, after it."""
 FULL = (exceptions.OutOfDiskError, exceptions.ObjectStoreFullError)
 
 
@@ -77,7 +82,7 @@ class RayWorkers:
             raise InputError(
                 f"the cluster ({machines}, {there:g} GPUs) has room for {room} workers with a CPU and {gpus:g} GPUs "
                 f"each, and {workers} are asked for",
-                "lower cluster.workers or cluster.gpus_per_worker, or add machines",
+                _mend(there, gpus),
             )
         self._gpus = gpus
         return gpus
@@ -138,10 +143,10 @@ class RayWorkers:
         """Refuses more than the cluster has machines for: each has all cores of one."""
         there = len(_for_verifiers())
         if there < verifiers:
+            machines = "1 machine" if there == 1 else f"{there} machines"
             raise InputError(
-                f"the cluster has room for {there} verifiers, one on each machine beside the driver's, and {verifiers} "
-                "are asked for",
-                "lower cluster.verifiers, or add machines",
+                f"the cluster has {machines} for verifiers, which do not share one, and {verifiers} are asked for",
+                f"set cluster.verifiers to {there} at most, or add machines",
             )
 
     def start_verifier(self) -> Link | None:
@@ -204,15 +209,21 @@ class _Joined:
                 self._reaper.communicate()
 
     def _begin(self, address: str, workers: int) -> None:
-        options: dict[str, Any] = {"log_to_driver": False, "logging_level": logging.ERROR}
+        # What becomes of its processes is said by us, in a line.
+        options: dict[str, Any] = {"log_to_driver": False, "logging_level": logging.CRITICAL}
         if address == "local":
             # Ray's CPUs are slots; how many cores a worker uses is torch's business.
             options |= {"num_cpus": max(os.cpu_count() or 1, workers), "include_dashboard": False}
-        try:
-            joined: Any = ray.init(address=address, **options)
-        except Exception as error:  # of every type there is, the bare one included
-            mend = "look at `ray status` on its machines; versions of Ray and Python must be equal, and tokens too"
-            raise InputError(f"the cluster {address} cannot be joined: {one_line(error)}", mend) from None
+        with _signals_as_before():
+            try:
+                joined: Any = ray.init(address=address, **options)
+            except Exception as error:  # of every type there is, the bare one included
+                mode = os.environ.get("RAY_AUTH_MODE", "not set")
+                mend = (
+                    "a head with a token wants RAY_AUTH_MODE=token here and the same token "
+                    f"(now it is {mode}), and versions of Ray and Python must be equal"
+                )
+                raise InputError(f"the cluster {address} cannot be joined: {one_line(error)}", mend) from None
         self._reaper = _reaper() if address == "local" else None
         host, _, port = ray.get_runtime_context().gcs_address.rpartition(":")
         self._daemons = Daemons(joined.address_info["raylet_socket_name"], (host, int(port)), self._cut_off)
@@ -306,7 +317,7 @@ class RayLink:
         if daemon.done() and daemon.exception() is None and not reachable(*daemon.result()):
             return Lost("nobody answers on its machine", "machine lost")
         why = (line.removeprefix(DEAD) for line in str(error).splitlines() if line.startswith(DEAD))
-        return Lost(one_line(next(why, error)))
+        return Lost(one_line(next(why, str(error)).partition(GUESSES)[0]))
 
     def _settle(self, answer: "Future[Any]", result: Any, error: BaseException | None) -> None:
         """Whoever comes first."""
@@ -323,6 +334,27 @@ class RayLink:
         if not self.ended:
             self.ended = True
             ray.kill(self._actor)
+
+
+@contextmanager
+def _signals_as_before() -> Iterator[None]:
+    """Ray takes SIGTERM for itself, and ends by it with a trace."""
+    before = signal.getsignal(signal.SIGTERM)
+    try:
+        yield
+    except SystemExit:
+        raise Interrupted(signal.SIGTERM) from None
+    finally:
+        if threading.current_thread() is threading.main_thread():
+            signal.signal(signal.SIGTERM, before)
+
+
+def _mend(there: float, gpus: float) -> str:
+    """How to ask for no more than so many GPUs in all."""
+    if gpus > there:
+        return "lower cluster.gpus_per_worker, or leave it out" if there else "leave out cluster.gpus_per_worker"
+    fewer = "cluster.workers or cluster.gpus_per_worker" if gpus else "cluster.workers"
+    return f"lower {fewer}, or add machines"
 
 
 def _reaper() -> "subprocess.Popen[bytes]":
