@@ -8,7 +8,7 @@ import signal
 import sqlite3
 import subprocess
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -30,7 +30,7 @@ from redqueen.commands import command as command_module
 from redqueen.commands.main import main as redqueen
 from redqueen.commands.study import arm_list
 from redqueen.engine.protocol import MemberState
-from redqueen.errors import InputError
+from redqueen.errors import InputError, Interrupted
 from redqueen.evals.figures import Tally
 from redqueen.phases.view import Quiet
 from redqueen.runs import CHECKPOINTS, REPORT, checkpoints
@@ -54,6 +54,7 @@ from redqueen.training.study.races import RaceProgress, RaceView
 from redqueen.training.study.study import StudyReport, run_study
 from redqueen.training.study.sweep import SweepOutcome, best_rates, sweep
 from redqueen.training.study.tables import arms_table, gains_table
+from redqueen.training.train import Stopping
 
 TABLES = ("matches", "tasks", "rejections", "attempts", "events")
 STEPS = 2
@@ -214,17 +215,24 @@ def test_a_study_that_is_stopped_goes_on_from_its_checkpoints(design, result, pl
 
     done: list[int] = []
 
+    class Soon(Stopping):
+        def __call__(self) -> bool:
+            self.signal = signal.SIGTERM if done else None
+            return super().__call__()
+
     @contextmanager
-    def soon(_: object) -> Iterator[Callable[[], bool]]:
-        yield lambda: bool(done)
+    def soon(_: object) -> Iterator[Stopping]:
+        yield Soon()
 
     with monkeypatch.context() as patch:
         patch.setattr(races, "heeding_signals", soon)
         patch.setattr(races.RaceView, "step_done", lambda _, summary: done.append(summary.step))
-        assert run_study(again) is None
+        with pytest.raises(Interrupted) as stopped:
+            run_study(again)
+    assert stopped.value.exit_status == 143
     assert not (again.folder / "exam").exists()
     assert checkpoints.steps(again.folder / "population-0" / CHECKPOINTS) == [1]
-    assert run_study(again) is not None
+    run_study(again)
     assert records(again.folder / "population-0") == records(design.folder / "population-0")
 
 
@@ -336,7 +344,7 @@ def test_processes_that_are_told_to_stop_save_and_the_study_goes_on(design, resu
             told.send_signal(signal.SIGTERM)
             break
     out, err = told.communicate()
-    assert (told.returncode, out) == (130, ""), err
+    assert (told.returncode, out) == (143, ""), err
     assert "job 1 of 2: stopping" in err
     assert err.endswith("redqueen: stopped; the same command goes on from there\n")
     [saved] = checkpoints.steps(to / "population-0" / CHECKPOINTS)[-1:]

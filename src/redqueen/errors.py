@@ -15,6 +15,15 @@ class Fault(RedQueenError):
     """Something went wrong in Red Queen itself."""
 
 
+class Interrupted(RedQueenError):
+    """A signal has ended it. What was done is saved, and the user has been told."""
+
+    def __init__(self, signal: int) -> None:
+        super().__init__(signal)
+        self.signal = signal
+        self.exit_status = 128 + signal
+
+
 class UserError(RedQueenError):
     """Something that the user can mend: `what` is wrong, `mend` is what to do."""
 

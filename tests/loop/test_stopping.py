@@ -4,6 +4,8 @@ import os
 import re
 import signal
 import sqlite3
+import subprocess
+import sys
 from contextlib import closing
 from pathlib import Path
 
@@ -63,7 +65,7 @@ def test_a_signal_saves_the_last_whole_step_and_the_race_goes_on_from_there(
         assert child.process.pid is not None
         os.kill(child.process.pid, number)
     ended = child.wait()
-    assert (ended.status, ended.err) == (0, "")
+    assert (ended.status, ended.err) == (128 + number, "")
     assert "stopping: first this phase is finished, then the run is saved" in ended.out
     assert "stopped after step 1 of 3; the same command goes on from there" in ended.out
     assert saved(folder) == [1], "which has no checkpoint in a race that nobody stops"
@@ -141,11 +143,23 @@ def test_other_settings_are_refused_with_what_differs(file: Path, alone: Path, c
     assert Left.of(alone) == before
 
 
-def test_a_finished_run_says_so(file: Path, alone: Path, capsys):
+def test_other_settings_are_refused_before_anything_heavy_is_loaded(file: Path, alone: Path):
+    words = ["train", str(file), "--run", str(alone), "--rl.lr", "0.5"]
+    script = f"""if True:
+        import sys
+        from redqueen.commands.main import main
+        assert main({words!r}) == 2 and "torch" not in sys.modules
+    """
+    ended = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
+    assert ended.returncode == 0 and "other settings: rl.lr: 0.001 here, 0.5 asked; " in ended.stderr, ended.stderr
+
+
+@pytest.mark.parametrize("fewer", [[], ["--run.steps", "1"]])
+def test_a_finished_run_says_so_and_stays_as_it_is(fewer: list[str], file: Path, alone: Path, capsys):
     before = Left.of(alone)
-    assert main(["train", str(file), "--run", str(alone)]) == 0
-    assert "nothing is left to do; raise run.steps to go on" in capsys.readouterr().out
-    assert Left.of(alone) == before
+    assert main(["train", str(file), "--run", str(alone), *fewer]) == 0
+    assert "nothing is left to do after step 3; raise run.steps to go on" in capsys.readouterr().out
+    assert Left.of(alone) == before and load_run(alone / CONFIG).run.steps == 3
 
 
 # Going on
@@ -171,7 +185,7 @@ def test_a_race_ends_with_the_step_in_which_its_operations_are_spent(file: Path,
     assert (folder / REPORT).exists()
     line = f"--run.flops {first + second}".split()
     assert main(["train", str(file), "--run", str(folder), *line]) == 0
-    assert "nothing is left to do; raise run.flops to go on" in capsys.readouterr().out
+    assert "nothing is left to do after step 2; raise run.flops to go on" in capsys.readouterr().out
     assert main(["compare", str(folder)]) == 0
     assert "is at step" not in capsys.readouterr().out, "it is at its end"
     go_on(file, folder, "--run.flops", str(first + second + 1))

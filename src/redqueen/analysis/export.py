@@ -7,11 +7,12 @@ import torch
 from safetensors import SafetensorError
 from transformers.utils import logging as transformers_logging
 
+from redqueen.analysis.best import best
 from redqueen.analysis.card import card
 from redqueen.engine import peft
 from redqueen.engine.base import config as base_config
 from redqueen.engine.base import load as load_base
-from redqueen.engine.known import EMBEDDED, KNOWN
+from redqueen.engine.known import BY_NAME
 from redqueen.engine.protocol import MemberState
 from redqueen.errors import InputError, RunError, UserError
 from redqueen.population.members import SOLO, Role
@@ -48,13 +49,14 @@ def step_of(checkpoint: Path) -> int:
     return int(checkpoint.name.rpartition("-")[2])
 
 
-def named(checkpoint: Path, member: str) -> str:
-    """A member's id; `student` and `teacher` stand for the best ones."""
+def named(run: Path, checkpoint: Path, member: str) -> tuple[str, list[str]]:
+    """A member's id, and what should be said about it: `student` and `teacher` stand for the best ones."""
     if member not in tuple(Role):
-        return member
+        return member, []
     if (checkpoint / checkpoints.MEMBERS / SOLO).is_dir():
-        return SOLO
-    return checkpoints.population(checkpoint).best(Role(member)).id
+        return SOLO, []
+    id, why = best(run, checkpoint, step_of(checkpoint), Role(member))
+    return id, [why]
 
 
 def adapter(
@@ -72,16 +74,16 @@ def adapter(
     """Write a member as a PEFT folder of its own, its update times `scale`, with a card that says what it is; what
     should be said about it. It adapts what the PEFT folder `like` does."""
     base = base_name or peft.base_of(like)
-    known = {**EMBEDDED, **KNOWN}
     # Nobody else knows our own names for bases: PEFT would look for them on the hub.
-    loaded = str(known[base].folder) if base in known else base
+    own = base_name is None and base in BY_NAME
+    loaded = str(BY_NAME[base].folder) if own else base
     notes, told = [], None
     try:
         told = card(run, checkpoint, step_of(checkpoint), member, base, loaded, scale)
     except UserError as error:
         notes.append(f"without a card, since what it is made of cannot be read: {error}")
     peft.save_like(state.scaled(scale), to, like, base_name=loaded, dtype=dtype, card=told)
-    if base in known:
+    if own:
         notes.append(f"it names its base as {loaded}, which is on this machine alone; --base gives it another name")
     return notes
 

@@ -22,8 +22,9 @@ class ExportCommand(Command):
     folder: Annotated[Path, tyro.conf.arg(metavar="RUN")]
     """The run, finished or under way."""
     member: Annotated[str | None, tyro.conf.arg(metavar="ID|student|teacher|soup|all")] = None
-    """Which one, such as s0.2; `student` and `teacher` mean the one with the best lower bound (mu - 3 sigma), `soup`
-    the mean of all students, `all` every living member, each in a folder of its own."""
+    """Which one, such as s0.2; `student` and `teacher` mean the best one by what `exam` or `eval` found of all of
+    them, by its rating where they found nothing; `soup` is the mean of all students, `all` every living member, each in
+    a folder of its own."""
     to: Annotated[Path | None, tyro.conf.arg(metavar="FOLDER")] = None
     """Where it is written; the folder must not exist yet."""
     dtype: Literal["float32", "bfloat16"] = "float32"
@@ -62,7 +63,10 @@ class ExportCommand(Command):
         if self.member == ALL:
             members = {id: self.to / id for id in export.members(checkpoint)}
         else:
-            members = {export.named(checkpoint, self.member): self.to}
+            id, notes = export.named(self.folder, checkpoint, self.member)
+            for note in notes:
+                print(printable(note))
+            members = {id: self.to}
         dtype = torch.bfloat16 if self.dtype == "bfloat16" else None
         scaled = "" if self.scale == 1 else f"its update times {self.scale:g}, "
         merged = "merged into its base, " if self.merged else ""

@@ -1,7 +1,8 @@
 """From the words on the command line to a command that runs, and its exit status.
 
-Exit status 0 is done, 2 the user's mistake (one line: what, and how to mend it) or a plug-in's, 1 our fault. Whatever
-is heavy (torch, the verifier) is imported by the command that needs it, so that help and mistakes come at once.
+Exit status 0 is done, 2 the user's mistake (one line: what, and how to mend it) or a plug-in's, 1 our fault, 130 and
+143 the end by a signal. Whatever is heavy (torch, the verifier) is imported by the command that needs it, so that help
+and mistakes come at once.
 """
 
 import io
@@ -13,7 +14,7 @@ from collections.abc import Callable, Mapping, Sequence
 from redqueen import __version__, open_files
 from redqueen.commands.index import COMMANDS, CommandEntry, find_command, group
 from redqueen.console import printable
-from redqueen.errors import InputError, RedQueenError, UserError
+from redqueen.errors import InputError, Interrupted, RedQueenError, UserError
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -32,6 +33,8 @@ def exit_status(work: Callable[[], None]) -> int:
         return 0
     except KeyboardInterrupt:
         return 130
+    except Interrupted as interrupted:
+        return interrupted.exit_status
     except BrokenPipeError:
         # Whoever read our output has gone. Python would try to flush once more at exit: let it reach nobody.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

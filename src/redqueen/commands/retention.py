@@ -21,8 +21,8 @@ class RetentionCommand(Reporting):
 
     run_folder: Annotated[Path, tyro.conf.arg(name="run", metavar="RUN")]
     """The run."""
-    member: Annotated[str | None, tyro.conf.arg(metavar="ID")] = None
-    """The parent, such as s0."""
+    member: Annotated[str | None, tyro.conf.arg(metavar="ID|student|teacher")] = None
+    """The parent, such as s0.2; `student` and `teacher` mean the best one, as in `export`."""
     step: Annotated[int | None, tyro.conf.arg(metavar="N")] = None
     """The checkpoint of this step; the newest when left out."""
     children: int = 3
@@ -31,12 +31,13 @@ class RetentionCommand(Reporting):
     """How many updates they train for."""
 
     def report(self) -> Report:
+        if self.member is None:
+            mend = "name one of the run's living members, or student or teacher for the best one"
+            raise InputError("retention needs --member", mend)
+        children = positive("--children", self.children)
         from redqueen.evolution.retention import WINDOW
         from redqueen.training.retention import measure_retention
 
         if self.updates < WINDOW:
             raise InputError(f"--updates cannot be {self.updates}", f"use {WINDOW} or more")
-        if self.member is None:
-            raise InputError("retention needs --member", "name one of the run's living members, such as s0")
-        children = positive("--children", self.children)
         return measure_retention(self.run_folder, self.step, self.member, children, self.updates)

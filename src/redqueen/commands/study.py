@@ -8,6 +8,7 @@ import tyro
 
 from redqueen.commands.command import OfRace, Reporting, needs, numbers, pass_at
 from redqueen.console import Report, say
+from redqueen.errors import Interrupted
 from redqueen.training.arms import STUDIED
 
 
@@ -77,10 +78,11 @@ class StudyCommand(Reporting, OfRace):
             exam_file=None if self.exam is None else exam_file(self.exam, families),
             jobs=self.jobs,
         )
-        report = run_study(design)
-        if report is None:
+        try:
+            report = run_study(design)
+        except Interrupted:
             say("stopped; the same command goes on from there")
-            raise KeyboardInterrupt
+            raise
         if self.plots is not None:
             for path in plots.draw(report.races, report.outcomes, report.base, self.plots):
                 say(str(path))

@@ -12,7 +12,7 @@ import tyro
 
 from redqueen.commands.command import OfRace
 from redqueen.console import console, show
-from redqueen.errors import InputError
+from redqueen.errors import InputError, Interrupted
 from redqueen.settings import Config
 from redqueen.training import arms
 
@@ -56,16 +56,22 @@ class TrainCommand(OfRace):
 
             show(plan(settings), as_json=self.json)
             return
+        from redqueen.training.resuming import refuse_others
+
+        folder = self.folder(settings.run.seed)
+        if self.fork is None:
+            refuse_others(settings, folder)
         from redqueen.training.train import train
         from redqueen.ui.live import open_view
 
-        folder = self.folder(settings.run.seed)
         screen = console()
         width = min(screen.width, WIDEST) if screen.is_terminal else WIDEST
         view = open_view(self.quiet, screen)
         try:
             reached = train(settings, folder, view, self._fork())
             view.finished(_end(folder, reached, settings, width))
+            if reached.summary is None and reached.signal is not None:
+                raise Interrupted(reached.signal)
         finally:
             view.close()
 

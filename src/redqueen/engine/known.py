@@ -70,6 +70,7 @@ _SHIPPED = (
     Embedded("chains", "0.4 million parameters, trained on chains of additions alone; comes with the package"),
 )
 EMBEDDED = {base.name: base for base in _SHIPPED}
+BY_NAME: dict[str, Known | Embedded] = {**EMBEDDED, **KNOWN}
 
 
 def ways() -> str:

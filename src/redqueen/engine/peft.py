@@ -19,6 +19,7 @@ from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
 from torch import Tensor
 
+from redqueen.engine.known import BY_NAME
 from redqueen.engine.protocol import MemberState
 from redqueen.errors import InputError
 
@@ -59,7 +60,7 @@ def save(
 
 def same_base(folders: Sequence[Path]) -> None:
     """Refuse adapters that say that they were made for different bases."""
-    names = [_config(Path(folder)).get("base_model_name_or_path") for folder in folders]
+    names = [base_of(Path(folder)) for folder in folders]
     for folder, name in zip(folders, names, strict=True):
         if name != names[0]:
             raise InputError(
@@ -87,7 +88,9 @@ def save_like(
 
 
 def base_of(folder: Path) -> str:
-    return str(_config(folder).get("base_model_name_or_path"))
+    """Of a base that is known by a name, this name, also where the folder says where it is on this machine."""
+    base = str(_config(folder).get("base_model_name_or_path"))
+    return next((name for name, known in BY_NAME.items() if base == str(known.folder)), base)
 
 
 def _write(

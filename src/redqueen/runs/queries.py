@@ -79,9 +79,9 @@ class Queries(RecordsFile):
         """The last whole step; 0 before the first."""
         return self._count("SELECT coalesce(max(step), 0) FROM steps")
 
-    def saved(self) -> bool:
-        """Whether there ever was a checkpoint."""
-        return self._count("SELECT count(*) FROM facts WHERE name = ?", (SAVED,)) > 0
+    def saved(self) -> int:
+        """The step of the last checkpoint; 0 if there never was one."""
+        return self._count("SELECT coalesce(max(CAST(value AS INTEGER)), 0) FROM facts WHERE name = ?", (SAVED,))
 
     def facts(self) -> dict[str, str]:
         return dict(self._query("SELECT name, value FROM facts WHERE name <> ? ORDER BY name", [str, str], [SAVED]))

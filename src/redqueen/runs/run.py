@@ -10,7 +10,6 @@ import os
 import re
 import stat
 import sys
-import tomllib
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -24,9 +23,8 @@ from redqueen.runs import CHECKPOINTS, CONFIG, REPORT, checkpoints
 from redqueen.runs.atomic import clear_leftovers, flush_entry, leftover, put_in_place, write_text
 from redqueen.runs.checkpoints import Loaded
 from redqueen.runs.records_file import RECORDS
+from redqueen.runs.settled import settled
 from redqueen.runs.store import Store
-from redqueen.settings import BEFORE, Config
-from redqueen.settings.toml import value_text
 
 LOCK = "lock"
 _HOLDER = re.compile(rb"[0-9]*\n?")
@@ -164,30 +162,6 @@ def origin_of(source: Path, step: int) -> str:
     return f"{source.absolute()}, step {step}"
 
 
-def differences(here: Mapping[str, Any], wanted: Mapping[str, Any], free: Collection[str] = ()) -> list[str]:
-    """How two tables of settings differ, a line for each dotted key that is not free. A key that one of them lacks, as
-    one that was written by an older version may, is there as that version behaved."""
-    usual = {**dict(_flat(Config().model_dump(mode="json", exclude_none=True))), **BEFORE}
-    ours, theirs = usual | dict(_flat(here)), usual | dict(_flat(wanted))
-    return [
-        f"{key}: {_shown(ours.get(key))} here, {_shown(theirs.get(key))} asked"
-        for key in sorted(ours.keys() | theirs.keys())
-        if ours.get(key) != theirs.get(key) and not any(key == name or key.startswith(f"{name}.") for name in free)
-    ]
-
-
-def _flat(table: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
-    for key, value in table.items():
-        if isinstance(value, Mapping):
-            yield from _flat(value, f"{prefix}{key}.")
-        else:
-            yield prefix + key, value
-
-
-def _shown(value: object) -> str:
-    return "none" if value is None else value_text(value)
-
-
 def _refuse_other_folders(folder: Path) -> None:
     """Only a run, or what became of one that was hardly begun, or nothing."""
     if not folder.exists():
@@ -256,17 +230,7 @@ def _settle(path: Path, wanted_toml: str, free: Collection[str] | None) -> None:
     if free is None or not path.exists():
         write_text(path, wanted_toml)
         return
-    try:
-        here = tomllib.loads(path.read_text(encoding="utf-8"))
-    except (UnicodeDecodeError, tomllib.TOMLDecodeError, RecursionError) as error:
-        raise RunError(f"{path} is damaged: {error}", "restore it from a copy") from None
-    wanted = tomllib.loads(wanted_toml)
-    differ = differences(here, wanted, free)
-    if differ:
-        raise RunError(
-            f"{path.parent} was begun with other settings: {'; '.join(differ)}",
-            "leave them as they are, name another folder, or fork the run",
-        )
+    here, wanted = settled(path, wanted_toml, free)
     if here != wanted:
         write_text(path, wanted_toml)
 

@@ -28,6 +28,7 @@ from redqueen.population.matchmaking import Match
 from redqueen.population.members import Birth, Member, Role
 from redqueen.runs import CONFIG
 from redqueen.runs.checkpoints import load as load_checkpoint
+from redqueen.runs.checkpoints import population
 from redqueen.runs.store import Store
 from redqueen.settings import load_run
 from redqueen.training.rules import read_rules
@@ -42,12 +43,16 @@ def measure_retention(folder: Path, step: int | None, member: str, children: int
     settings = load_run(folder / CONFIG)
     if settings.population.single:
         raise InputError(f"{folder} has a single adapter, and no children", "test a run with a population")
+    id, notes = export.named(folder, path, member)
+    for note in notes:
+        say(note)
+    population(path).member(id)  # before a base is loaded
     loaded = load_checkpoint(path)
     with _records_until(folder, loaded.step) as records:
         start = Start(settings=settings, rules=read_rules(settings), checkpoint=loaded, records=records)
         with open_races([start]) as stage:
             race, state = _alone(stage.only.race), stage.only.state
-            return asyncio.run(_test(race, state, state.population.member(member), children, updates))
+            return asyncio.run(_test(race, state, state.population.member(id), children, updates))
 
 
 @contextmanager

@@ -4,13 +4,12 @@ import asyncio
 import contextlib
 import os
 import signal
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from redqueen.analysis import quarters
 from redqueen.analysis.summary import Summary, summarise, write_report
-from redqueen.cluster.asked import refuse_unnumbered
 from redqueen.errors import RunError
 from redqueen.loop import run_race
 from redqueen.phases.view import View, end_text
@@ -18,13 +17,13 @@ from redqueen.population.members import Population
 from redqueen.population.members import restore as restore_population
 from redqueen.runs import CONFIG
 from redqueen.runs.checkpoints import Loaded
-from redqueen.runs.records_file import RECORDS
 from redqueen.runs.run import FORKED_FROM, Run, fork, origin_of
 from redqueen.runs.store import Store
-from redqueen.settings import Affects, Config, affecting, dump, flat, load_run, override, unwritten
+from redqueen.settings import Affects, Config, affecting, dump, flat, load_run, unwritten
 from redqueen.settings.toml import shown
 from redqueen.tasks.families import Families
-from redqueen.training.checks import idle, refuse_idle
+from redqueen.training.checks import refuse_idle
+from redqueen.training.resuming import as_begun, at_least_done, is_run, kept
 from redqueen.training.rules import read_rules
 from redqueen.training.setup import Stage, Start, open_races
 from redqueen.ui.trackers import tracking
@@ -48,11 +47,13 @@ class Reached:
     """None before its end."""
     end: str
     """The last step, or about which one it will be."""
+    signal: int | None = None
+    """What stopped it."""
 
 
 def train(settings: Config, folder: Path, view: View, forked: Fork | None = None) -> Reached:
     """Begin the run in `folder`, or go on with it, until its steps are done or somebody stops it."""
-    settings = as_begun(settings, folder)
+    settings = at_least_done(as_begun(settings, folder), folder)
     rules = read_rules(settings)
     if not is_run(folder):
         refuse_idle(settings)
@@ -61,7 +62,7 @@ def train(settings: Config, folder: Path, view: View, forked: Fork | None = None
     with open_run(settings, folder) as run:
         if (end := finished(run, settings)) is not None:
             by = "run.steps" if end.step >= settings.run.steps else "run.flops"
-            view.say(f"nothing is left to do; raise {by} to go on")
+            view.say(f"nothing is left to do after step {end.step}; raise {by} to go on")
             return reached(run, settings, end.step, restore_population(end.state.get("population", {})))
         start, to = Start.of_run(settings, rules, run), settings.track
         with (
@@ -72,47 +73,14 @@ def train(settings: Config, folder: Path, view: View, forked: Fork | None = None
             race, state = stage.only.race, stage.only.state
             with heeding_signals(view) as stopping:
                 ended = asyncio.run(run_race(race, state, run, view, stopping, track))
-        return reached(run, settings, ended.step, ended.population)
-
-
-def as_begun(settings: Config, folder: Path) -> Config:
-    """The settings with which the run in `folder` stays the race that it was: what its version had no setting for goes
-    on as it did. Without a run there, as they are."""
-    refuse_unnumbered(settings.cluster)
-    if not is_run(folder):
-        return _sharded(settings, settings.cluster.workers)
-    asked, usual = flat(settings), flat(Config())
-    settings = override(
-        settings, {key: old for key, old in unwritten(folder / CONFIG).items() if asked[key] == usual[key]}
-    )
-    return _sharded(settings, load_run(folder / CONFIG).cluster.shards)
-
-
-def _sharded(settings: Config, shards: int | None) -> Config:
-    """With so many, where nothing else is asked for: a run keeps its shards, whatever workers it goes on with."""
-    if settings.cluster.shards is not None or shards is None:
-        return settings
-    return override(settings, {"cluster.shards": str(shards)})
-
-
-def is_run(folder: Path) -> bool:
-    """Whether there is one to go on with."""
-    return (folder / CONFIG).is_file() and (folder / RECORDS).is_file()
+        return replace(reached(run, settings, ended.step, ended.population), signal=stopping.signal)
 
 
 def open_run(settings: Config, folder: Path) -> Run:
     """Begun with these settings, or gone on with."""
     keep = settings.run
-    older = is_run(folder)
-    doing_nothing = idle(settings).keys() | (idle(load_run(folder / CONFIG)).keys() if older else set())
-    run = Run.open(
-        folder,
-        # A run goes on without the settings that its version did not have, so that the next time is as this one.
-        dump(settings, without=unwritten(folder / CONFIG) if older else ()),
-        free=affecting(Affects.NOTHING, Affects.LENGTH) | doing_nothing,
-        last=keep.keep_last,
-        every=keep.keep_every,
-    )
+    text, free = kept(settings, folder)
+    run = Run.open(folder, text, free=free, last=keep.keep_last, every=keep.keep_every)
     if keep.flops is not None and not quarters.flops_known(run.store):
         run.close()
         what = f"{folder} has steps of an older version, whose floating-point operations nobody counted"
@@ -153,18 +121,28 @@ def _end(settings: Config, step: int, flops: int) -> str:
     return end_text(step, settings.run.steps_left(step, flops), settings.run.steps)
 
 
+class Stopping:
+    """Whether somebody wants the race to stop."""
+
+    def __init__(self) -> None:
+        self.signal: int | None = None
+        """What was sent first."""
+
+    def __call__(self) -> bool:
+        return self.signal is not None
+
+
 @contextlib.contextmanager
-def heeding_signals(view: View) -> Iterator[Callable[[], bool]]:
-    """Whether somebody wants the race to stop: the first Ctrl-C (or SIGTERM) asks, the second does not wait."""
-    stopping = False
+def heeding_signals(view: View) -> Iterator[Stopping]:
+    """The first Ctrl-C (or SIGTERM) asks the race to stop, the second does not wait."""
+    stopping = Stopping()
 
     def ask(number: int, _: object) -> None:
-        nonlocal stopping
-        if stopping:
+        if stopping():
             # The engine's thread may be in the middle of minutes of work. What is on the disk is whole at any moment.
             view.close()
             os._exit(128 + number)
-        stopping = True
+        stopping.signal = number
         line = (
             "stopping: first this phase is finished, then the run is saved; once more stops at once, and the last "
             "checkpoint stays"
@@ -177,7 +155,7 @@ def heeding_signals(view: View) -> Iterator[Callable[[], bool]]:
 
     before = {number: signal.signal(number, ask) for number in (signal.SIGINT, signal.SIGTERM)}
     try:
-        yield lambda: stopping
+        yield stopping
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)

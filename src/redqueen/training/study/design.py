@@ -14,8 +14,8 @@ from redqueen.settings import Config, override
 from redqueen.tasks.families import Families
 from redqueen.tasks.files import usual_exam
 from redqueen.training import arms
+from redqueen.training.resuming import as_begun
 from redqueen.training.study.exam import READ_BY_EXAM, Examinee, Half, HalfExam
-from redqueen.training.train import as_begun
 
 SWEEP_SEED = 1000
 """The first seed of the sweep; those of a study are below it."""

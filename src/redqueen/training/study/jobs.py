@@ -10,7 +10,7 @@ from multiprocessing.context import SpawnProcess
 
 import torch
 
-from redqueen.errors import InputError, UserError
+from redqueen.errors import InputError, Interrupted, UserError
 from redqueen.evals.figures import Tally
 from redqueen.training.study.design import StudyRace
 from redqueen.training.study.exam import Examinee, HalfExam
@@ -18,15 +18,17 @@ from redqueen.training.study.races import RaceProgress, run_and_examine
 from redqueen.verifier.zygotes import available_cores
 
 
-def run_all(races: Sequence[StudyRace], exam: HalfExam, jobs: int = 1) -> dict[Examinee, Tally] | None:
-    """All answers once all races are at their end; None if the user stopped them."""
+def run_all(races: Sequence[StudyRace], exam: HalfExam, jobs: int = 1) -> dict[Examinee, Tally]:
+    """All answers once all races are at their end; Interrupted says that a signal stopped them."""
     jobs = min(jobs, len(races))
-    alone = jobs == 1
-    done = run_and_examine(races, exam, RaceProgress(races), bare=True) if alone else _run_jobs(races, exam, jobs)
-    return exam.answers() if done else None
+    if jobs == 1:
+        run_and_examine(races, exam, RaceProgress(races), bare=True)
+    else:
+        _run_jobs(races, exam, jobs)
+    return exam.answers()
 
 
-def _run_jobs(races: Sequence[StudyRace], exam: HalfExam, jobs: int) -> bool:
+def _run_jobs(races: Sequence[StudyRace], exam: HalfExam, jobs: int) -> None:
     """The same in several processes. The first error stops the others, which save what they have."""
     context = multiprocessing.get_context("spawn")
     children: dict[Connection, SpawnProcess] = {}
@@ -37,11 +39,11 @@ def _run_jobs(races: Sequence[StudyRace], exam: HalfExam, jobs: int) -> bool:
         child.start()
         theirs.close()
         children[ours] = child
-    done, stopped, first_error = True, False, None
+    stopped, first_error = None, None
 
-    def stop(*_: object) -> None:
+    def stop(number: int, _: object = None) -> None:
         nonlocal stopped
-        stopped = True
+        stopped = stopped or number
         for child in children.values():
             if child.is_alive():
                 child.terminate()
@@ -54,14 +56,15 @@ def _run_jobs(races: Sequence[StudyRace], exam: HalfExam, jobs: int) -> bool:
                 assert isinstance(pipe, Connection)
                 open_pipes.discard(pipe)
                 try:
-                    answer: bool | UserError = pipe.recv()
+                    error: UserError | Interrupted | None = pipe.recv()
                 except EOFError:
                     mend = "give the same command again: it goes on from there"
-                    answer = False if stopped else InputError("a process of the study died", mend)
-                if isinstance(answer, UserError) and first_error is None:
-                    first_error = answer
-                    stop()
-                done = done and answer is True
+                    error = None if stopped else InputError("a process of the study died", mend)
+                if isinstance(error, Interrupted) and stopped is None:
+                    stop(error.signal)
+                elif isinstance(error, UserError) and first_error is None:
+                    first_error = error
+                    stop(signal.SIGTERM)
         for child in children.values():
             child.join()
     finally:
@@ -69,7 +72,8 @@ def _run_jobs(races: Sequence[StudyRace], exam: HalfExam, jobs: int) -> bool:
             signal.signal(number, handler)
     if first_error is not None:
         raise first_error
-    return done
+    if stopped is not None:
+        raise Interrupted(stopped)
 
 
 def _job(pipe: Connection, races: Sequence[StudyRace], exam: HalfExam, number: int, jobs: int) -> None:
@@ -83,6 +87,7 @@ def _job(pipe: Connection, races: Sequence[StudyRace], exam: HalfExam, number: i
     torch.set_num_threads(share)
     progress = RaceProgress(races, f"job {number} of {jobs}: ")
     try:
-        pipe.send(run_and_examine(races, exam, progress, bare=number == 1, workers=share, jobs=jobs))
-    except UserError as error:
+        run_and_examine(races, exam, progress, bare=number == 1, workers=share, jobs=jobs)
+        pipe.send(None)
+    except (UserError, Interrupted) as error:
         pipe.send(error)

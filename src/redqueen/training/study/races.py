@@ -12,7 +12,7 @@ from contextlib import ExitStack
 from redqueen.analysis import quarters
 from redqueen.console import say, span_text
 from redqueen.engine.protocol import MemberId, MemberState
-from redqueen.errors import InputError
+from redqueen.errors import InputError, Interrupted
 from redqueen.evolution.consensus import soup
 from redqueen.loop import run_race
 from redqueen.phases.state import State
@@ -76,9 +76,9 @@ def run_and_examine(
     bare: bool,
     workers: int | None = None,
     jobs: int = 1,
-) -> bool:
-    """Run the unfinished races and examine their students; whether all came to their end. `bare` also examines the
-    base. `workers` is for a verifier whose settings leave it open; `jobs` processes do this at once."""
+) -> None:
+    """Run the unfinished races and examine their students; Interrupted says that a signal stopped them. `bare` also
+    examines the base. `workers` is for a verifier whose settings leave it open; `jobs` processes do this at once."""
     rules = {race.name: read_rules(race.settings) for race in races}
     with ExitStack() as stack:
         runs = {race.name: stack.enter_context(open_run(race.settings, race.folder)) for race in races}
@@ -90,7 +90,7 @@ def run_and_examine(
         }
         bare = bare and BARE not in answers
         if not unfinished and not unexamined and not bare:
-            return True
+            return
         starts = {
             race.name: Start.of_run(race.settings, rules[race.name], runs[race.name], f"{race.name}/")
             for race in unfinished
@@ -122,8 +122,8 @@ def run_and_examine(
         examinees = [BARE] if bare else []
         examinees += unexamined
         for race, state in zip(unfinished, states, strict=True):
-            if not race.settings.run.ends(state.step, state.flops):
-                return False
+            if stopping.signal is not None and not race.settings.run.ends(state.step, state.flops):
+                raise Interrupted(stopping.signal)
             weights = {student: engine.read(f"{race.name}/{student}") for student in _students(race, state.population)}
             for examinee, own in _examinees(race, state.step, state.population, weights).items():
                 if examinee.member == SOUP:
@@ -131,7 +131,6 @@ def run_and_examine(
                 examinees.append(examinee)
         progress.say(f"the exam: {len(examinees)} examinees at {len(exam.places)} tasks")
         exam.examine(engine, stage.verifier, examinees)
-        return True
 
 
 def _end(race: StudyRace, run: Run) -> Loaded | None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from redqueen.analysis import quarters
 from redqueen.analysis.quarters import count_text
 from redqueen.console import say, span_text
-from redqueen.errors import InputError
+from redqueen.errors import InputError, Interrupted
 from redqueen.evals.figures import Tally
 from redqueen.resources import device_name, machine_name, place
 from redqueen.runs.atomic import write_text
@@ -17,6 +17,7 @@ from redqueen.runs.metrics import FLOPS
 from redqueen.runs.store import Store
 from redqueen.training.arms import POPULATION
 from redqueen.training.checks import refuse_idle
+from redqueen.training.resuming import is_run
 from redqueen.training.rules import read_rules
 from redqueen.training.study.design import Design, StudyRace
 from redqueen.training.study.exam import BARE, HalfExam, exam_figures
@@ -24,7 +25,6 @@ from redqueen.training.study.jobs import run_all
 from redqueen.training.study.outcomes import ArmGain, RaceOutcome, gains, outcome
 from redqueen.training.study.sweep import sweep
 from redqueen.training.study.tables import arms_table, gains_table
-from redqueen.training.train import is_run
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -71,8 +71,8 @@ class StudyReport:
         console.print("\n\n".join(blocks), soft_wrap=True, markup=False, highlight=False)
 
 
-def run_study(design: Design) -> StudyReport | None:
-    """From the sweep to outcomes.json; None if somebody stopped it."""
+def run_study(design: Design) -> StudyReport:
+    """From the sweep to outcomes.json; Interrupted says that a signal stopped it."""
     start = time.monotonic()
     # Bad settings are refused before anything is written.
     races, exam = design.races(), design.exam("odd")
@@ -83,18 +83,18 @@ def run_study(design: Design) -> StudyReport | None:
             refuse_idle(race.settings)
     exam.parts()
     design.folder.mkdir(parents=True, exist_ok=True)
-    rates = sweep(design) if design.rates else {}
-    answers = None
-    if rates is not None:
+    try:
+        rates = sweep(design) if design.rates else {}
         races = design.races(rates)
         first = [race for race in races if race.arm == POPULATION] if design.match else races
         answers = run_all(first, exam, design.jobs)
-        if answers is not None and len(first) < len(races):
+        if len(first) < len(races):
             races = design.races(rates, {race.seed: _spent(race) for race in first})
             answers = run_all([race for race in races if race.arm != POPULATION], exam, design.jobs)
+    except Interrupted:
+        _note_time(design, time.monotonic() - start)
+        raise
     took = _note_time(design, time.monotonic() - start)
-    if rates is None or answers is None:
-        return None
     parts, of_arm = exam.parts(), dict[str, list[Tally]]()
     for race in races:
         of_arm.setdefault(race.arm, []).extend(race.own(answers))
