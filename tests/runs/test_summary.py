@@ -150,6 +150,19 @@ def test_the_totals_are_one_line(summary: Summary):
     )
 
 
+def test_those_who_never_learnt_anything_are_named(tmp_path: Path):
+    def updated(number: int) -> StepRecord:
+        values = {"t0": 0.0, "s0": float(number == 3), "s1": 0.0}
+        rows = [
+            MetricRow(step=number, subject=subject, kind="", name="updated", value=value)
+            for subject, value in values.items()
+        ]
+        return StepRecord(step=number, metrics=rows)
+
+    said = made(tmp_path / "run", [updated(number) for number in (1, 2, 3)], founders(1, 2)).totals
+    assert said.endswith("; never updated, since too few of their texts told them anything: s1, t0")
+
+
 def test_the_hardest_task_is_the_newest_of_the_hardest_that_somebody_solved(summary: Summary):
     assert summary.hardest is not None
     assert (summary.hardest.step, summary.hardest.place, summary.hardest.solved) == (8, 1, 1)

@@ -35,6 +35,8 @@ PHASES = 3
 """Named in the totals: where most of the time went."""
 MOST_MEMBERS = 8
 """Of a role, on a terminal: the best ones."""
+ENOUGH = 3
+"""Steps without an update after which a member is named that never had one."""
 _LEAST_RATE = 1e-9
 """Of a task that somebody solved."""
 _MARKDOWN = re.compile(r"[\\`*<|\[\]]")
@@ -221,7 +223,13 @@ def _totals(store: Store, phases: Mapping[str, float]) -> str:
     made = [_many(counts["steps"], "step"), _many(counts["events"], "replacement"), _many(counts["tasks"], "task")]
     costs = [f"{count_text(total)} {metric.title}" for metric, total in used.items()]
     most = ", ".join(f"{name} {span_text(spent)}" for name, spent in list(phases.items())[:PHASES])
-    return f"{', '.join([*made, *costs])}; {span_text(sum(phases.values()))} ({most})"
+    idle = sorted(
+        subject
+        for subject, updated in by_subject(store, metrics.UPDATED).items()
+        if len(updated.steps) >= ENOUGH and not updated.total()
+    )
+    never = f"; never updated, since too few of their texts told them anything: {', '.join(idle)}" if idle else ""
+    return f"{', '.join([*made, *costs])}; {span_text(sum(phases.values()))} ({most}){never}"
 
 
 def _usage(store: Store, population: Population) -> Table:
