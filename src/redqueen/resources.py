@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from redqueen.errors import ConfigError
+from redqueen.settings.fields import bytes_in
 from redqueen.settings.models import EngineConfig, VerifierConfig
 
 if TYPE_CHECKING:
@@ -45,6 +46,7 @@ def open_engine(
     engines *= on_one_device(device, settings.tensor_parallel)
     options: dict[str, Any] = {
         "memory_bytes": None if engines == 1 else memory.share(device, engines),
+        "most_bytes": most_memory(settings, device),
         "members": members,
         "rank": settings.rank,
         "alpha": settings.alpha,
@@ -56,6 +58,13 @@ def open_engine(
     if settings.tensor_parallel > 1:
         return SplitEngine(settings.base, settings.tensor_parallel, device=device, dtype=dtype, **options)
     return LocalEngine(load_base(settings.base, device=device, dtype=dtype), **options)
+
+
+def most_memory(settings: EngineConfig, device: "torch.device") -> int | None:
+    """What an engine may take of the device, in bytes."""
+    from redqueen.engine import memory
+
+    return None if settings.memory is None else bytes_in(settings.memory, memory.whole(device))
 
 
 @contextmanager

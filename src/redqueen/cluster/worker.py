@@ -26,7 +26,7 @@ from redqueen.engine.memory import Limits
 from redqueen.engine.protocol import Ask, Chain, MemberId, Sample, SampleRequest, Score, ScoreRequest, UpdateStats
 from redqueen.engine.split.group import Lost as PartLost
 from redqueen.errors import UserError
-from redqueen.resources import open_engine, place
+from redqueen.resources import most_memory, open_engine, place
 from redqueen.settings.models import EngineConfig
 
 
@@ -34,6 +34,8 @@ def memory_of(engine: EngineConfig, sharing: int) -> WorkerMemory:
     """What a worker would find here that is one of so many on its device."""
     device, dtype = place(engine)
     size = memory.available(device) if sharing == 1 else memory.share(device, sharing)
+    if (most := most_memory(engine, device)) is not None:
+        size = min(size, most)
     return WorkerMemory(device.type, str(dtype).removeprefix("torch."), size)
 
 

@@ -2,6 +2,7 @@
 
 import platform
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 import torch
@@ -16,6 +17,7 @@ from redqueen.engine.flops import ModelSize
 from redqueen.engine.general import GeneralBody
 from redqueen.engine.llama import LlamaBody
 from redqueen.engine.logits_check import check_logits, own_logits
+from redqueen.engine.messages import say
 from redqueen.engine.products import quick_products
 from redqueen.engine.protocol import MemberId, Recipe
 from redqueen.engine.queued import QueuedEngine
@@ -45,12 +47,14 @@ class LocalEngine(QueuedEngine):
         target_modules: Sequence[str] | None = None,
         rows: int | None = None,
         memory_bytes: int | None = None,
+        most_bytes: int | None = None,
         seed: int = 0,
         room: int = 0,
         part: Part | None = None,
     ) -> None:
         """Defaults: `alpha` twice the rank, `target_modules` all linear layers of the base's blocks, `memory_bytes` the
-        device's free memory. `rows` completions are sampled at once; `seed` draws the A factors that new members
+        device's free memory. With `most_bytes` the engine keeps to so many, the base included, and on CUDA this process
+        is refused more. `rows` completions are sampled at once; `seed` draws the A factors that new members
         share; there is memory for so many members that come later as `room` says. With a `part` the engine has that of
         the base, and does all that it does together with the processes that have the others."""
         _check_adapters(rank, alpha, members, target_modules)
@@ -80,20 +84,24 @@ class LocalEngine(QueuedEngine):
         self.computes_on = torch.cuda.get_device_name() if kind == "cuda" else f"cpu ({platform.machine()})"
         available = memory.available(self.device) if memory_bytes is None else memory_bytes
         held = self.shape.parameters * self.dtype.itemsize
-        self.plan = memory.plan(
-            self.shape,
-            linears,
-            rank=rank,
-            members=len(members) + room,
-            memory=available + held,
-            device=kind,
-            dtype=self.dtype,
+        planned = partial(
+            memory.plan, self.shape, linears, rank=rank, members=len(members) + room, device=kind, dtype=self.dtype
         )
+        free = planned(memory=available + held)
+        self.plan = free if most_bytes is None else planned(memory=min(available + held, most_bytes))
+        capped = self.plan != free
         if self.plan.micro_tokens == 0:
             raise InputError(
-                f"{len(members) + room} members of rank {rank} on {base.name} leave no room to train",
-                "use fewer members, a lower rank or a smaller base (`redqueen doctor --base` says what fits)",
+                f"{len(members) + room} members of rank {rank} on {base.name} leave no room to train"
+                + " within engine.memory" * capped,
+                "raise engine.memory, or " * bool(free.micro_tokens)
+                + "use fewer members, a lower rank or a smaller base (`redqueen doctor --base` says what fits)",
             )
+        if capped:
+            say(f"within engine.memory there is room for {self.plan.described()}; without it for {free.described()}")
+        if most_bytes is not None and kind == "cuda":
+            share = min(1.0, most_bytes / memory.whole(self.device))
+            torch.cuda.set_per_process_memory_fraction(share, self.device)
         self.bank = Bank(
             groups, rank=rank, alpha=2.0 * rank if alpha is None else alpha, members=members, device=self.device,
             dtype=self.dtype, seed=seed,

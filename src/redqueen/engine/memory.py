@@ -95,6 +95,11 @@ class MemoryPlan:
     cache_tokens: int
     """Tokens that the KV cache may hold."""
 
+    def described(self) -> str:
+        """What there is room for beside the base and its members."""
+        again = ", most of them computed again" if self.checkpointing else ""
+        return f"activations of {self.micro_tokens:,} tokens{again} and a cache of {self.cache_tokens:,}"
+
     def resident(self) -> int:
         """The base and its members, at rest between steps."""
         return self.weights + self.member + self.members * (self.member + self.trained_member)
@@ -168,6 +173,13 @@ def available(device: torch.device) -> int:
     match = re.search(r"MemAvailable:\s+(\d+) kB", facts.read_text())
     assert match is not None
     return int(match[1]) * 1024
+
+
+def whole(device: torch.device) -> int:
+    """All memory that a device has."""
+    if device.type == "cuda":
+        return torch.cuda.mem_get_info(device)[1]
+    return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
 
 
 def share(device: torch.device, engines: int) -> int:

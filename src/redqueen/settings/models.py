@@ -14,7 +14,7 @@ from typing import Annotated, Literal
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from redqueen.errors import ConfigError
-from redqueen.settings.fields import Affects, Metavar, Names, Plugin, Plugins, Weights
+from redqueen.settings.fields import Affects, Metavar, Names, Plugin, Plugins, Size, Weights
 from redqueen.settings.toml import shown
 
 _PRESET = tomllib.loads(files("redqueen.settings").joinpath("presets", "default.toml").read_text(encoding="utf-8"))
@@ -74,6 +74,9 @@ class EngineConfig(Section):
     """The linear layers that are adapted, by the end of their names; all of the base's blocks when left out."""
     rows: int | None = Field(default=None, ge=1, le=65536)
     """Completions that grow at the same time; as many as suit the device when left out."""
+    memory: Size | None = None
+    """What the engine may take of its device's memory, the base included, such as 24GiB or 80%; all that is free when
+    left out."""
     device: Literal["best", "cuda", "cpu"] = "best"
     """Where models run: CUDA if there is any, or exactly this one."""
     dtype: Literal["best", "bfloat16", "float32"] = "best"

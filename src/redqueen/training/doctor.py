@@ -20,7 +20,7 @@ from redqueen.cluster.links import ClusterMachine, WorkerMemory
 from redqueen.console import size_text
 from redqueen.engine.messages import one_line
 from redqueen.errors import InputError
-from redqueen.resources import place
+from redqueen.resources import most_memory, place
 from redqueen.settings.models import ClusterConfig, EngineConfig, VerifierConfig
 from redqueen.verifier import AvailableTier, Tier, available_tier
 from redqueen.verifier.zygotes import available_cores
@@ -283,6 +283,8 @@ def check_base(name: str, members: int, settings: EngineConfig) -> BaseCheckup:
     model = shapes.outline(name)
     linears, why = adaptable(model, settings.target_modules), llama_family(model)
     shape, free = memory.Shape.of(model, fast=why is None), memory.available(device)
+    if (most := most_memory(settings, device)) is not None:
+        free = min(free, most)
 
     def planned(members: int, rank: int) -> memory.MemoryPlan:
         return memory.plan(shape, linears, rank=rank, members=members, memory=free, device=device.type, dtype=dtype)
