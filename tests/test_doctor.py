@@ -125,7 +125,7 @@ def test_what_it_says_of_a_base_is_what_an_engine_plans():
         assert found.base_bytes == 4 * found.parameters
         assert found.members_bytes == engine.plan.resident() - engine.plan.weights
         assert found.micro_tokens == engine.plan.micro_tokens
-        assert found.update_peak == engine.plan.update_peak(found.micro_tokens)
+        assert found.update_peak == engine.plan.peak(found.micro_tokens)
 
 
 def test_what_fits_is_a_table_of_members_and_ranks(monkeypatch):

@@ -31,11 +31,17 @@ def open_verifier(settings: VerifierConfig) -> "LocalVerifier":
 
 
 def open_engine(
-    settings: EngineConfig, members: Sequence[str], seed: int = 0, engines: int = 1, *, room: int = 0
+    settings: EngineConfig,
+    members: Sequence[str],
+    seed: int = 0,
+    engines: int = 1,
+    *,
+    room: int = 0,
+    trains: bool = True,
 ) -> "LocalEngine":
     """The base with these members, as the settings ask for it. Close it, or use it in a `with` statement. `seed` draws
     the A factors that fresh members share; so many `engines` are to share the device's memory; `room` is for so many
-    members that come later."""
+    members that come later. What does not train keeps no memory for it."""
     from redqueen.engine import memory
     from redqueen.engine.base import load as load_base
     from redqueen.engine.local import LocalEngine
@@ -54,6 +60,7 @@ def open_engine(
         "rows": settings.rows,
         "seed": seed,
         "room": room,
+        "trains": trains,
     }
     if settings.tensor_parallel > 1:
         return SplitEngine(settings.base, settings.tensor_parallel, device=device, dtype=dtype, **options)

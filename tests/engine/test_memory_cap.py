@@ -58,7 +58,7 @@ def test_the_plan_keeps_to_the_cap_with_the_base_in_it(capsys):
     cap = int((least + 2000 * free.activation_token) / (1 - memory.SPARE))
     kept = planned(cap)
     assert 0 < kept.micro_tokens < free.micro_tokens
-    assert kept.update_peak(kept.micro_tokens, kept.cache_tokens) <= cap
+    assert kept.peak(kept.micro_tokens, kept.cache_tokens) <= cap
     said = capsys.readouterr().err
     assert f"activations of {kept.micro_tokens:,} tokens" in said and "within engine.memory" in said
 

@@ -52,6 +52,8 @@ class Opening:
     """Workers that share a device's memory."""
     threads: int
     """torch's: sums depend on it."""
+    trains: bool
+    """Members are trained; otherwise no memory is kept for it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,6 +67,8 @@ class Greeting:
     computes_on: str
     dtype: torch.dtype
     limits: Limits
+    norms: Mapping[str, float]
+    """Of the base's weights that members adapt, by module."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -105,12 +109,13 @@ class Worker:
             computes_on=engine.computes_on,
             dtype=engine.dtype,
             limits=engine.limits,
+            norms=engine.norms,
         )
 
     def load(self, opening: Opening) -> LocalEngine:
         torch.set_num_threads(opening.threads)
         settings = EngineConfig(**opening.engine)
-        return open_engine(settings, [], opening.seed, opening.sharing, room=opening.room)
+        return open_engine(settings, [], opening.seed, opening.sharing, room=opening.room, trains=opening.trains)
 
     async def agree(self, limits: Limits) -> None:
         self.engine.agree(limits)
