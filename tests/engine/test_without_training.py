@@ -48,12 +48,12 @@ def test_what_it_does_not_keep_is_room_for_three_times_as_many_members():
     each = learns.plan.member
     most = int((learns.plan.weights + learns.plan.passing + 100 * each) / (1 - memory.SPARE))
     options: dict[str, Any] = {"members": members, "rank": 4, "alpha": 6.0, "memory_bytes": 1 << 30, "most_bytes": most}
-    with pytest.raises(InputError, match="leave no room to train within engine.memory"):
+    with pytest.raises(InputError, match=r"leave no room to train within engine\.memory"):
         LocalEngine(tiny.base("llama"), **options)
     with LocalEngine(tiny.base("llama"), trains=False, **options) as engine:
         assert engine.plan.micro_tokens > 0
         assert engine.plan.peak(engine.plan.micro_tokens, engine.plan.cache_tokens) <= most
-    with pytest.raises(InputError, match="leave no room to sample within engine.memory"):
+    with pytest.raises(InputError, match=r"leave no room to sample within engine\.memory"):
         LocalEngine(tiny.base("llama"), trains=False, **options | {"most_bytes": most // 2})
 
 
