@@ -108,9 +108,9 @@ def test_a_plan_says_what_scoring_takes_where_nothing_trains(tmp_path: Path, mon
 
 def test_a_fork_of_members_that_learnt_leaves_their_optimisers_behind(place: Path):
     learnt: CHANGES = {"run": {"steps": 1}, "evolution": {"every": 1}}
-    source = race_to_the_end(place / "learnt", settings(changes=learnt))
+    source = race_to_the_end(place / "alone-learnt", settings(changes=learnt))
     assert any(state.optimiser is not None for state in source.members(1).values())
-    whole, parts = place / "fork", place / "fork-resumed"
+    whole, parts = place / "alone-fork", place / "alone-fork-resumed"
     alone = {**ALONE, "tasks": {}}
     train(settings(changes=alone), whole, Quiet(), Fork(source.folder, 1))
     for steps in (2, 3):
@@ -147,7 +147,7 @@ def said_of(of: Config, folder: Path) -> str:
 
 
 def test_an_older_run_goes_on_scattering_as_it_did(place: Path):
-    older = race_to_the_end(place / "older", settings(changes={**ALONE, "run": {"steps": 1}}))
+    older = race_to_the_end(place / "alone-older", settings(changes={**ALONE, "run": {"steps": 1}}))
     began = load_run(without_scatter(older))
     assert began.evolution.scatter == 0
     with at_the_start(began) as (race, _, _):
