@@ -151,11 +151,11 @@ def plan(
     cache_token = 2 * shape.layers * shape.kv_heads * shape.dim * width
     # One row more than there are members: the bare base's.
     room = int(memory * (1 - SPARE)) - weights - members * (member + trained_member) - member - passing
-    for checkpointing in (False, True) if trains else (False,):
+    for checkpointing in (False, True):
         activation = _activation(shape, trains=trains, checkpointing=checkpointing) * width
         # The cache stays allocated meanwhile, so the two share what is left.
         micro = min(max(0, room // 2) // activation, ENOUGH_TOKENS[device])
-        if micro >= min(FEW_TOKENS, ENOUGH_TOKENS[device]):
+        if micro >= min(FEW_TOKENS, ENOUGH_TOKENS[device]) or not trains:
             break
     micro = micro if micro >= MIN_TOKENS else 0
     cache_tokens = max(0, room - micro * activation) // cache_token
