@@ -14,9 +14,20 @@ from transformers import Gemma3TextConfig, LlamaConfig, PreTrainedConfig, Qwen2M
 
 from redqueen.commands.main import main
 from redqueen.engine import memory, shapes
+from redqueen.engine.adaptable import adaptable
 from redqueen.engine.local import LocalEngine
 from redqueen.settings.models import EngineConfig, VerifierConfig
-from redqueen.training.doctor import FIT_MEMBERS, FIT_RANKS, Checkup, Device, Machine, Missing, check, check_base
+from redqueen.training.doctor import (
+    FIT_MEMBERS,
+    FIT_RANKS,
+    ROW_TOKENS,
+    Checkup,
+    Device,
+    Machine,
+    Missing,
+    check,
+    check_base,
+)
 from redqueen.verifier import AvailableTier, LocalVerifier, Refusal, Tier
 
 
@@ -125,7 +136,7 @@ def test_what_it_says_of_a_base_is_what_an_engine_plans():
         assert found.base_bytes == 4 * found.parameters
         assert found.members_bytes == engine.plan.resident() - engine.plan.weights
         assert found.micro_tokens == engine.plan.micro_tokens
-        assert found.update_peak == engine.plan.update_peak(found.micro_tokens)
+        assert found.update_peak == engine.plan.peak(found.micro_tokens)
 
 
 def test_what_fits_is_a_table_of_members_and_ranks(monkeypatch):
@@ -142,6 +153,27 @@ def test_what_fits_is_a_table_of_members_and_ranks(monkeypatch):
     text = shown(check(VerifierConfig(), tight))
     assert "this does not fit" in text
     assert text.count("does not fit") == 1 + len(tight.fits)
+
+
+def test_how_many_members_fit_is_told_for_training_and_for_evolution_alone(monkeypatch, capsys):
+    monkeypatch.setattr(memory, "available", lambda device: 16 << 30)
+    assert main(["doctor", "--base", "random:0.5b", "--engine.device", "cpu", "--engine.memory", "8GiB", "--json"]) == 0
+    base = json.loads(capsys.readouterr().out)["base"]
+    assert base["memory"] == 8 << 30
+    model = shapes.outline("random:0.5b")
+    shape, linears = memory.Shape.of(model, fast=True), adaptable(model, None)
+
+    def works(members: int, *, trains: bool) -> bool:
+        plan = memory.plan(
+            shape, linears, rank=base["rank"], members=members, memory=8 << 30, device="cpu", dtype=torch.float32,
+            trains=trains,
+        )  # fmt: skip
+        return plan.micro_tokens > 0 and plan.cache_tokens >= ROW_TOKENS
+
+    for how, trains in (("trained", True), ("evolved", False)):
+        most = base["most"][how]
+        assert most > 0 and works(most, trains=trains) and not works(most + 1, trains=trains)
+    assert base["most"]["evolved"] > 3 * base["most"]["trained"]
 
 
 def test_a_base_outside_the_llama_family_is_told_why_it_gets_the_general_path(tmp_path):

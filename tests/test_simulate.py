@@ -135,7 +135,8 @@ def test_other_settings_are_raced_too(settings):
 
 @pytest.mark.parametrize("preset", presets())
 def test_every_preset_can_be_simulated(preset, capsys):
-    words = ["--teachers", "2", "--students", "2", "--seeds", "2", "--rounds", "2", "--births", "2", "--json"]
+    count = str(max(2, load(preset).match.panel or 0))
+    words = ["--teachers", count, "--students", count, "--seeds", "2", "--rounds", "2", "--births", "2", "--json"]
     assert main(["simulate", "ratings", "--config", preset, *words]) == 0
     found = json.loads(capsys.readouterr().out)
     births = 2 if load(preset).evolution.every else 0

@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from redqueen.errors import ConfigError
+from redqueen.settings.fields import bytes_in
 from redqueen.settings.models import EngineConfig, VerifierConfig
 
 if TYPE_CHECKING:
@@ -30,11 +31,17 @@ def open_verifier(settings: VerifierConfig) -> "LocalVerifier":
 
 
 def open_engine(
-    settings: EngineConfig, members: Sequence[str], seed: int = 0, engines: int = 1, *, room: int = 0
+    settings: EngineConfig,
+    members: Sequence[str],
+    seed: int = 0,
+    engines: int = 1,
+    *,
+    room: int = 0,
+    trains: bool = True,
 ) -> "LocalEngine":
     """The base with these members, as the settings ask for it. Close it, or use it in a `with` statement. `seed` draws
     the A factors that fresh members share; so many `engines` are to share the device's memory; `room` is for so many
-    members that come later."""
+    members that come later. What does not train keeps no memory for it."""
     from redqueen.engine import memory
     from redqueen.engine.base import load as load_base
     from redqueen.engine.local import LocalEngine
@@ -45,6 +52,7 @@ def open_engine(
     engines *= on_one_device(device, settings.tensor_parallel)
     options: dict[str, Any] = {
         "memory_bytes": None if engines == 1 else memory.share(device, engines),
+        "most_bytes": most_memory(settings, device),
         "members": members,
         "rank": settings.rank,
         "alpha": settings.alpha,
@@ -52,10 +60,18 @@ def open_engine(
         "rows": settings.rows,
         "seed": seed,
         "room": room,
+        "trains": trains,
     }
     if settings.tensor_parallel > 1:
         return SplitEngine(settings.base, settings.tensor_parallel, device=device, dtype=dtype, **options)
     return LocalEngine(load_base(settings.base, device=device, dtype=dtype), **options)
+
+
+def most_memory(settings: EngineConfig, device: "torch.device") -> int | None:
+    """What an engine may take of the device, in bytes."""
+    from redqueen.engine import memory
+
+    return None if settings.memory is None else bytes_in(settings.memory, memory.whole(device))
 
 
 @contextmanager

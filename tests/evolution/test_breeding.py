@@ -11,7 +11,7 @@ from engine import tiny
 
 from redqueen.engine.protocol import Recipe, ScoreRequest, Trajectory
 from redqueen.errors import ConfigError, InputError
-from redqueen.evolution.breeding import breed, scatter
+from redqueen.evolution.breeding import breed, scattered
 from redqueen.evolution.replacement import Event, apply, plan
 from redqueen.evolution.variation import Kind, Operator, child
 from redqueen.plugins import OPERATORS
@@ -101,11 +101,23 @@ def test_an_events_seed_decides_what_its_operator_draws():
 
 def test_founders_without_gradients_differ_and_repeat():
     with tiny.engine("llama", members=0) as opened:
-        scatter(opened, ["a", "b"], run_seed=1)
-        first = opened.read("a")
-        assert tiny.difference(first, opened.read("b")) > 0
-        scatter(opened, ["a"], run_seed=1)
-        assert tiny.difference(first, opened.read("a")) == 0
+        first, second, again = (scattered(opened.fresh(), seed, 0.02, opened.norms) for seed in (1, 2, 1))
+        assert tiny.difference(first, second) > 0
+        assert tiny.difference(first, again) == 0
+
+
+@pytest.mark.parametrize("rank", [1, 4])
+def test_a_scattered_member_changes_every_weight_by_its_share_of_it(rank: int):
+    share = 0.03
+    with tiny.engine("llama", members=0, rank=rank, alpha=5.0) as opened:
+        made = scattered(opened.fresh(), 3, share, opened.norms)
+        for name, (a_R_I, b_O_R) in made.factors.items():
+            weight = opened.base.model.get_submodule(name).weight
+            assert isinstance(weight, torch.Tensor)
+            assert (5.0 / rank * b_O_R @ a_R_I).norm() == pytest.approx(share * float(weight.norm()), rel=1e-4)
+        unscaled = scattered(opened.fresh(), 3, 0.0, opened.norms)
+        drawn = torch.cat([b_O_R.flatten() for _, b_O_R in unscaled.factors.values()])
+        assert float(drawn.std()) == pytest.approx(0.1, rel=0.1), "as before there was a share"
 
 
 def evolved(steps: int, settings: EvolutionConfig) -> list[float]:
@@ -116,7 +128,8 @@ def evolved(steps: int, settings: EvolutionConfig) -> list[float]:
     operators = [OPERATORS.get(name) for name in settings.operators]
     means = []
     with tiny.engine("llama", members=0) as opened:
-        scatter(opened, [member.id for member in population.members], run_seed=1)
+        for number, member in enumerate(population.members):
+            opened.write(member.id, scattered(opened.fresh(), number, 0.5, opened.norms))
         for step in range(1, steps + 1):
             rewards = _rewards(opened, population, prompt, wanted)
             means.append(statistics.fmean(rewards.values()))

@@ -136,6 +136,10 @@ def test_a_long_single_agent_samples_as_much_in_all_steps_as_the_population(matc
 @pytest.mark.parametrize("arm", ARMS)
 def test_every_arm_of_every_preset_can_be_run(arm: str, preset: str | None):
     settings = apply(load(preset), arm)
+    if settings.rl.update == "none" and settings.evolution.every == 0:
+        with pytest.raises(ConfigError, match="nothing would ever change"):
+            check(settings)
+        return
     check(settings)
     refuse_idle(settings)
 

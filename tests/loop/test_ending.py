@@ -57,7 +57,9 @@ def test_a_race_ends_with_its_tables_its_totals_and_its_report(ended: Ended):
     for measure in ("solve rate code_o", "valid proposals", "depth", "lines", "structural cells, new"):
         assert re.search(rf"^{measure} +[\d.]+ +[\d.]+$", ended.said, re.M), measure
     assert re.search(
-        r"^2 steps, [2-9] replacements, [\d,]+ tasks, .* verifier runs, .* operations; \d+ s \(", ended.said, re.M
+        r"^2 steps, [2-9] replacements in 1 event, [\d,]+ tasks, .* verifier runs, .* operations; \d+ s \(",
+        ended.said,
+        re.M,
     )
     assert str(ended.folder / REPORT) in ended.said
     report = (ended.folder / REPORT).read_text()

@@ -420,7 +420,8 @@ def test_arms_are_laid_over_each_other(browser, tmp_path):
     figures = dict.fromkeys(TITLES, 0.3)
     for run in runs:
         about = {"exam": "own", "sha256": "1", "how": HOW, "step": 2, "tasks": 9, "figures": figures}
-        exams.keep(run, [ExamResult(subject="student", **about), ExamResult(subject="base", **about)])
+        exams.keep(run, [ExamResult(subject=subject, **about) for subject in ("student", "base")])
+        exams.keep(run, [ExamResult(subject="s0", **about | {"figures": dict.fromkeys(TITLES, 0.6)})])
     for run, value, base in zip(runs, (0.2, 0.4, 0.5), (0.1, 0.1, 0.4), strict=True):
         asked = {"benchmark": "gsm8k", "title": "GSM8K", "measure": "greedy", "prompts": "chat", "sha256": "1"}
         at = {"role": "student", "tasks": 9, "error": None, "tokens": 1, "base": base}
@@ -461,6 +462,7 @@ def test_arms_are_laid_over_each_other(browser, tmp_path):
             ]
             of_base = {each["name"]: each["y"] for each in drawn(watched, "exam")}
             assert of_base["greedy"] == [None, 0.3, None, None, None] and of_base["greedy, base"] == [0.3] * 5
+            assert of_base["greedy, best member"] == [None, 0.6, None, None, None]
             watched.page.select_option("#over", "sampled_tokens")
             watched.draw_all()
             spent = [arm["spent"]["sampled_tokens"] for arm in views.arms_view(runs)]

@@ -172,13 +172,15 @@ def test_the_exam_that_was_held_last_is_there_step_by_step(tmp_path):
     make(tmp_path / "run", steps=4, members=4, tasks=8)
     assert views.run_view(tmp_path / "run")["exam"] is None
     exams.keep(tmp_path / "run", [exam_of("student", 2, 0.9, exam="other")])
-    both = [exam_of("student", 4, 0.4), exam_of("student", 2, 0.3), exam_of("s0", 2, 0.7), exam_of("base", 2, 0.1)]
+    both = [exam_of("student", 4, 0.4), exam_of("student", 2, 0.3), exam_of("base", 2, 0.1)]
+    both += [exam_of("s0", 2, 0.6), exam_of("s1", 2, 0.5), exam_of("t0", 2, 0.7)]
     exams.keep(tmp_path / "run", both)
     found = views.run_view(tmp_path / "run")["exam"]
     assert (found["title"], found["steps"]) == ("own (99 tasks)", [2, 4])
     assert [(each["name"], each["values"], each["base"]) for each in found["figures"]] == [
         ("sampled", [0.3, 0.4], 0.1), ("greedy", [0.4, 0.5], 0.2), ("pass@8", [0.5, 0.6], 0.3)
     ]  # fmt: skip
+    assert [each["best"] for each in found["figures"]] == [[0.6, None], [0.7, None], [0.8, None]], "of the students"
 
 
 def test_arms_have_their_exams_and_what_they_had_spent(tmp_path):

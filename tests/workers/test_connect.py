@@ -132,9 +132,10 @@ def test_the_doctor_says_how_many_members_a_cluster_has_room_for(redqueen):
             dtype=torch.float32,
         )  # fmt: skip
         assert (plan.weights, plan.member + plan.trained_member) == (fit["base_bytes"], fit["member_bytes"])
-        return plan.micro_tokens > 0
+        return plan.micro_tokens > 0 and plan.cache_tokens >= doctor.ROW_TOKENS
 
     assert fit["members"] > 0 and fits(fit["members"]) and not fits(fit["members"] + 1)
+    assert fit["evolved"] > 3 * fit["members"]
 
 
 def test_where_gpus_are_taken_the_doctor_cannot_tell(capsys):

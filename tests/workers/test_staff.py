@@ -24,7 +24,7 @@ from redqueen.errors import MachineError, UserError
 NOW = 0.02
 OPEN = Greeting(
     machine="here", process=1, device="cpu", exact=True, computes_on="cpu", dtype=torch.float32,
-    limits=Limits(1, 1, 1),
+    limits=Limits(1, 1, 1), norms={},
 )  # fmt: skip
 
 

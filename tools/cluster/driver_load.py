@@ -102,8 +102,9 @@ class InstantLink:
             case "open", _:
                 limits = Limits(4096, 4096, 1 << 20)
                 return Greeting(
-                    machine="here", process=0, device="cpu", computes_on="nothing", dtype=torch.float32, limits=limits
-                )
+                    machine="here", process=0, device="cpu", exact=True, computes_on="nothing", dtype=torch.float32,
+                    limits=limits, norms={},
+                )  # fmt: skip
             case "sample", (Brief(), calls):
                 return [[_sample(request) for request in requests] for requests in calls], time.perf_counter()
             case "update", (Brief(), update):

@@ -107,7 +107,7 @@ async def _function(states: Sequence[MemberState], base: str, settings: EngineCo
     rank = max(state.rank for state in states)
     names = [f"m{index}" for index in range(len(states))]
     fitting = {"base": base, "rank": rank, "alpha": float(rank), "target_modules": tuple(states[0].factors)}
-    with open_engine(settings.model_copy(update=fitting), names) as engine:
+    with open_engine(settings.model_copy(update=fitting), names, trains=False) as engine:
         for name, state in zip(names, states, strict=True):
             engine.write(name, _widened(state, rank))
         texts = [engine.base.encode([_plain(message) for message in prompt.messages]) for prompt in _prompts()]

@@ -220,7 +220,9 @@ def _quarters(store: Store, settings: Config, first: range, last: range) -> tupl
 
 def _totals(store: Store, phases: Mapping[str, float]) -> str:
     counts, used = store.counts(), compute(store)
-    made = [_many(counts["steps"], "step"), _many(counts["events"], "replacement"), _many(counts["tasks"], "task")]
+    events = len({event.step for event in store.events()})
+    replaced = _many(counts["events"], "replacement") + (f" in {_many(events, 'event')}" * (events < counts["events"]))
+    made = [_many(counts["steps"], "step"), replaced, _many(counts["tasks"], "task")]
     costs = [f"{count_text(total)} {metric.title}" for metric, total in used.items()]
     most = ", ".join(f"{name} {span_text(spent)}" for name, spent in list(phases.items())[:PHASES])
     idle = sorted(

@@ -246,7 +246,7 @@ def _predicted(engine: LocalEngine, batch: Sequence[Trajectory], count: int) -> 
     cache = engine.sampler.backend.cache
     # Members that were never trained have no optimiser state yet.
     untrained = (engine.plan.members - count) * engine.plan.trained_member
-    return engine.plan.update_peak(engine.trainer.largest(batch)[1], cache.tokens if cache else 0) - untrained
+    return engine.plan.peak(engine.trainer.largest(batch)[1], cache.tokens if cache else 0) - untrained
 
 
 def _report(

@@ -21,6 +21,7 @@ from redqueen.engine.base import Base
 from redqueen.engine.local import LocalEngine
 from redqueen.engine.protocol import MemberState, SampleRequest, Trajectory
 from redqueen.errors import InputError
+from redqueen.resources import most_memory
 from redqueen.settings.models import EngineConfig
 
 SEED = 0
@@ -157,6 +158,7 @@ def open_engine(
         alpha=settings.alpha,
         target_modules=settings.target_modules,
         rows=work.rows,
+        most_bytes=most_memory(settings, device),
     )
     numbers = torch.Generator().manual_seed(SEED)
     states = {}

@@ -37,16 +37,19 @@ ANSWER_S = 10.0
 """How long a cluster's head may take to answer."""
 
 
-def open_members(settings: Config, members: Sequence[MemberId], engines: int = 1) -> QueuedEngine:
+def open_members(
+    settings: Config, members: Sequence[MemberId], engines: int = 1, *, trains: bool = True
+) -> QueuedEngine:
     """An engine with these members, of this process or, where the settings say so, on workers. Close it, or use it in a
-    `with` statement. In this process so many `engines` are to share the device's memory."""
+    `with` statement. In this process so many `engines` are to share the device's memory. What does not train keeps no
+    memory for it."""
     refuse_unnumbered(settings.cluster)
     if is_asked_for(settings.cluster):
-        return open_cluster(settings, members)
-    return open_engine(settings.engine, members, settings.run.seed, engines)
+        return open_cluster(settings, members, trains=trains)
+    return open_engine(settings.engine, members, settings.run.seed, engines, trains=trains)
 
 
-def open_cluster(settings: Config, members: Sequence[MemberId]) -> ClusterEngine:
+def open_cluster(settings: Config, members: Sequence[MemberId], *, trains: bool = True) -> ClusterEngine:
     """An engine with these members in its shards. Close it, or use it in a `with` statement."""
     cluster, engine = settings.cluster, settings.engine
     shards, count = cluster.shards or 1, _workers_wanted(cluster)
@@ -69,6 +72,7 @@ def open_cluster(settings: Config, members: Sequence[MemberId]) -> ClusterEngine
         sharing=on_one_device,
         patience_s=cluster.patience_s,
         seed=settings.run.seed,
+        trains=trains,
     )
 
 

@@ -61,6 +61,7 @@ class ClusterEngine(QueuedEngine):
         sharing: int = 1,
         patience_s: float,
         seed: int = 0,
+        trains: bool = True,
     ) -> None:
         """`base` may be without weights. `count` workers are started, `sharing` of them on one device."""
         self.base, self.device = base, torch.device("cpu")
@@ -76,6 +77,7 @@ class ClusterEngine(QueuedEngine):
             device=self.device,
             dtype=torch.float32,
             seed=seed,
+            trains=trains,
         )
         attention, adapter = shape.layers * shape.heads * shape.dim, self.bank.parameters_per_member
         self.size = ModelSize.of(model, attention=attention, adapter=adapter)
@@ -87,6 +89,7 @@ class ClusterEngine(QueuedEngine):
             room=_room(members, shards, count),
             sharing=sharing,
             threads=torch.get_num_threads(),
+            trains=trains,
         )
         try:
             self._staff = Staff(workers, ledgers, opening, count=count, patience_s=patience_s)
@@ -95,6 +98,7 @@ class ClusterEngine(QueuedEngine):
             raise
         staff = self._staff
         self.computes_on, self.device_type, self.dtype = staff.computes_on, staff.device, staff.dtype
+        self.norms = staff.norms
         held = ShardedMembers(self._staff, self.bank)
         for member in members:
             held.write(member, held.fresh())

@@ -19,8 +19,8 @@ class Packed:
 
 def pack(member: MemberId, state: MemberState, bank: Bank) -> Packed:
     """`bank` has the layout, which the base and the adapters' shape decide. Refuses what is no member of it."""
-    values_N = torch.cat(bank.pack(member, state)).numpy()
-    return Packed(values_N, None if state.optimiser is None else state.optimiser.step)
+    values_N, optimiser = torch.cat(bank.pack(member, state)).numpy(), bank.kept(state)
+    return Packed(values_N, None if optimiser is None else optimiser.step)
 
 
 def unpack(packed: Packed, bank: Bank) -> MemberState:

@@ -107,6 +107,11 @@ class Staff:
     def dtype(self) -> torch.dtype:
         return self._greetings[0].dtype
 
+    @property
+    def norms(self) -> Mapping[str, float]:
+        """Of the weights that members adapt: every worker has the same base."""
+        return self._greetings[0].norms
+
     def ask(self, jobs: Sequence[Job]) -> list[Any]:
         """The answers, in order."""
         for job in jobs:

@@ -26,7 +26,7 @@ from redqueen.engine.memory import Limits
 from redqueen.engine.protocol import Ask, Chain, MemberId, Sample, SampleRequest, Score, ScoreRequest, UpdateStats
 from redqueen.engine.split.group import Lost as PartLost
 from redqueen.errors import UserError
-from redqueen.resources import open_engine, place
+from redqueen.resources import most_memory, open_engine, place
 from redqueen.settings.models import EngineConfig
 
 
@@ -34,6 +34,8 @@ def memory_of(engine: EngineConfig, sharing: int) -> WorkerMemory:
     """What a worker would find here that is one of so many on its device."""
     device, dtype = place(engine)
     size = memory.available(device) if sharing == 1 else memory.share(device, sharing)
+    if (most := most_memory(engine, device)) is not None:
+        size = min(size, most)
     return WorkerMemory(device.type, str(dtype).removeprefix("torch."), size)
 
 
@@ -50,6 +52,8 @@ class Opening:
     """Workers that share a device's memory."""
     threads: int
     """torch's: sums depend on it."""
+    trains: bool
+    """Members are trained; otherwise no memory is kept for it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,6 +67,8 @@ class Greeting:
     computes_on: str
     dtype: torch.dtype
     limits: Limits
+    norms: Mapping[str, float]
+    """Of the base's weights that members adapt, by module."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -103,12 +109,13 @@ class Worker:
             computes_on=engine.computes_on,
             dtype=engine.dtype,
             limits=engine.limits,
+            norms=engine.norms,
         )
 
     def load(self, opening: Opening) -> LocalEngine:
         torch.set_num_threads(opening.threads)
         settings = EngineConfig(**opening.engine)
-        return open_engine(settings, [], opening.seed, opening.sharing, room=opening.room)
+        return open_engine(settings, [], opening.seed, opening.sharing, room=opening.room, trains=opening.trains)
 
     async def agree(self, limits: Limits) -> None:
         self.engine.agree(limits)

@@ -15,7 +15,7 @@ class DoctorCommand(Reporting, Configured):
 
     uses = (
         "verifier.minimum", "verifier.run_unprotected",
-        "engine.device", "engine.dtype", "engine.rank", "engine.target_modules", "cluster.address",
+        "engine.device", "engine.dtype", "engine.rank", "engine.memory", "engine.target_modules", "cluster.address",
         "cluster.gpus_per_worker",
     )  # fmt: skip
     base: Annotated[str | None, tyro.conf.arg(metavar="NAME")] = None

@@ -61,7 +61,10 @@ class Bank:
         device: torch.device,
         dtype: torch.dtype,
         seed: int = 0,
+        trains: bool = True,
     ) -> None:
+        """A bank that does not train keeps no optimiser states, also none that it is given."""
+        self.trains = trains
         self.rank, self.alpha, self.scale = rank, alpha, alpha / rank
         self.device, self.dtype = device, dtype
         self.groups: list[LinearGroup] = []
@@ -185,10 +188,10 @@ class Bank:
         self.masters_A_D[row].copy_(weights_D)
         self.refresh(row)
         self.drop_optimiser(row)
-        if state.optimiser is not None:
+        if (optimiser := self.kept(state)) is not None:
             for moment_D, new_D in zip(self.adam(row), moments_D, strict=True):
                 moment_D.copy_(new_D)
-            self._steps[row] = state.optimiser.step
+            self._steps[row] = optimiser.step
 
     def pack(self, member: MemberId, state: MemberState) -> list[Tensor]:
         """The state as rows on the CPU: the weights, then both moments where it has an optimiser. Refuses what is no
@@ -201,8 +204,13 @@ class Bank:
                 f"this engine's are {self.rank} and {self.alpha:g}",
                 "open the engine with the rank and alpha of its members",
             )
-        optimiser = [] if state.optimiser is None else [state.optimiser.exp_avg, state.optimiser.exp_avg_sq]
-        return [self._pack(factors) for factors in (state.factors, *optimiser)]
+        optimiser = self.kept(state)
+        moments = [] if optimiser is None else [optimiser.exp_avg, optimiser.exp_avg_sq]
+        return [self._pack(factors) for factors in (state.factors, *moments)]
+
+    def kept(self, state: MemberState) -> OptimiserState | None:
+        """What the bank keeps of a state's optimiser."""
+        return state.optimiser if self.trains else None
 
     def unpack(self, rows: Sequence[Tensor], step: int | None) -> MemberState:
         """What `pack` was given, with tensors of its own; `step` is its optimiser's."""

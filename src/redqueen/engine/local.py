@@ -2,6 +2,7 @@
 
 import platform
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 import torch
@@ -16,6 +17,7 @@ from redqueen.engine.flops import ModelSize
 from redqueen.engine.general import GeneralBody
 from redqueen.engine.llama import LlamaBody
 from redqueen.engine.logits_check import check_logits, own_logits
+from redqueen.engine.messages import say
 from redqueen.engine.products import quick_products
 from redqueen.engine.protocol import MemberId, Recipe
 from redqueen.engine.queued import QueuedEngine
@@ -45,14 +47,18 @@ class LocalEngine(QueuedEngine):
         target_modules: Sequence[str] | None = None,
         rows: int | None = None,
         memory_bytes: int | None = None,
+        most_bytes: int | None = None,
         seed: int = 0,
         room: int = 0,
+        trains: bool = True,
         part: Part | None = None,
     ) -> None:
         """Defaults: `alpha` twice the rank, `target_modules` all linear layers of the base's blocks, `memory_bytes` the
-        device's free memory. `rows` completions are sampled at once; `seed` draws the A factors that new members
-        share; there is memory for so many members that come later as `room` says. With a `part` the engine has that of
-        the base, and does all that it does together with the processes that have the others."""
+        device's free memory. With `most_bytes` the engine keeps to so many, the base included, and on CUDA this process
+        is refused more. `rows` completions are sampled at once; `seed` draws the A factors that new members
+        share; there is memory for so many members that come later as `room` says. An engine that does not train samples
+        and scores, and has more room for it. With a `part` the engine has that of the base, and does all that it does
+        together with the processes that have the others."""
         _check_adapters(rank, alpha, members, target_modules)
         if rows is not None and rows < 1:
             raise InputError(f"an engine cannot have {rows} rows", "use 1 or more")
@@ -69,6 +75,7 @@ class LocalEngine(QueuedEngine):
             adapter=rank * sum(linear.inputs + linear.outputs for linear in linears),
         )
         expected = own_logits(base)
+        self.norms = {linear.name: float(_norm(model.get_submodule(linear.name))) for linear in linears}
         if part is not None:
             part.take(model)
             here = sum(weight.numel() for weight in {id(each): each for each in model.parameters()}.values())
@@ -80,23 +87,29 @@ class LocalEngine(QueuedEngine):
         self.computes_on = torch.cuda.get_device_name() if kind == "cuda" else f"cpu ({platform.machine()})"
         available = memory.available(self.device) if memory_bytes is None else memory_bytes
         held = self.shape.parameters * self.dtype.itemsize
-        self.plan = memory.plan(
-            self.shape,
-            linears,
-            rank=rank,
-            members=len(members) + room,
-            memory=available + held,
-            device=kind,
-            dtype=self.dtype,
-        )
+        planned = partial(
+            memory.plan, self.shape, linears, rank=rank, members=len(members) + room, device=kind, dtype=self.dtype,
+            trains=trains,
+        )  # fmt: skip
+        free = planned(memory=available + held)
+        self.plan = free if most_bytes is None else planned(memory=min(available + held, most_bytes))
+        capped = self.plan != free
         if self.plan.micro_tokens == 0:
             raise InputError(
-                f"{len(members) + room} members of rank {rank} on {base.name} leave no room to train",
-                "use fewer members, a lower rank or a smaller base (`redqueen doctor --base` says what fits)",
+                f"{len(members) + room} members of rank {rank} on {base.name} leave no room to "
+                + ("train" if trains else "sample")
+                + " within engine.memory" * capped,
+                "raise engine.memory, or " * bool(free.micro_tokens)
+                + "use fewer members, a lower rank or a smaller base (`redqueen doctor --base` says what fits)",
             )
+        if capped:
+            say(f"within engine.memory there is room for {self.plan.described()}; without it for {free.described()}")
+        if most_bytes is not None and kind == "cuda":
+            share = min(1.0, most_bytes / memory.whole(self.device))
+            torch.cuda.set_per_process_memory_fraction(share, self.device)
         self.bank = Bank(
             groups, rank=rank, alpha=2.0 * rank if alpha is None else alpha, members=members, device=self.device,
-            dtype=self.dtype, seed=seed,
+            dtype=self.dtype, seed=seed, trains=trains,
         )  # fmt: skip
         self.bank.reserve(room)
         self.body: Body = LlamaBody(model, self.bank, part) if fast else GeneralBody(model, self.bank)
@@ -139,7 +152,14 @@ class LocalEngine(QueuedEngine):
             if kind == "score":
                 return self.trainer.score(items)
             assert recipe is not None
+            if not self.bank.trains:
+                raise InputError("this engine keeps no room to train", "open it with trains=True")
             return self.trainer.update(items, recipe)
+
+
+def _norm(linear: torch.nn.Module) -> torch.Tensor:
+    assert isinstance(linear.weight, torch.Tensor)
+    return torch.linalg.vector_norm(linear.weight.detach(), dtype=torch.float64)
 
 
 def usual_rows(device: str, parameters: int) -> int:

@@ -81,26 +81,32 @@ class MemoryPlan:
     member: int
     """Masters and compute copy of one member; the bare base has a row like a member's."""
     trained_member: int
-    """What training adds: both moments and the gradient."""
+    """What training adds: both moments and the gradient; 0 where nothing trains."""
     members: int
     cache_token: int
     """Keys and values of one token."""
     activation_token: int
-    """Forward and backward pass of one token."""
+    """Forward and backward pass of one token; where nothing trains the forward pass alone."""
     passing: int
     """What does not grow with the tokens: a slice of logits and their gradient, the rotary tables."""
     micro_tokens: int
-    """Tokens of a micro-batch; 0 when not one sequence fits."""
+    """Tokens that pass at once; 0 when not one sequence fits."""
     checkpointing: bool
     cache_tokens: int
     """Tokens that the KV cache may hold."""
+
+    def described(self) -> str:
+        """What there is room for beside the base and its members."""
+        again = ", most of them computed again" if self.checkpointing else ""
+        return f"activations of {self.micro_tokens:,} tokens{again} and a cache of {self.cache_tokens:,}"
 
     def resident(self) -> int:
         """The base and its members, at rest between steps."""
         return self.weights + self.member + self.members * (self.member + self.trained_member)
 
-    def update_peak(self, tokens: int, cache_tokens: int = 0) -> int:
-        """Of an update with micro-batches of this many tokens, with a KV cache of this size beside it."""
+    def peak(self, tokens: int, cache_tokens: int = 0) -> int:
+        """Of an update, or where nothing trains of scoring, with this many tokens at once and a KV cache of this size
+        beside them."""
         return self.resident() + self.passing + tokens * self.activation_token + cache_tokens * self.cache_token
 
 
@@ -122,31 +128,41 @@ class Limits:
 
 
 def plan(
-    shape: Shape, linears: list[Linear], *, rank: int, members: int, memory: int, device: str, dtype: torch.dtype
+    shape: Shape,
+    linears: list[Linear],
+    *,
+    rank: int,
+    members: int,
+    memory: int,
+    device: str,
+    dtype: torch.dtype,
+    trains: bool = True,
 ) -> MemoryPlan:
-    """Share `memory` bytes between weights, members, the cache and an update."""
+    """Share `memory` bytes between weights, members, the cache and an update. What does not train keeps nothing for
+    it: no moments, no gradients, no activations of layers that are behind."""
     width, exact = dtype.itemsize, master_dtype(dtype).itemsize
     row = sum(aligned(rank * linear.inputs) + aligned(rank * linear.outputs) for linear in linears)
     member = row * (exact if width == exact else exact + width)
     weights = shape.parameters * width
     tables = 2 * min(shape.positions, MAX_POSITIONS) * shape.dim * exact
     head = min(HEAD_BYTES, 4 * shape.vocabulary * ENOUGH_TOKENS[device])
-    passing = head + head * width // 4 + tables
+    passing = head + head * width // 4 * trains + tables
+    trained_member = row * 3 * exact * trains
     cache_token = 2 * shape.layers * shape.kv_heads * shape.dim * width
     # One row more than there are members: the bare base's.
-    room = int(memory * (1 - SPARE)) - weights - members * (member + row * 3 * exact) - member - passing
+    room = int(memory * (1 - SPARE)) - weights - members * (member + trained_member) - member - passing
     for checkpointing in (False, True):
-        activation = _activation(shape, checkpointing=checkpointing) * width
-        # The cache stays allocated while members train, so the two share what is left.
+        activation = _activation(shape, trains=trains, checkpointing=checkpointing) * width
+        # The cache stays allocated meanwhile, so the two share what is left.
         micro = min(max(0, room // 2) // activation, ENOUGH_TOKENS[device])
-        if micro >= min(FEW_TOKENS, ENOUGH_TOKENS[device]):
+        if micro >= min(FEW_TOKENS, ENOUGH_TOKENS[device]) or not trains:
             break
     micro = micro if micro >= MIN_TOKENS else 0
     cache_tokens = max(0, room - micro * activation) // cache_token
     return MemoryPlan(
         weights=weights,
         member=member,
-        trained_member=row * 3 * exact,
+        trained_member=trained_member,
         members=members,
         cache_token=cache_token,
         activation_token=activation,
@@ -170,6 +186,13 @@ def available(device: torch.device) -> int:
     return int(match[1]) * 1024
 
 
+def whole(device: torch.device) -> int:
+    """All memory that a device has."""
+    if device.type == "cuda":
+        return torch.cuda.mem_get_info(device)[1]
+    return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+
+
 def share(device: torch.device, engines: int) -> int:
     """The same where so many engines share a device."""
     if device.type != "cuda":
@@ -188,8 +211,9 @@ def out_of_memory(error: BaseException) -> bool:
     return isinstance(error, RuntimeError) and any(message in str(error) for message in messages)
 
 
-def _activation(shape: Shape, *, checkpointing: bool) -> int:
-    """Numbers per token that are kept for the backward pass, and those in flight at its widest layer."""
+def _activation(shape: Shape, *, trains: bool, checkpointing: bool) -> int:
+    """Numbers per token that are kept for the backward pass, and those in flight at its widest layer; without a
+    backward pass those of one layer."""
     qkv = (shape.heads + 2 * shape.kv_heads) * shape.dim
     seen = shape.heads * shape.dim
     # The residual stream before each norm, each norm's result, the rotated q, k, v, what attention saw, gate and up,
@@ -200,5 +224,8 @@ def _activation(shape: Shape, *, checkpointing: bool) -> int:
         block += 8 * shape.hidden + qkv + 2 * shape.intermediate
     # In the backward pass of the widest layer: the gradients of its output, of its input and of the product.
     passing = 3 * shape.intermediate + 4 * shape.hidden
+    if not trains:
+        # What adapters add to a layer on the way forward takes no more than its gradients would.
+        return block + passing
     kept = shape.layers * shape.hidden + block if checkpointing else shape.layers * block
     return kept + passing

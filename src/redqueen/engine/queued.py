@@ -5,7 +5,7 @@ which alone touches the members.
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from typing import Any, Protocol, Self, TypeVar
 
@@ -56,6 +56,8 @@ class QueuedEngine(ABC):
     bank: Bank
     """How members are laid out; those of this process are in it."""
     size: ModelSize
+    norms: Mapping[str, float]
+    """Of the base's weights that members adapt, by module (Frobenius)."""
     device: torch.device
     """Of this process: where the algebra of weights is done."""
     dtype: torch.dtype

@@ -256,7 +256,7 @@ def open_subjects(subjects: Subjects, settings: "Config") -> Iterator["QueuedEng
     parts: dict[str, Any] = {"engine": settings.engine.model_copy(update=fitting)}
     parts |= {"cluster": settings.cluster.model_copy(update={"shards": settings.cluster.workers})}
     settings = settings.model_copy(update=parts)
-    with open_members(settings, list(members)) as engine:
+    with open_members(settings, list(members), trains=False) as engine:
         for name, state in members.items():
             engine.write(name, state)
         yield engine

@@ -1,16 +1,15 @@
 """Events carried out on an engine: children are made from their parents' weights and replace the dead."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import torch
 
 from redqueen.engine.protocol import Engine, MemberId, MemberState
 from redqueen.evolution.replacement import Event
 from redqueen.evolution.variation import Draws, Operator, child
-from redqueen.keys import key
 
-FOUNDER_SCALE = 0.1
-"""The standard deviation of the entries of B in a founder of a race without gradients."""
+UNSCALED = 0.1
+"""The standard deviation of the entries of B where members are scattered with no regard to the base."""
 
 
 def breed(
@@ -19,11 +18,14 @@ def breed(
     operators: Mapping[str, Operator],
     device: torch.device | None = None,
     *,
-    gradients: bool = True,
+    fresh: Callable[[int], MemberState] | None = None,
 ) -> None:
     """Replace the dead by children, on `device`. All children are made before anybody is removed; their optimisers are
-    fresh. Without gradients fresh members are scattered, as founders are."""
-    children = {event.child.id: _child(engine, event, operators, device, gradients) for event in events}
+    fresh. `fresh` makes members without parents, of a seed; the engine does when it is left out."""
+    make = fresh or (lambda seed: engine.fresh())
+    children: dict[MemberId, MemberState] = {}
+    for event in events:
+        children[event.child.id] = _child(engine, event, operators, device) if event.parents else make(event.seed)
     for event in events:
         # Fails for a member that is not there, before anybody is removed.
         engine.read(event.dead)
@@ -33,26 +35,22 @@ def breed(
         engine.write(id, state)
 
 
-def scatter(engine: Engine, members: Sequence[MemberId], run_seed: int) -> None:
-    """Give founders of a race without gradients small random B factors, each its own."""
-    for member in members:
-        engine.write(member, _scattered(engine.fresh(), key(run_seed, "scatter", member)))
-
-
-def _scattered(fresh: MemberState, seed: int) -> MemberState:
-    """A fresh member has B = 0, from which no operator makes anything else."""
+def scattered(fresh: MemberState, seed: int, share: float, norms: Mapping[str, float]) -> MemberState:
+    """A fresh member with random B factors, since no operator makes anything of B = 0: each of its updates is this
+    share of the norm of the weight that it changes. With a share of 0 no weight is looked at."""
     draws = Draws(seed, torch.device("cpu"))
     factors = {}
     for name, (a_R_I, b_O_R) in sorted(fresh.factors.items()):
-        factors[name] = a_R_I, FOUNDER_SCALE * draws.normal(*b_O_R.shape)
+        drawn_O_R = draws.normal(*b_O_R.shape)
+        size = UNSCALED
+        if share:
+            inner = (drawn_O_R.mT @ drawn_O_R).double() * (a_R_I @ a_R_I.mT).double()
+            size = share * norms[name] * fresh.rank / (fresh.alpha * float(inner.sum()) ** 0.5)
+        factors[name] = a_R_I, size * drawn_O_R
     return MemberState(fresh.rank, fresh.alpha, factors)
 
 
-def _child(
-    engine: Engine, event: Event, operators: Mapping[str, Operator], device: torch.device | None, gradients: bool
-) -> MemberState:
-    if not event.parents:
-        return engine.fresh() if gradients else _scattered(engine.fresh(), event.seed)
+def _child(engine: Engine, event: Event, operators: Mapping[str, Operator], device: torch.device | None) -> MemberState:
     operator = operators[event.operator]
     states = [engine.read(parent, optimiser=operator.moments) for parent in event.parents]
     return child(operator, states, seed=event.seed, device=device)

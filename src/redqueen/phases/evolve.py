@@ -60,7 +60,7 @@ async def evolve(race: Race, state: State) -> Evolved:
         if settings.rl.frozen != f"{event.role}s"
     ]
     dead = {event.dead: race.engine.read(event.dead, optimiser=True) for event in events}
-    breed(race.engine, events, race.operators, race.device, gradients=settings.rl.update != "none")
+    breed(race.engine, events, race.operators, race.device, fresh=race.fresh)
     return Evolved(
         population=apply(population, events), events=tuple(events), trials=trials, dead=dead, watch=seen.watch
     )

@@ -10,8 +10,9 @@ import torch
 
 from redqueen.cluster.watched import WatchedWorkers
 from redqueen.engine.flops import ModelSize
-from redqueen.engine.protocol import Engine, MemberId
+from redqueen.engine.protocol import Engine, MemberId, MemberState
 from redqueen.evals.asking import Slices
+from redqueen.evolution.breeding import scattered
 from redqueen.evolution.variation import Operator
 from redqueen.keys import Part, key, numbers
 from redqueen.phases.checks import Checks
@@ -43,6 +44,8 @@ class Race:
     engine: Engine
     size: ModelSize
     """Of the base and its adapters."""
+    norms: Mapping[str, float]
+    """Of the base's weights that members adapt, by module."""
     encode: Callable[[Sequence[Mapping[str, str]] | str], tuple[int, ...]]
     """Chat messages, or a text as it is, as the base's tokens."""
     positions: int
@@ -91,6 +94,13 @@ class Race:
 
     def frozen(self, role: Role) -> bool:
         return self.settings.rl.frozen == f"{role}s" or self.settings.rl.update == "none"
+
+    def fresh(self, seed: int) -> MemberState:
+        """The weights of a new member: the base's, or near it where no gradient would lead it away."""
+        fresh = self.engine.fresh()
+        if self.settings.rl.update != "none":
+            return fresh
+        return scattered(fresh, seed, self.settings.evolution.scatter, self.norms)
 
     def temperature(self, role: Role) -> float:
         """Of what the role samples."""

@@ -1,5 +1,6 @@
 """What a step leaves: rows for the records, and a summary for whoever watches."""
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 
@@ -30,6 +31,8 @@ from redqueen.runs.rows import (
 from redqueen.tasks.guards import set_aside
 from redqueen.tasks.verdicts import Reason, Rejection, Verdict
 
+FEW = 8
+"""Replacements of a step that are told one by one."""
 MANY_NOT_JUDGED = 0.05
 """The share of a step's texts that somebody is told of."""
 
@@ -258,7 +261,7 @@ def summary(
         alarms=[alarm.says for alarm in rows.alarms if alarm.measure != NOTHING_TO_LEARN],
         workers=rows.workers,
         worker_events=worker_events,
-        events=[*map(_event, rows.events), *_pulled(rows), *_elsewhere(race, rows), *_evaluated(rows)],
+        events=[*_replaced(race, state, rows), *_pulled(rows), *_elsewhere(race, rows), *_evaluated(rows)],
     )
 
 
@@ -305,6 +308,17 @@ def _evaluated(rows: StepRecord) -> list[str]:
         for row in rows.metrics
         if row.name == metrics.BENCHMARK.name and row.subject == Role.STUDENT
     ]
+
+
+def _replaced(race: Race, state: State, rows: StepRecord) -> list[str]:
+    """Who was replaced: one by one, or of many how many in each role."""
+    if len(rows.events) <= FEW:
+        return [_event(event) for event in rows.events]
+    counts = Counter(event.role for event in rows.events)
+    says = f"{' and '.join(f'{count} {role}s' for role, count in sorted(counts.items(), reverse=True))} were replaced"
+    if race.settings.rl.update != "none":
+        return [says]
+    return [f"generation {1 + len({grave.step for grave in state.population.graves})}: {says}"]
 
 
 def _event(event: EventRow) -> str:

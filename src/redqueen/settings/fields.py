@@ -1,10 +1,13 @@
 """What a field of the settings says about itself, beside its type and its help: how it is written, what it affects."""
 
+import math
+import re
 from dataclasses import dataclass
 from enum import Enum, auto
 from typing import Annotated, Any
 
-from pydantic import BeforeValidator, Field
+from pydantic import AfterValidator, BeforeValidator, Field
+from pydantic_core import PydanticCustomError
 
 
 class Affects(Enum):
@@ -49,6 +52,25 @@ def _is_number(value: Any) -> bool:
     return not isinstance(value, bool)
 
 
+_SIZE = re.compile(r"(\d+(?:\.\d+)?) ?(MiB|GiB|MB|GB|%)", re.ASCII)
+_BYTES = {"MiB": 1 << 20, "GiB": 1 << 30, "MB": 10**6, "GB": 10**9}
+
+
+def bytes_in(size: str, whole: int) -> int:
+    """What a size such as 24GiB comes to, or a share of the whole such as 80%."""
+    found = _SIZE.fullmatch(size)
+    assert found is not None
+    number, unit = float(found[1]), found[2]
+    return int(number * (whole / 100 if unit == "%" else _BYTES[unit]))
+
+
+def _as_size(value: str) -> str:
+    if _SIZE.fullmatch(value) is None or not 0 < bytes_in(value, 100) <= (100 if "%" in value else math.inf):
+        raise PydanticCustomError("size", "write a size such as 24GiB or 800MiB, or a share such as 80%")
+    return value
+
+
+Size = Annotated[str, AfterValidator(_as_size), Metavar("SIZE|SHARE")]
 Name = Annotated[str, Field(min_length=1)]
 Names = Annotated[tuple[Name, ...], BeforeValidator(_as_tuple)]
 Plugin = Annotated[Name, Metavar("NAME|FILE.py:NAME")]

@@ -14,7 +14,7 @@ from typing import Annotated, Literal
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from redqueen.errors import ConfigError
-from redqueen.settings.fields import Affects, Metavar, Names, Plugin, Plugins, Weights
+from redqueen.settings.fields import Affects, Metavar, Names, Plugin, Plugins, Size, Weights
 from redqueen.settings.toml import shown
 
 _PRESET = tomllib.loads(files("redqueen.settings").joinpath("presets", "default.toml").read_text(encoding="utf-8"))
@@ -74,6 +74,9 @@ class EngineConfig(Section):
     """The linear layers that are adapted, by the end of their names; all of the base's blocks when left out."""
     rows: int | None = Field(default=None, ge=1, le=65536)
     """Completions that grow at the same time; as many as suit the device when left out."""
+    memory: Size | None = None
+    """What the engine may take of its device's memory, the base included, such as 24GiB or 80%; all that is free when
+    left out."""
     device: Literal["best", "cuda", "cpu"] = "best"
     """Where models run: CUDA if there is any, or exactly this one."""
     dtype: Literal["best", "bfloat16", "float32"] = "best"
@@ -303,6 +306,9 @@ class EvolutionConfig(Section):
     trial: int = Field(default=0, ge=0, le=65536)
     """Before a replacement all students attempt so many tasks, the same ones, and all teachers write as many to the
     same prompts: fitness is then what they are worth there; 0 holds no trials."""
+    scatter: float = Field(default=0.03, ge=0, le=1, allow_inf_nan=False)
+    """Without gradients: how far from the base members begin, as a share of the norm of each weight that they adapt. 0
+    draws the entries of B with a standard deviation of 0.1, whatever the base, as before there was this setting."""
     pull: float = Field(default=0.0, ge=0, le=1, allow_inf_nan=False)
     """How far each member moves to the mean of its role, from 0, where it stays, to 1, where all become one."""
     pull_every: int = Field(default=10, ge=1, le=1_000_000)

@@ -23,7 +23,12 @@ from redqueen.settings.toml import shown, to_toml, value_text
 
 Overrides = Mapping[str, str] | Sequence[tuple[str, str]]
 
-BEFORE: Mapping[str, str] = {"guard.shortcuts": "allow", "guard.drift_ceiling": "0", "tasks.briefs": "false"}
+BEFORE: Mapping[str, str] = {
+    "guard.shortcuts": "allow",
+    "guard.drift_ceiling": "0",
+    "tasks.briefs": "false",
+    "evolution.scatter": "0",
+}
 """How runs behaved before a setting existed, by its dotted name, where that is not today's default."""
 
 

@@ -52,6 +52,7 @@ def refuse_idle(settings: Config) -> None:
 def idle(settings: Config) -> dict[str, str]:
     """The settings that ask for something and would do nothing beside the others, each with the reason."""
     population, evolution, rl = settings.population, settings.evolution, settings.rl
+    off = Config().evolution
     counts = {"teachers": population.teachers, "students": population.students}
     several = {role for role, count in counts.items() if count > 1 and rl.frozen != role}
     gradients = rl.update != "none"
@@ -74,6 +75,8 @@ def idle(settings: Config) -> dict[str, str]:
         found["evolution.trial"] = "nobody is ever replaced"
     if evolution.inject and not (evolution.every and several):
         found["evolution.inject"] = "nobody is ever replaced"
+    if evolution.scatter != off.scatter and gradients:
+        found["evolution.scatter"] = "with gradients members begin as the base"
     if evolution.pull and not (gradients and several):
         found["evolution.pull"] = "no role has two members that learn"
     if evolution.pull_rate != 1 and (not evolution.pull or "evolution.pull" in found):

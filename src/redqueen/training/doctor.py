@@ -10,7 +10,7 @@ from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from rich.console import Console
 from rich.text import Text
@@ -20,10 +20,13 @@ from redqueen.cluster.links import ClusterMachine, WorkerMemory
 from redqueen.console import size_text
 from redqueen.engine.messages import one_line
 from redqueen.errors import InputError
-from redqueen.resources import place
+from redqueen.resources import most_memory, place
 from redqueen.settings.models import ClusterConfig, EngineConfig, VerifierConfig
 from redqueen.verifier import AvailableTier, Tier, available_tier
 from redqueen.verifier.zygotes import available_cores
+
+if TYPE_CHECKING:  # torch takes seconds to import, and may be missing
+    from redqueen.engine.memory import MemoryPlan
 
 GIB = 1 << 30
 ROW_TOKENS = 2048
@@ -69,6 +72,18 @@ class Fit:
     """Tokens of an update that go through the base at once; 0 where it does not fit."""
 
 
+@dataclass(frozen=True, slots=True)
+class Most:
+    """The most members of a rank that leave room to work: for tokens at once, and for one long completion."""
+
+    trained: int
+    evolved: int
+    """By evolution alone, for which nothing is kept to train."""
+
+    def __str__(self) -> str:
+        return f"{self.trained:,} members in training, {self.evolved:,} by evolution alone"
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BaseCheckup:
     """What a base with its members needs on this machine's device, in bytes unless a name says otherwise."""
@@ -96,6 +111,7 @@ class BaseCheckup:
     cache_rows: int
     """Completions of 2,048 tokens that the cache holds."""
     fits: tuple[Fit, ...]
+    most: Most
 
     def rows(self) -> list[tuple[str, str]]:
         path = "path llama, the fast one" if self.why is None else f"path general ({self.why})"
@@ -119,6 +135,7 @@ class BaseCheckup:
             fits = [fit.micro_tokens for fit in self.fits if fit.members == members]
             cells = [f"{tokens:,}" if tokens else "does not fit" for tokens in fits]
             lines.append(("", f"{_count(members):<16}" + "".join(f"{cell:>16}" for cell in cells)))
+        lines.append(("", f"at most, of rank {self.rank}: {self.most}"))
         return lines
 
 
@@ -134,12 +151,15 @@ class WorkerFit:
     """Weights, optimiser state and gradients of one member."""
     rank: int
     members: int
-    """The most that leave room for an update."""
+    """The most that leave room to train."""
+    evolved: int
+    """The most by evolution alone."""
 
     def line(self, workers: int) -> str:
         each = f"each of {workers} workers has {size_text(self.memory)} ({self.device}, {self.dtype})"
         sizes = f"the base {size_text(self.base_bytes)}, a member of rank {self.rank} {size_text(self.member_bytes)}"
-        return f"{each}, {sizes}: room for {self.members:,} members each, {workers * self.members:,} in all"
+        alone = f"by evolution alone for {self.evolved:,} each"
+        return f"{each}, {sizes}: room for {self.members:,} members each, {workers * self.members:,} in all, {alone}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -241,7 +261,7 @@ def check_workers(name: str, engine: EngineConfig, machines: Sequence[ClusterMac
             fits.append(None)
             continue
 
-        def planned(members: int, has: WorkerMemory = has) -> memory.MemoryPlan:
+        def planned(members: int, *, trains: bool, has: WorkerMemory = has) -> memory.MemoryPlan:
             return memory.plan(
                 shape,
                 linears,
@@ -250,24 +270,41 @@ def check_workers(name: str, engine: EngineConfig, machines: Sequence[ClusterMac
                 memory=has.size,
                 device=has.device,
                 dtype=getattr(torch, has.dtype),
+                trains=trains,
             )
 
-        plan = planned(1)
-        member = plan.member + plan.trained_member
+        plan, most = planned(1, trains=True), _most(planned, has.size)
         fits.append(
             WorkerFit(
                 device=has.device,
                 dtype=has.dtype,
                 memory=has.size,
                 base_bytes=plan.weights,
-                member_bytes=member,
+                member_bytes=plan.member + plan.trained_member,
                 rank=engine.rank,
-                members=bisect_left(
-                    range(1, has.size // member + 1), True, key=lambda members: not planned(members).micro_tokens
-                ),
+                members=most.trained,
+                evolved=most.evolved,
             )
         )
     return fits
+
+
+class _Planned(Protocol):
+    def __call__(self, members: int, *, trains: bool) -> "MemoryPlan": ...
+
+
+def _most(planned: _Planned, size: int) -> Most:
+    """What fits into so many bytes."""
+
+    def too_many(members: int, trains: bool) -> bool:
+        plan = planned(members, trains=trains)
+        return plan.micro_tokens == 0 or plan.cache_tokens < ROW_TOKENS
+
+    def find(*, trains: bool) -> int:
+        counts = range(1, size // planned(1, trains=trains).member + 1)
+        return bisect_left(counts, True, key=lambda members: too_many(members, trains))
+
+    return Most(find(trains=True), find(trains=False))
 
 
 def check_base(name: str, members: int, settings: EngineConfig) -> BaseCheckup:
@@ -283,11 +320,15 @@ def check_base(name: str, members: int, settings: EngineConfig) -> BaseCheckup:
     model = shapes.outline(name)
     linears, why = adaptable(model, settings.target_modules), llama_family(model)
     shape, free = memory.Shape.of(model, fast=why is None), memory.available(device)
+    if (most := most_memory(settings, device)) is not None:
+        free = min(free, most)
 
-    def planned(members: int, rank: int) -> memory.MemoryPlan:
-        return memory.plan(shape, linears, rank=rank, members=members, memory=free, device=device.type, dtype=dtype)
+    def planned(members: int, rank: int = settings.rank, *, trains: bool = True) -> memory.MemoryPlan:
+        return memory.plan(
+            shape, linears, rank=rank, members=members, memory=free, device=device.type, dtype=dtype, trains=trains
+        )
 
-    plan = planned(members, settings.rank)
+    plan = planned(members)
     return BaseCheckup(
         name=name,
         path="llama" if why is None else "general",
@@ -302,12 +343,13 @@ def check_base(name: str, members: int, settings: EngineConfig) -> BaseCheckup:
         members_bytes=plan.resident() - plan.weights,
         micro_tokens=plan.micro_tokens,
         checkpointing=plan.checkpointing,
-        update_peak=plan.update_peak(plan.micro_tokens),
+        update_peak=plan.peak(plan.micro_tokens),
         cache_tokens=plan.cache_tokens,
         cache_rows=plan.cache_tokens // ROW_TOKENS,
         fits=tuple(
             Fit(members, rank, planned(members, rank).micro_tokens) for members in FIT_MEMBERS for rank in FIT_RANKS
         ),
+        most=_most(planned, free),
     )
 
 

@@ -82,7 +82,7 @@ def plan(settings: Config) -> PlanReport:
         memory = {
             "base": planned.weights / GIB,
             "members": (planned.resident() - planned.weights) / GIB,
-            "with an update": planned.update_peak(planned.micro_tokens) / GIB,
+            f"with {'an update' if stage.local.bank.trains else 'scoring'}": planned.peak(planned.micro_tokens) / GIB,
         }
     tasks = settings.tasks
     matches = len({row.match for row in (*rows.tasks, *rows.rejections)})

@@ -34,7 +34,7 @@ from redqueen.engine.queued import QueuedEngine
 from redqueen.errors import InputError
 from redqueen.evals.asking import Slices, encoder, is_chat, positions
 from redqueen.evals.protocol import Prompts
-from redqueen.evolution.breeding import scatter
+from redqueen.keys import key
 from redqueen.phases.checks import Checks
 from redqueen.phases.journal import Forgetful, Journal, Shelf
 from redqueen.phases.race import Race
@@ -149,9 +149,10 @@ def open_races(
         mend = "leave out all settings of cluster"
         raise InputError("this is not done on a cluster: races, studies and evaluations are", mend)
     members = [f"{start.name}{member}" for start in starts for member in start.adapters]
+    trains = any(start.settings.rl.update != "none" for start in starts)
     with (
         open_judges(shared, workers) as verifier,
-        open_members(shared, [*members, *(beside or ())], engines) as engine,
+        open_members(shared, [*members, *(beside or ())], engines, trains=trains) as engine,
     ):
         for member, weights in (beside or {}).items():
             engine.write(member, weights)
@@ -227,6 +228,7 @@ def _race(start: Start, engine: Engine, whole: QueuedEngine, verifier: Verifier)
         kinds=rules.families.chosen(settings.tasks.kinds),
         engine=engine,
         size=whole.size,
+        norms=whole.norms,
         encode=base.encode,
         positions=positions(base),
         verifier=verifier,
@@ -252,7 +254,8 @@ def _new_state(race: Race, seeds: Sequence[Task]) -> State:
     """Before its first step; the engine has its founders already."""
     began = founders(race.settings.population.teachers, race.settings.population.students)
     if race.settings.rl.update == "none":
-        scatter(race.engine, [member.id for member in began.members], race.settings.run.seed)
+        for member in began.members:
+            race.engine.write(member.id, race.fresh(key(race.settings.run.seed, "scatter", member.id)))
     return State(
         step=0,
         population=began,

@@ -100,6 +100,7 @@ def started(start: Start, run: Run, stage: Stage, view: View) -> None:
     before = [
         f'{key} stays "{value}", as in the version that began this run'
         for key, value in unwritten(run.folder / CONFIG).items()
+        if key not in idle(start.settings)
     ]
     notes = [*start.rules.notes, *run.notes, *before, *_changed(run.store.facts(), facts)]
     run.store.set_facts(facts)

@@ -7,7 +7,7 @@ run that grows is read from where the reader left off.
 import math
 import os
 import statistics
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from itertools import accumulate
 from pathlib import Path
@@ -69,7 +69,7 @@ def run_view(folder: Path, since: int = 0) -> JSON:
             "timeline": _timeline(store, last),
             "workers": _workers(store, last),
             "worker_events": [asdict(event) for event in store.worker_events(WORKER_EVENTS)],
-            "exam": _exam(folder),
+            "exam": _exam(folder, {member for member, role in store.players().items() if role is Role.STUDENT}),
             "benchmarks": _benchmarks(folder),
             "members": _members(store, events),
             "pulls": sorted({row.step for role in Role for row in store.metrics(metrics.PULL, role)}),
@@ -203,13 +203,17 @@ def _spent(folder: Path) -> dict[str, dict[int, float]]:
     }
 
 
-def _exam(folder: Path) -> JSON | None:
-    """What the exam that was held last found of those who solve tasks, checkpoint by checkpoint."""
+def _exam(folder: Path, students: Collection[str] = ()) -> JSON | None:
+    """What the exam that was held last found of those who solve tasks, checkpoint by checkpoint: the mean, and the best
+    of these students."""
     results = exams.newest(folder, SOLVERS)
     own = [result for result in results if result.subject in SOLVERS]
     if not own:
         return None
     base = next((result.figures for result in results if result.subject == exams.BASE), {})
+    each = {
+        result.step: [one for one in results if one.step == result.step and one.subject in students] for result in own
+    }
     return {
         "title": own[0].title,
         "steps": [result.step for result in own],
@@ -217,6 +221,9 @@ def _exam(folder: Path) -> JSON | None:
             {
                 "name": own[0].measure(figure),
                 "values": [_short(result.figures[figure]) for result in own],
+                "best": [
+                    _short(max((one.figures[figure] for one in each[result.step]), default=None)) for result in own
+                ],
                 "base": _short(base.get(figure)),
             }
             for figure in exams.TITLES

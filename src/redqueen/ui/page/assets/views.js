@@ -65,10 +65,11 @@ const benchmarks = (run) => Object.keys(run.series).filter((key) => key.startsWi
   .map((key) => ({name: key.split("/")[2], y: run.series[key]}));
 
 // Accuracy at the checkpoints that were examined or evaluated, and the bare base's beside it.
-const checks = (run, each) => each.flatMap(({name, steps, values, base}, at) => [
-  {name, y: Array.from({length: run.step}, (_, step) => values[steps.indexOf(step + 1)] ?? null), colour: RQ.colour(at), dash: RQ.dash(at), gaps: true},
+const checks = (run, each) => each.flatMap(({name, steps, values, best = [], base}, at) => [
+  ...[[name, values, RQ.dash(at)], ...(best.some((value) => value != null) ? [[`${name}, best member`, best, "dash"]] : [])].map(([name, y, dash]) =>
+    ({name, y: Array.from({length: run.step}, (_, step) => y[steps.indexOf(step + 1)] ?? null), colour: RQ.colour(at), dash, gaps: true})),
   ...(base == null ? [] : [{name: `${name}, base`, y: Array(run.step).fill(base), colour: RQ.colour(at), dash: "dot"}])]);
-const exam = (run) => ["exam", "Exam", `${run.exam.title}: mean of those who solve tasks, beside the bare base`,
+const exam = (run) => ["exam", "Exam", `${run.exam.title}: mean of those who solve tasks and the best of them there, beside the bare base`,
   checks(run, run.exam.figures.map((figure) => ({...figure, steps: run.exam.steps}))), {fromZero: true, raw: true}];
 
 // A line for each adapter, and one for what they are beside.
@@ -111,6 +112,12 @@ RQ.raceCharts = (run) => [
   ["benchmarks", "Benchmark slices", "students, at every look", benchmarks(run).map((each, at) => ({...each, colour: RQ.colour(at), gaps: true})), {fromZero: true, raw: true}],
 ].filter(([, , , drawn]) => drawn.length);
 
+// All who were replaced at one time are one event.
+const replacements = (run) => {
+  const events = new Set(run.members.filter((member) => member.born > 0).map((member) => member.born)).size;
+  return RQ.count(run.counts.events) + (events < run.counts.events ? ` in ${RQ.many(events, "event")}` : "");
+};
+
 RQ.drawRace = (run) => {
   const place = document.getElementById("charts");
   const wanted = RQ.raceCharts(run);
@@ -119,7 +126,7 @@ RQ.drawRace = (run) => {
   const seconds = Object.values(run.phases).flat().reduce((sum, each) => sum + each, 0);
   const sampled = (series(run, M.sampled_tokens, "race") || []).reduce((sum, each) => sum + (each || 0), 0);
   const facts = [["step", `${run.step} of ${run.steps}`], ["tasks", RQ.count(run.counts.tasks)], ["rejected", RQ.count(run.counts.rejections)],
-    ["replacements", RQ.count(run.counts.events)], [M.sampled_tokens.title, RQ.count(sampled)], ["time", RQ.span(seconds)], ["seed", run.seed]];
+    ["replacements", replacements(run)], [M.sampled_tokens.title, RQ.count(sampled)], ["time", RQ.span(seconds)], ["seed", run.seed]];
   RQ.fill(document.getElementById("totals"), facts.map(([name, value]) => RQ.el("div", {}, RQ.el("dt", {}, name), RQ.el("dd", {}, value))));
   const alarms = document.getElementById("alarms");
   alarms.hidden = !run.alarms.length;
