@@ -8,7 +8,7 @@ longer than any did, or when its device fails.
 
 import statistics
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import Future
 from queue import Empty, SimpleQueue
 from typing import Any

@@ -308,7 +308,7 @@ class EvolutionConfig(Section):
     same prompts: fitness is then what they are worth there; 0 holds no trials."""
     scatter: float = Field(default=0.03, ge=0, le=1, allow_inf_nan=False)
     """Without gradients: how far from the base members begin, as a share of the norm of each weight that they adapt. 0
-    draws the entries of B with a standard deviation of 0.1, whatever the base, as before there was this setting."""
+    draws the entries of B with a standard deviation of 0.1, whatever the base."""
     pull: float = Field(default=0.0, ge=0, le=1, allow_inf_nan=False)
     """How far each member moves to the mean of its role, from 0, where it stays, to 1, where all become one."""
     pull_every: int = Field(default=10, ge=1, le=1_000_000)
