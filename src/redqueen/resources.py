@@ -55,7 +55,7 @@ def open_engine(
     }
     if settings.tensor_parallel > 1:
         return SplitEngine(settings.base, settings.tensor_parallel, device=device, dtype=dtype, **options)
-    return LocalEngine(load_base(settings.base, device=device, dtype=dtype), **options)
+    return LocalEngine(load_base(settings.base, device=device, dtype=dtype, quantise=settings.quantise), **options)
 
 
 @contextmanager

@@ -16,7 +16,9 @@ from redqueen.settings import Config
 
 N = TypeVar("N", int, float)
 DEFAULTS = Config()
-ENGINE_OPTIONS = ("engine.base", "engine.device", "engine.dtype", "engine.rows", "engine.tensor_parallel")
+ENGINE_OPTIONS = (
+    "engine.base", "engine.device", "engine.dtype", "engine.rows", "engine.quantise", "engine.tensor_parallel",
+)  # fmt: skip
 """The engine's settings for commands whose adapters bring the rest."""
 CLUSTER_OPTIONS = (
     "cluster.address", "cluster.workers", "cluster.verifiers", "cluster.gpus_per_worker", "cluster.patience_s",

@@ -79,7 +79,7 @@ class LocalEngine(QueuedEngine):
         self.device_type = kind
         self.computes_on = torch.cuda.get_device_name() if kind == "cuda" else f"cpu ({platform.machine()})"
         available = memory.available(self.device) if memory_bytes is None else memory_bytes
-        held = self.shape.parameters * self.dtype.itemsize
+        held = self.shape.nbytes(self.dtype)
         self.plan = memory.plan(
             self.shape,
             linears,
