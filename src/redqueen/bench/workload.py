@@ -20,6 +20,7 @@ from redqueen.engine import memory, shapes
 from redqueen.engine.base import Base
 from redqueen.engine.local import LocalEngine
 from redqueen.engine.protocol import MemberState, SampleRequest, Trajectory
+from redqueen.engine.quantised import Quantisation
 from redqueen.errors import InputError
 from redqueen.settings.models import EngineConfig
 
@@ -49,6 +50,10 @@ class Options:
     head: float = 0.0
     repeats: int = 3
     agreement: bool = False
+    sampled: bool = False
+    """Before an update as much is sampled."""
+    memory: int | None = None
+    """Bytes of the device that may be used; all of it when left out."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,6 +75,7 @@ class Work:
     per_prompt: int
     """Neighbouring completions of one prompt and member."""
     repeats: int
+    memory: int | None
 
     def __post_init__(self) -> None:
         if self.requests < max(self.members):
@@ -123,12 +129,15 @@ def settle(options: Options, device: torch.device, *, training: bool = False) ->
         head=options.head,
         per_prompt=1 if training else usual.per_prompt,
         repeats=options.repeats,
+        memory=options.memory,
     )
 
 
-def afford(base: str, device: torch.device, dtype: torch.dtype, *, twice: bool = False) -> None:
+def afford(
+    base: str, device: torch.device, dtype: torch.dtype, quantise: Quantisation = "none", *, twice: bool = False
+) -> None:
     """Refuse a base that does not fit into memory; peers load it a second time."""
-    weights = dtype.itemsize * sum(weight.numel() for weight in shapes.outline(base).parameters())
+    weights = memory.Shape.of(shapes.outline(base, quantise), fast=True).nbytes(dtype)
     free = memory.available(device)
     if weights * (2 if twice else 1) > free:
         raise InputError(
@@ -138,11 +147,12 @@ def afford(base: str, device: torch.device, dtype: torch.dtype, *, twice: bool =
         )
 
 
-def open_base(name: str, device: torch.device, dtype: torch.dtype) -> Base:
+def open_base(name: str, device: torch.device, dtype: torch.dtype, quantise: Quantisation = "none") -> Base:
     """Without end tokens and tokenizer: completions run to their limits and are not decoded."""
     if name.startswith(shapes.RANDOM):
-        return shapes.random_base(name.removeprefix(shapes.RANDOM), device=device, dtype=dtype)
-    return dataclasses.replace(bases.load(name, device=device, dtype=dtype), tokenizer=None, eos_ids=frozenset())
+        return shapes.random_base(name.removeprefix(shapes.RANDOM), device=device, dtype=dtype, quantise=quantise)
+    loaded = bases.load(name, device=device, dtype=dtype, quantise=quantise)
+    return dataclasses.replace(loaded, tokenizer=None, eos_ids=frozenset())
 
 
 def open_engine(
@@ -150,13 +160,19 @@ def open_engine(
 ) -> tuple[LocalEngine, dict[str, MemberState]]:
     """An engine with the largest number of members, and the state of each."""
     names = [f"m{index}" for index in range(max(work.members))]
+    before = allocated(device)
+    if work.memory is not None and device.type == "cuda":
+        # What the plan overlooks must not be taken either.
+        torch.cuda.set_per_process_memory_fraction(work.memory / torch.cuda.mem_get_info(device)[1])
+    base = open_base(work.base, device, dtype, settings.quantise)
     engine = LocalEngine(
-        open_base(work.base, device, dtype),
+        base,
         members=names,
         rank=work.rank,
         alpha=settings.alpha,
         target_modules=settings.target_modules,
         rows=work.rows,
+        memory_bytes=None if work.memory is None else max(0, work.memory - (allocated(device) - before)),
     )
     numbers = torch.Generator().manual_seed(SEED)
     states = {}

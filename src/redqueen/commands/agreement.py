@@ -26,7 +26,9 @@ def agreed(section: str, name: str, options: Config, runs: Mapping[str, Config],
 def agreed_engine(options: Config, runs: Mapping[str, Config]) -> Config:
     """The options, with the runs' dtype and quantisation unless they name others."""
     own = {name: agreed("engine", name, options, runs, getattr(options.engine, name)) for name in ("dtype", "quantise")}
-    return options.model_copy(update={"engine": options.engine.model_copy(update=own)})
+    engine = options.engine.model_copy(update=own)
+    engine.agree()
+    return options.model_copy(update={"engine": engine})
 
 
 def named_base(options: Config) -> str | None:

@@ -25,8 +25,11 @@ if TYPE_CHECKING:
     from redqueen.bench.workload import Options
 
 
-ADAPTER_OPTIONS = ("engine.device", "engine.dtype", "engine.rank", "engine.alpha", "engine.target_modules")
+ADAPTER_OPTIONS = (
+    "engine.device", "engine.dtype", "engine.quantise", "engine.rank", "engine.alpha", "engine.target_modules",
+)  # fmt: skip
 """The base itself is --base or --shape."""
+GIB = 1 << 30
 Shape = Annotated[str, tyro.conf.arg(metavar="tiny|1m|135m|0.5b|1.5b|7b")]
 
 
@@ -72,10 +75,19 @@ class _Throughput(_OnBase):
     """Tokens of a completion, likewise."""
     repeats: int = 3
     """How often each number of adapters is measured."""
+    memory: Annotated[float | None, tyro.conf.arg(metavar="GIB")] = None
+    """How much of the device's memory may be used, as on a smaller one; all when left out."""
 
     def _options(
-        self, requests: int | None, rows: int | None = None, *, head: float = 0.0, agreement: bool = False
+        self,
+        requests: int | None,
+        rows: int | None = None,
+        *,
+        head: float = 0.0,
+        agreement: bool = False,
+        sampled: bool = False,
     ) -> "Options":
+        memory = optional_positive("--memory", self.memory)
         members, rank, repeats = counts("--members", self.members), self._rank(), positive("--repeats", self.repeats)
         prompt, output = span("--prompt", self.prompt), span("--output", self.output)
         # Only here, so that a mistake comes back before torch is imported.
@@ -93,6 +105,8 @@ class _Throughput(_OnBase):
             head=head,
             repeats=repeats,
             agreement=agreement,
+            sampled=sampled,
+            memory=None if memory is None else int(memory * GIB),
         )
 
 
@@ -128,9 +142,11 @@ class BenchUpdateCommand(_Throughput):
 
     sequences: int | None = None
     """Sequences in one update; chosen for the base when left out."""
+    sampled: bool = False
+    """Sample as much before it, as a step of a race does: the peak is then that of both, with the KV cache."""
 
     def options(self) -> "Options":
-        return self._options(optional_positive("--sequences", self.sequences))
+        return self._options(optional_positive("--sequences", self.sequences), sampled=self.sampled)
 
     def report(self) -> Report:
         options = self.options()

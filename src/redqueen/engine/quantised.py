@@ -204,7 +204,8 @@ def quantise(model: PreTrainedModel, how: Quantisation, device: torch.device) ->
     names = [name for name, _ in quantisable(model)] if how != "none" else []
     for name in names:
         quantise_layer(model, name, how, device)
-    model.to(device)
+    moved: Any = model  # transformers types `to` as a plain function
+    moved.to(device)
 
 
 def quantise_layer(model: nn.Module, name: str, how: Quantisation, device: torch.device) -> None:

@@ -87,6 +87,7 @@ class EngineConfig(Section):
 
     @model_validator(mode="after")
     def agree(self) -> "EngineConfig":
+        """Refuse what does not go together; pydantic does not look at copies."""
         if self.quantise != "none" and self.tensor_parallel > 1:
             raise ConfigError(
                 f"a base that is split (engine.tensor_parallel = {self.tensor_parallel}) cannot be quantised",
