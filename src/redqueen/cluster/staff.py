@@ -292,7 +292,7 @@ class Staff:
     def _hire(self) -> None:
         hand = _Hand(self._workers.start())
         self._coming.append(hand)
-        self._call(hand, "open", "open", versions(), self._opening)
+        self._call(hand, "open", "open", versions(self._opening.engine["quantise"]), self._opening)
 
     def _greeted(self, hand: _Hand, greeting: Greeting) -> None:
         self._greetings.append(greeting)
