@@ -16,6 +16,7 @@ from redqueen.commands.main import main
 from redqueen.engine import memory, shapes
 from redqueen.engine.local import LocalEngine
 from redqueen.settings.models import EngineConfig, VerifierConfig
+from redqueen.training import doctor
 from redqueen.training.doctor import FIT_MEMBERS, FIT_RANKS, Checkup, Device, Machine, Missing, check, check_base
 from redqueen.verifier import AvailableTier, LocalVerifier, Refusal, Tier
 
@@ -129,7 +130,7 @@ def test_what_it_says_of_a_base_is_what_an_engine_plans():
 
 
 @pytest.mark.parametrize("how", ["nf4", "int8"])
-def test_it_knows_what_a_quantised_base_takes(how, capsys):
+def test_it_knows_what_a_quantised_base_takes(how, capsys, monkeypatch):
     words = ["doctor", "--base", "random:7b", "--engine.quantise", how, "--engine.dtype", "bfloat16", "--json"]
     assert main([*words, "--engine.device", "cpu"]) == 0
     base = json.loads(capsys.readouterr().out)["base"]
@@ -141,7 +142,10 @@ def test_it_knows_what_a_quantised_base_takes(how, capsys):
     assert base["base_bytes"] == linears // (2 if how == "nf4" else 1) + scales + 2 * (kept + norms_and_biases)
     assert base["quantise"] == how
     found = check_base("random:tiny", 2, ON_CPU.model_copy(update={"quantise": how}))
-    assert f"the base, its linear layers in {how}, takes" in shown(check(VerifierConfig(), found))
+    text = shown(check(VerifierConfig(), found))
+    assert f"the base, its linear layers in {how}, takes" in text and "bitsandbytes" not in text
+    monkeypatch.setattr(doctor, "find_spec", lambda name: None)
+    assert "pip install 'redqueen[quantise]'" in shown(check(VerifierConfig(), found))
 
 
 def test_what_fits_is_a_table_of_members_and_ranks(monkeypatch):

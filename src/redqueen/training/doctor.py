@@ -9,6 +9,7 @@ import warnings
 from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -207,6 +208,9 @@ def check(
     if sys.platform == "linux" and shutil.which("bwrap") is None:
         why = "benchmarks/bench_verifier.py leaves it out of its comparison; nothing else needs it"
         missing.append(Missing("bubblewrap", why, "apt install bubblewrap"))
+    if base is not None and base.quantise != "none" and find_spec("bitsandbytes") is None:
+        why = f"no base can be stored in {base.quantise} without it"
+        missing.append(Missing("bitsandbytes", why, "pip install 'redqueen[quantise]'"))
     machine = _machine()
     return Checkup(
         redqueen=__version__,
