@@ -16,6 +16,7 @@ from torch import Tensor, nn
 from transformers import AutoModelForCausalLM, BitsAndBytesConfig, PreTrainedModel
 
 from engine import tiny
+from redqueen.commands.agreement import agreed_engine
 from redqueen.engine import quantised
 from redqueen.engine.base import Base, load
 from redqueen.engine.known import EMBEDDED
@@ -27,6 +28,7 @@ from redqueen.engine.protocol import Recipe, SampleRequest, ScoreRequest, Trajec
 from redqueen.engine.quantised import QuantisedLinear, quantise
 from redqueen.engine.shapes import outline, random_base
 from redqueen.errors import ConfigError, InputError
+from redqueen.settings import Config
 from redqueen.settings.models import EngineConfig
 
 CPU = torch.device("cpu")
@@ -311,4 +313,10 @@ def test_rows_that_are_no_whole_blocks_are_refused():
 
 
 def test_a_split_base_is_not_quantised():
-    assert "tensor_parallel" in refusal(lambda: EngineConfig(quantise="nf4", tensor_parallel=2))
+    line = refusal(lambda: EngineConfig(quantise="nf4", tensor_parallel=2))
+    assert "tensor_parallel" in line
+    # Neither where the one comes from a run and the other from an option.
+    options = Config.model_validate({"engine": {"tensor_parallel": 2}})
+    assert (
+        refusal(lambda: agreed_engine(options, {"run": Config.model_validate({"engine": {"quantise": "nf4"}})})) == line
+    )

@@ -27,7 +27,7 @@ def agreed_engine(options: Config, runs: Mapping[str, Config]) -> Config:
     """The options, with the runs' dtype and quantisation unless they name others."""
     own = {name: agreed("engine", name, options, runs, getattr(options.engine, name)) for name in ("dtype", "quantise")}
     engine = options.engine.model_copy(update=own)
-    engine.agree()
+    engine.refuse()
     return options.model_copy(update={"engine": engine})
 
 

@@ -86,14 +86,17 @@ class EngineConfig(Section):
     base that fits no single one."""
 
     @model_validator(mode="after")
-    def agree(self) -> "EngineConfig":
-        """Refuse what does not go together; pydantic does not look at copies."""
+    def _agree(self) -> "EngineConfig":
+        self.refuse()
+        return self
+
+    def refuse(self) -> None:
+        """Refuse what does not go together: pydantic does not look at copies."""
         if self.quantise != "none" and self.tensor_parallel > 1:
             raise ConfigError(
                 f"a base that is split (engine.tensor_parallel = {self.tensor_parallel}) cannot be quantised",
                 'set engine.quantise to "none", or engine.tensor_parallel to 1',
             )
-        return self
 
 
 class RunConfig(Section):
