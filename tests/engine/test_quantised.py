@@ -13,7 +13,7 @@ import peft
 import pytest
 import torch
 from torch import Tensor, nn
-from transformers import AutoModelForCausalLM, BitsAndBytesConfig, PreTrainedModel
+from transformers import AutoModelForCausalLM, BitsAndBytesConfig
 
 from engine import tiny
 from redqueen.commands.agreement import agreed_engine
@@ -32,8 +32,6 @@ from redqueen.settings import Config
 from redqueen.settings.models import EngineConfig
 
 CPU = torch.device("cpu")
-WIDE = {"hidden_size": 64, "intermediate_size": 192, "head_dim": 16}
-"""Of layers whose inputs come in whole blocks."""
 ARCHITECTURES = ("llama", "qwen2", "gemma3")
 HOW = ("nf4", "int8")
 CONFIGS = {
@@ -47,27 +45,14 @@ RECIPE = Recipe(lr=1e-2, normaliser=10.0, eps=1e-2)
 
 
 def made(architecture: str, how: Any, dtype: torch.dtype = torch.float32) -> Base:
-    model = tiny.model(architecture, dtype, **WIDE)
+    model = tiny.model(architecture, dtype, **tiny.BLOCKS)
     quantise(model, how, CPU)
     return Base(f"tiny-{architecture}", model, None, frozenset())
 
 
-def written_out(base: Base) -> Base:
-    """A base of plain layers with the numbers that a quantised one stands for."""
-    model: PreTrainedModel = deepcopy(base.model)
-    for name, module in list(model.named_modules()):
-        if isinstance(module, QuantisedLinear):
-            plain = nn.Linear(module.in_features, module.out_features, bias=module.bias is not None)
-            plain.weight = nn.Parameter(module.weight.dense(torch.float32), requires_grad=False)
-            plain.bias = module.bias
-            parent, _, last = name.rpartition(".")
-            setattr(model.get_submodule(parent), last, plain)
-    return Base(f"{base.name}, written out", model, None, frozenset())
-
-
 def by_transformers(architecture: str, how: str, folder: Path, dtype: torch.dtype = torch.float32) -> Any:
     """The same base as transformers quantises it."""
-    tiny.model(architecture, dtype, **WIDE).save_pretrained(folder)
+    tiny.model(architecture, dtype, **tiny.BLOCKS).save_pretrained(folder)
     return AutoModelForCausalLM.from_pretrained(
         folder, quantization_config=CONFIGS[how], dtype=dtype, device_map={"": "cpu"}
     )
@@ -136,7 +121,7 @@ def test_pico_is_quantised_as_transformers_quantises_it(how, allowed):
 @pytest.mark.parametrize("architecture", ARCHITECTURES)
 def test_members_are_sampled_scored_and_trained_as_on_the_same_numbers_written_out(architecture, how):
     base = made(architecture, how)
-    plain = written_out(base)
+    plain = tiny.written_out(base)
     random = Random(0)
     prompts = [tiny.tokens(random, 5 + at) for at in range(6)]
     requests = [
@@ -203,7 +188,7 @@ def test_members_of_some_layers_alone_are_trained(architecture):
     """Gradients pass through quantised layers that nobody adapts."""
     base = made(architecture, "nf4")
     states = []
-    for of in (base, written_out(base)):
+    for of in (base, tiny.written_out(base)):
         with tiny.engine(of, members=1, target_modules=["q_proj", "up_proj"]) as opened:
             prompt, completion = tiny.tokens(Random(1), 6), tiny.tokens(Random(2), 10)
             [score] = tiny.score(opened, [ScoreRequest(prompt=prompt, completion=completion, member="m0")])
@@ -265,7 +250,7 @@ def test_the_same_weights_are_drawn_whether_they_are_quantised_or_not():
 
 
 def test_no_layer_stays_as_it_was():
-    model = tiny.model("llama", **WIDE)
+    model = tiny.model("llama", **tiny.BLOCKS)
     before = [weakref.ref(module.weight) for _, module in quantised.quantisable(model)]
     quantise(model, "nf4", CPU)
     gc.collect()
