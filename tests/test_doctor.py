@@ -17,6 +17,7 @@ from redqueen.engine import memory, shapes
 from redqueen.engine.adaptable import adaptable
 from redqueen.engine.local import LocalEngine
 from redqueen.settings.models import EngineConfig, VerifierConfig
+from redqueen.training import doctor
 from redqueen.training.doctor import (
     FIT_MEMBERS,
     FIT_RANKS,
@@ -137,6 +138,25 @@ def test_what_it_says_of_a_base_is_what_an_engine_plans():
         assert found.members_bytes == engine.plan.resident() - engine.plan.weights
         assert found.micro_tokens == engine.plan.micro_tokens
         assert found.update_peak == engine.plan.peak(found.micro_tokens)
+
+
+@pytest.mark.parametrize("how", ["nf4", "int8"])
+def test_it_knows_what_a_quantised_base_takes(how, capsys, monkeypatch):
+    words = ["doctor", "--base", "random:7b", "--engine.quantise", how, "--engine.dtype", "bfloat16", "--json"]
+    assert main([*words, "--engine.device", "cpu"]) == 0
+    base = json.loads(capsys.readouterr().out)["base"]
+    # Embeddings and head, 152,064 by 3,584 each, stay as they are; in NF4 64 weights share a scale of four bytes.
+    linears, kept = 28 * (3584 * (3584 + 2 * 512 + 3584) + 3 * 3584 * 18944), 2 * 152064 * 3584
+    norms_and_biases = 57 * 3584 + 28 * (3584 + 2 * 512)
+    assert base["parameters"] == linears + kept + norms_and_biases
+    scales = linears // 16 if how == "nf4" else 4 * 28 * (2 * 3584 + 2 * 512 + 2 * 18944 + 3584)
+    assert base["base_bytes"] == linears // (2 if how == "nf4" else 1) + scales + 2 * (kept + norms_and_biases)
+    assert base["quantise"] == how
+    found = check_base("random:tiny", 2, ON_CPU.model_copy(update={"quantise": how}))
+    text = shown(check(VerifierConfig(), found))
+    assert f"the base, its linear layers in {how}, takes" in text and "bitsandbytes" not in text
+    monkeypatch.setattr(doctor, "find_spec", lambda name: None)
+    assert "pip install 'redqueen[quantise]'" in shown(check(VerifierConfig(), found))
 
 
 def test_what_fits_is_a_table_of_members_and_ranks(monkeypatch):

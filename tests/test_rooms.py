@@ -140,6 +140,19 @@ def test_one_file_alone_imports_ray_and_one_function_alone_imports_that_file():
     assert not any(isinstance(node, ast.ImportFrom) and node.module == "redqueen.cluster.ray" for node in tree.body)
 
 
+def test_one_file_alone_imports_bitsandbytes_and_only_when_it_is_asked_for():
+    users = {
+        name: [
+            node in tree.body
+            for node in ast.walk(tree)
+            if isinstance(node, ast.Import | ast.ImportFrom) and "bitsandbytes" in ast.unparse(node)
+        ]
+        for name, path in modules().items()
+        for tree in [ast.parse(path.read_text(encoding="utf-8"))]
+    }
+    assert {name: at for name, at in users.items() if at} == {"engine.quantised": [False]}
+
+
 def test_settings_name_no_plug_in():
     assert arrows()["settings"] <= {"errors"}
 

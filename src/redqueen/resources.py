@@ -64,7 +64,7 @@ def open_engine(
     }
     if settings.tensor_parallel > 1:
         return SplitEngine(settings.base, settings.tensor_parallel, device=device, dtype=dtype, **options)
-    return LocalEngine(load_base(settings.base, device=device, dtype=dtype), **options)
+    return LocalEngine(load_base(settings.base, device=device, dtype=dtype, quantise=settings.quantise), **options)
 
 
 def most_memory(settings: EngineConfig, device: "torch.device") -> int | None:

@@ -66,7 +66,7 @@ def test_a_product_for_each_run_of_rows_is_that_for_blocks():
     with tiny.engine("llama") as opened, torch.no_grad():
         layer = opened.body.blocks[0].qkv
         who = [opened.bank.row("m1"), opened.bank.row("m0"), 0, opened.bank.row("m2")]
-        x_N_I = torch.randn(4 * 5, layer.weight_O_I.shape[1])
+        x_N_I = torch.randn(4 * 5, layer.weight.inputs)
         blocks = Routing(member_K=torch.tensor(who))
         spans = replace(blocks, spans=tuple((member, 5) for member in who))
         torch.testing.assert_close(layer(x_N_I, spans), layer(x_N_I, blocks))

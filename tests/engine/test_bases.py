@@ -13,6 +13,7 @@ import sys
 import threading
 import time
 import zipfile
+from copy import deepcopy
 from functools import partial
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -40,6 +41,7 @@ from redqueen.engine import pull as pulling
 from redqueen.engine.base import Base, load
 from redqueen.engine.known import KNOWN, Known
 from redqueen.engine.pull import pull
+from redqueen.engine.quantised import quantise
 from redqueen.engine.shapes import random_base, shape_config
 from redqueen.errors import InputError
 
@@ -79,7 +81,7 @@ def model() -> LlamaForCausalLM:
         num_hidden_layers=2,
         num_attention_heads=4,
         num_key_value_heads=2,
-        intermediate_size=96,
+        intermediate_size=128,
         vocab_size=len(TOKENS),
         max_position_embeddings=128,
         rms_norm_eps=1e-5,
@@ -390,6 +392,17 @@ def test_a_gguf_file_is_the_model_that_it_was_made_of(gguf_file, model, no_netwo
     assert torch.allclose(logits(base.model), logits(model), atol=1e-6)
     assert base.eos_ids == {1}
     assert getattr(base.model.config, "quantization_config", None) is None
+
+
+@pytest.mark.parametrize(("how", "allowed"), [("nf4", 0.2), ("int8", 0.02)])
+def test_a_gguf_file_is_quantised_again(gguf_file, model, how, allowed):
+    base = load(str(gguf_file), device=CPU, dtype=torch.float32, quantise=how)
+    assert base.quantise == how
+    quantise(other := deepcopy(model), how, CPU)
+    with torch.no_grad():
+        mine, same, plain = (logits(each) for each in (base.model, other, model))
+    assert torch.allclose(mine, same, rtol=0, atol=1e-5)
+    assert 1e-4 < float((mine - plain).norm() / plain.norm()) < allowed
 
 
 def test_a_gguf_file_is_converted_once(gguf_file, cache, capsys, monkeypatch):

@@ -94,6 +94,23 @@ def test_updating_is_compared_with_peft_on_the_same_sequences(beside_peers):
     assert all(one["peak_bytes"] is None for one in report["contestants"]), "there is no count of it on a CPU"
 
 
+@pytest.mark.parametrize("what", ["sample", "update"])
+def test_a_quantised_base_is_measured_and_named(redqueen, what):
+    words = ["bench", what, *FEW, "--engine.quantise", "nf4", "--engine.memory", "512MiB"]
+    words += ["--sampled", "--sequences", "6"] if what == "update" else ["--rows", "8", "--requests", "4"]
+    report = answer(redqueen(*words, "--json"))
+    assert (report["quantise"], report["memory"]) == ("nf4", "512MiB")
+    assert all(one["tokens_per_s"] > 0 for one in report["contestants"])
+    status, out, _ = redqueen(*words)
+    assert status == 0
+    assert "linear layers in nf4" in " ".join(out.split()) and "512MiB may be used" in " ".join(out.split())
+
+
+def test_peers_are_not_measured_on_a_quantised_base(beside_peers):
+    status, _, err = beside_peers("update", *FEW, "--engine.quantise", "int8")
+    assert (status, err.count("\n")) == (2, 1) and "peers have the base unquantised" in err
+
+
 def test_the_table_holds_the_same_figures(redqueen):
     status, out, _ = redqueen("bench", "sample", *FEW, "--rows", "8", "--requests", "4")
     assert status == 0

@@ -13,6 +13,8 @@ from redqueen.engine import ops
 from redqueen.engine.base import Base
 from redqueen.engine.local import LocalEngine
 from redqueen.engine.protocol import MemberState, Recipe, SampleRequest, ScoreRequest, Trajectory
+from redqueen.engine.quantised import quantise
+from redqueen.engine.shapes import random_base
 
 pytestmark = [
     pytest.mark.skipif(not torch.cuda.is_available(), reason="there is no CUDA device"),
@@ -173,3 +175,49 @@ def test_sequences_side_by_side_train_as_in_rows(architecture):
 
 def _numbers(state: MemberState) -> torch.Tensor:
     return torch.cat([factor.flatten() for pair in state.factors.values() for factor in pair])
+
+
+@pytest.mark.parametrize("how", ["nf4", "int8"])
+@pytest.mark.parametrize("architecture", ["qwen2", "gemma3"])
+def test_a_quantised_base_does_what_its_numbers_written_out_do(architecture, how):
+    pytest.importorskip("bitsandbytes")
+    model = tiny.model(architecture, **tiny.BLOCKS)
+    quantise(model, how, torch.device("cuda"))
+    base = Base(architecture, model, None, frozenset())
+    plain = tiny.written_out(base)
+    found = []
+    wanted = [request for request in requests() if request.member is not None]
+    batch: list[Trajectory] = []
+    for of in (base, plain):
+        with LocalEngine(of, members=MEMBERS, rank=4, rows=6) as engine:
+            for number, member in enumerate(MEMBERS):
+                engine.write(member, tiny.shaken(engine.read(member), number))
+            if not batch:
+                samples = asyncio.run(engine.sample(wanted))
+                assert engine.sampler.backend.graphs, "steps were captured"
+                batch = [
+                    Trajectory(
+                        member=request.member or "", prompt=request.prompt, completion=sample.tokens,
+                        logprobs=sample.logprobs, advantages=1.0 if at % 2 else -1.0,
+                    )
+                    for at, (request, sample) in enumerate(zip(wanted, samples, strict=True))
+                ]  # fmt: skip
+            asked = [ScoreRequest(prompt=each.prompt, completion=each.completion, member=each.member) for each in batch]
+            scores = asyncio.run(engine.score(asked))
+            asyncio.run(engine.update(batch, Recipe(lr=1e-2, normaliser=10.0, eps=1e-2)))
+            found.append(([score.logprobs for score in scores], engine.read("a")))
+    (scores, state), (right_scores, right) = found
+    for mine, twin in zip(scores, right_scores, strict=True):
+        assert mine == pytest.approx(twin, abs=1e-3)
+    assert tiny.difference(state, right) <= 1e-3
+
+
+def test_the_card_never_holds_the_base_as_it_was_before_it_was_quantised():
+    pytest.importorskip("bitsandbytes")
+    device, before = torch.device("cuda"), torch.cuda.memory_allocated()
+    torch.cuda.reset_peak_memory_stats()
+    base = random_base("135m", device=device, dtype=torch.bfloat16, quantise="nf4")
+    peak, held = torch.cuda.max_memory_allocated() - before, torch.cuda.memory_allocated() - before
+    plain = 2 * 134_515_008
+    assert base.quantise == "nf4"
+    assert held < plain / 2 and peak < 0.75 * plain

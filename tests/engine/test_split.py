@@ -109,7 +109,7 @@ def test_each_process_has_its_part_of_the_wide_layers():
     _, split = parts("llama", 2, torch.float32)
     whole = tiny.engine("llama")
 
-    shapes = [engine.body.blocks[0].qkv.weight_O_I.shape for engine in split]  # pyright: ignore[reportAttributeAccessIssue]
+    shapes = [engine.body.blocks[0].qkv.dense_O_I.shape for engine in split]  # pyright: ignore[reportAttributeAccessIssue]
 
     assert shapes == [(32, 32)] * 2
     assert [engine.plan.cache_token * 2 for engine in split] == [whole.plan.cache_token] * 2

@@ -6,6 +6,7 @@ windows are shorter than the sequences.
 
 import asyncio
 from collections.abc import Sequence
+from copy import deepcopy
 from functools import partial
 from pathlib import Path
 from random import Random
@@ -13,7 +14,7 @@ from typing import Any
 
 import peft
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 from transformers import (
     AttentionInterface,
     Gemma2Config,
@@ -38,6 +39,7 @@ from redqueen.engine.general import GeneralBody
 from redqueen.engine.local import LocalEngine
 from redqueen.engine.peft import save
 from redqueen.engine.protocol import MemberState, Recipe, Sample, SampleRequest, Score, ScoreRequest, Trajectory
+from redqueen.engine.quantised import QuantisedLinear
 
 VOCABULARY = 101
 WINDOW = 7
@@ -56,6 +58,8 @@ COMMON: dict[str, Any] = {
 }
 WIDE = {**COMMON, "head_dim": 12}
 """Heads that are together wider than the hidden state."""
+BLOCKS = {"hidden_size": 64, "intermediate_size": 192, "head_dim": 16}
+"""Of layers whose inputs come in whole blocks of NF4."""
 MIXED = {"layer_types": ["sliding_attention", "full_attention"], "sliding_window": WINDOW}
 LLAMA3 = {
     "rope_type": "llama3", "rope_theta": 1e4, "factor": 4.0, "low_freq_factor": 1.0, "high_freq_factor": 4.0,
@@ -127,6 +131,19 @@ def _exact_attention(module, query, key, value, attention_mask, scaling, sliding
 
 def base(architecture: str, dtype: torch.dtype = torch.float32, **more: Any) -> Base:
     return Base(f"tiny-{architecture}", model(architecture, dtype, **more), None, frozenset())
+
+
+def written_out(base: Base) -> Base:
+    """A base of plain layers with the numbers that a quantised one stands for."""
+    model: PreTrainedModel = deepcopy(base.model)
+    for name, module in list(model.named_modules()):
+        if isinstance(module, QuantisedLinear):
+            plain = nn.Linear(module.in_features, module.out_features, bias=module.bias is not None)
+            plain.weight = nn.Parameter(module.weight.dense(torch.float32), requires_grad=False)
+            plain.bias = module.bias
+            parent, _, last = name.rpartition(".")
+            setattr(model.get_submodule(parent), last, plain)
+    return Base(f"{base.name}, written out", model, None, frozenset())
 
 
 def engine(

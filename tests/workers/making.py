@@ -19,12 +19,18 @@ MEMBERS = ("t0", "t1", "s0", "s1")
 PATIENCE_S = 120.0
 
 
-def opened(shards: int, workers: int = 1, of: Workers | None = None, patience_s: float = PATIENCE_S) -> ClusterEngine:
+def opened(
+    shards: int,
+    workers: int = 1,
+    of: Workers | None = None,
+    patience_s: float = PATIENCE_S,
+    settings: EngineConfig = SETTINGS,
+) -> ClusterEngine:
     """Over workers of this process, if no others are given."""
     return ClusterEngine(
-        described(SETTINGS.base),
+        described(settings.base, settings.quantise),
         of or Inside(),
-        SETTINGS,
+        settings,
         members=MEMBERS,
         shards=shards,
         count=workers,

@@ -92,6 +92,7 @@ def test_this_machine_is_here_and_others_are_not():
 
 def test_other_versions_are_refused_by_name():
     refuse_versions(versions(), versions())
+    assert "bitsandbytes" not in versions() and "bitsandbytes" in versions("nf4")
     for name in ("python", "redqueen", "torch", "transformers"):
         with pytest.raises(InputError, match=f"has {name} 0.1, and the race is started with .*; install the same"):
             refuse_versions(versions(), {**versions(), name: "0.1"})

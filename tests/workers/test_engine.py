@@ -27,6 +27,15 @@ def test_with_one_shard_all_is_bit_for_bit_as_in_one_process():
         assert worked(engine) == expected
 
 
+def test_workers_quantise_the_base_as_one_process_does():
+    settings = SETTINGS.model_copy(update={"quantise": "int8"})
+    with open_engine(settings, MEMBERS, 3) as local:
+        expected, size = worked(local), local.size
+    with opened(1, settings=settings) as engine:
+        assert engine.base.quantise == "int8" and engine.size == size
+        assert worked(engine) == expected
+
+
 @pytest.mark.parametrize("workers", [2, 3])
 def test_the_number_of_workers_changes_nothing(two_shards: str, workers: int):
     with opened(2, workers) as engine:

@@ -37,12 +37,14 @@ def card(run: Path, checkpoint: Path, step: int, id: str, base: str, loaded: str
         # Records of older versions may not have it.
         rate = learning_rate(store, learners, step) or settings.rl.lr
         used = ", ".join(f"{total:,.0f} {metric.title}" for metric, total in compute(store, range(step + 1)).items())
+    quantise = settings.engine.quantise
+    stored = "" if quantise == "none" else f" The base's linear layers were stored in {quantise}."
     scaled = "" if scale == 1 else f" Its update is {scale:g} times what training made of it."
     head = ["---", f"base_model: {json.dumps(base)}", "library_name: peft", "tags:", "- lora", "- red-queen", "---"]
     lines = [
         f"# {id}: {_who(settings, member) if id != SOUP else 'the mean of the students of a race'}",
         f"A LoRA adapter (rank {settings.engine.rank}) of {printable(base)}, as it was after step {step} of a race "
-        f"with seed {settings.run.seed}. {about}{scaled} Kinds of task: {kinds}.",
+        f"with seed {settings.run.seed}. {about}{scaled}{stored} Kinds of task: {kinds}.",
         "## Use",
         "```python\nfrom peft import PeftModel\nfrom transformers import AutoModelForCausalLM\n\n"
         f"base = AutoModelForCausalLM.from_pretrained({loaded!r})\n"

@@ -88,9 +88,11 @@ def adapter(
     return notes
 
 
-def merged(run: Path, state: MemberState, to: Path) -> None:
-    """Write the run's base with a member added to its weights, in the base's own dtype."""
-    name = load_settings(str(run / "config.toml")).engine.base
+def merged(run: Path, state: MemberState, to: Path) -> list[str]:
+    """Write the run's base with a member added to its weights, in the base's own dtype; what should be said about
+    it."""
+    settings = load_settings(str(run / "config.toml")).engine
+    name = settings.base
     # What the run computed in may be more than the base has, or less.
     own = getattr(base_config(name), "dtype", None)
     base = load_base(name, device=torch.device("cpu"), dtype=own if isinstance(own, torch.dtype) else torch.float32)
@@ -106,6 +108,9 @@ def merged(run: Path, state: MemberState, to: Path) -> None:
     except (OSError, SafetensorError) as error:
         why = error.strerror if isinstance(error, OSError) and error.strerror else str(error).splitlines()[0]
         raise InputError(f"{to} cannot be written: {why}", "mend it, or name another folder") from None
+    if settings.quantise == "none":
+        return []
+    return [f"the run had its base in {settings.quantise}, and the member is merged into the base as it was before"]
 
 
 @torch.no_grad()

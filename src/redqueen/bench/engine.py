@@ -18,6 +18,7 @@ from redqueen.console import print_table, size_text
 from redqueen.engine.base import Base
 from redqueen.engine.local import LocalEngine
 from redqueen.engine.protocol import MemberState, Recipe, SampleRequest, Trajectory
+from redqueen.errors import InputError
 from redqueen.resources import device_name, machine_name, place
 from redqueen.settings.models import EngineConfig
 
@@ -36,6 +37,8 @@ RunOnce = Callable[[], int]
 States = Mapping[str, MemberState]
 Turns = dict[Way, list[tuple[int, float]]]
 """Tokens and seconds of every turn."""
+Peaks = dict[Way, tuple[int | None, int | None]]
+"""Bytes of the memory at most: measured and predicted."""
 
 
 class SamplingPeer(Protocol):
@@ -91,9 +94,12 @@ class EngineReport(BenchReport):
     machine: str
     device: str
     dtype: str
+    quantise: str
     shape: str
     path: str
     rank: int
+    memory: str | None
+    """Of the device, that might be used; None for all."""
     requests: int
     prompt: Span
     output: Span
@@ -107,7 +113,9 @@ class EngineReport(BenchReport):
     def render(self, console: "Console") -> None:
         alike = f", alike in their first {self.head:.0%}" if self.head else ""
         lengths = f"prompts of {_shown(self.prompt)} tokens{alike}, completions of {_shown(self.output)}"
-        console.print(f"{self.machine}; {self.device}, {self.dtype}", soft_wrap=True)
+        stored = "" if self.quantise == "none" else f", linear layers in {self.quantise}"
+        limit = "" if self.memory is None else f", of which {self.memory} may be used"
+        console.print(f"{self.machine}; {self.device}{limit}; {self.dtype}{stored}", soft_wrap=True)
         console.print(f"{self.benchmark} on {self.shape} (path {self.path}), rank {self.rank}", soft_wrap=True)
         console.print(f"{self.requests} texts: {lengths}; median of {self.repeats} turns", soft_wrap=True)
         rows = self.contestants
@@ -132,9 +140,11 @@ class EngineReport(BenchReport):
 
 def sample(options: Options, settings: EngineConfig, samplers: Samplers | None = None) -> EngineReport:
     """Completions of ragged lengths at temperature 1, with their log-probabilities."""
+    _refuse_peers(samplers, settings)
     device, dtype = place(settings)
     work = workload.settle(options, device)
-    workload.afford(work.base, device, dtype, twice=samplers is not None)
+    workload.afford(work.base, device, dtype, settings.quantise, twice=samplers is not None)
+    before = workload.allocated(device)
     engine, states = workload.open_engine(work, settings, device, dtype)
     with engine:
         by_count = {n: workload.requests(work, engine.shape.vocabulary, n) for n in work.members}
@@ -144,28 +154,32 @@ def sample(options: Options, settings: EngineConfig, samplers: Samplers | None =
             peers, notes = samplers(lambda: workload.open_base(work.base, device, dtype), states, work.rows)
         for peer in peers:
             ways |= {(peer.name, n): peer.sampling(requests) for n, requests in by_count.items()}
-        for run in ways.values():
-            run()
+        peaks: Peaks = {}
+        for way, run in ways.items():
+            peaks[way] = _peak(run, device, before), None
         turns = _turns(ways, work.repeats, device)
         agreement = _agreement(engine, by_count[max(by_count)]) if options.agreement else None
     rows = dict.fromkeys(ways, work.rows)
-    return _report("sample", work, engine, _contestants(turns, rows, {}), agreement, notes)
+    return _report("sample", work, engine, _contestants(turns, rows, peaks), settings.memory, agreement, notes)
 
 
 def update(options: Options, settings: EngineConfig, trainers: Trainers | None = None) -> EngineReport:
     """One optimiser step of every member on its share of the same sequences."""
+    _refuse_peers(trainers, settings)
     device, dtype = place(settings)
     work = workload.settle(options, device, training=True)
-    workload.afford(work.base, device, dtype, twice=trainers is not None)
+    workload.afford(work.base, device, dtype, settings.quantise, twice=trainers is not None)
     before = workload.allocated(device)
     engine, states = workload.open_engine(work, settings, device, dtype)
     with engine:
         by_count = {n: workload.trajectories(work, engine.shape.vocabulary, n) for n in work.members}
         ways: dict[Way, RunOnce] = {(OURS, n): _updating(engine, batch) for n, batch in by_count.items()}
-        peaks, rows = {}, {}
+        peaks: Peaks = {}
+        rows = {}
         # Fewest first: what a member needs for its training is there from its first update on.
         for n in sorted(by_count):
-            peak = _peak(ways[OURS, n], device, before)
+            first = _after_sampling(engine, work, n, by_count[n]) if options.sampled else ways[OURS, n]
+            peak = _peak(first, device, before)
             rows[OURS, n] = engine.trainer.largest(by_count[n])[0]
             peaks[OURS, n] = peak, None if peak is None else _predicted(engine, by_count[n], n)
         before = workload.allocated(device)
@@ -180,7 +194,12 @@ def update(options: Options, settings: EngineConfig, trainers: Trainers | None =
                 peaks[peer.name, n] = _peak(ways[peer.name, n], device, before), None
                 rows[peer.name, n] = peer.at_once(batch)
         turns = _turns(ways, work.repeats, device)
-    return _report("update", work, engine, _contestants(turns, rows, peaks), None, notes)
+    return _report("update", work, engine, _contestants(turns, rows, peaks), settings.memory, None, notes)
+
+
+def _refuse_peers(peers: object, settings: EngineConfig) -> None:
+    if peers is not None and settings.quantise != "none":
+        raise InputError("peers have the base unquantised", "set engine.quantise to none")
 
 
 def _sampling(engine: LocalEngine, work: Work, members: int) -> RunOnce:
@@ -193,6 +212,12 @@ def _updating(engine: LocalEngine, batch: Sequence[Trajectory]) -> RunOnce:
     return lambda: sum(stats.tokens for stats in asyncio.run(engine.update(batch, RECIPE)).values())
 
 
+def _after_sampling(engine: LocalEngine, work: Work, members: int, batch: Sequence[Trajectory]) -> RunOnce:
+    """As many texts of such lengths are sampled first, and the KV cache stays: what a step of a race does."""
+    sampling, updating = _sampling(engine, work, members), _updating(engine, batch)
+    return lambda: sampling() + updating()
+
+
 def _turns(ways: dict[Way, RunOnce], repeats: int, device: torch.device) -> Turns:
     turns: Turns = {way: [] for way in ways}
     for _ in range(repeats):
@@ -201,9 +226,7 @@ def _turns(ways: dict[Way, RunOnce], repeats: int, device: torch.device) -> Turn
     return turns
 
 
-def _contestants(
-    turns: Turns, rows: dict[Way, int], peaks: dict[Way, tuple[int | None, int | None]]
-) -> tuple[EngineContestant, ...]:
+def _contestants(turns: Turns, rows: dict[Way, int], peaks: Peaks) -> tuple[EngineContestant, ...]:
     per_s = {way: statistics.median(tokens / seconds for tokens, seconds in runs) for way, runs in turns.items()}
     first = next(iter(per_s.values()))
     return tuple(
@@ -254,6 +277,7 @@ def _report(
     work: Work,
     engine: LocalEngine,
     contestants: tuple[EngineContestant, ...],
+    memory: str | None,
     agreement: Agreement | None,
     notes: Sequence[str],
 ) -> EngineReport:
@@ -262,9 +286,11 @@ def _report(
         machine=machine_name(),
         device=device_name(engine.device),
         dtype=str(engine.dtype).removeprefix("torch."),
+        quantise=engine.base.quantise,
         shape=work.base,
         path=engine.body.path,
         rank=work.rank,
+        memory=memory,
         requests=work.requests,
         prompt=work.prompt,
         output=work.output,

@@ -29,6 +29,7 @@ class MembersReport(BenchReport):
     machine: str
     device: str
     dtype: str
+    quantise: str
     shape: str
     rank: int
     members: int
@@ -44,7 +45,8 @@ class MembersReport(BenchReport):
     repeats: int
 
     def render(self, console: "Console") -> None:
-        console.print(f"{self.machine}; {self.device}, {self.dtype}", soft_wrap=True)
+        stored = "" if self.quantise == "none" else f", linear layers in {self.quantise}"
+        console.print(f"{self.machine}; {self.device}, {self.dtype}{stored}", soft_wrap=True)
         size = f"{self.parameters_per_member / 1e6:,.2f} million parameters each"
         console.print(f"{self.members} members of rank {self.rank} on {self.shape}, {size}", soft_wrap=True)
         figures = {
@@ -61,10 +63,10 @@ class MembersReport(BenchReport):
 def measure(base: str, members: int, rank: int, settings: EngineConfig) -> MembersReport:
     """`base` is a base's name, or `random:SHAPE`."""
     device, dtype = place(settings)
-    workload.afford(base, device, dtype)
+    workload.afford(base, device, dtype, settings.quantise)
     names = [f"m{index}" for index in range(members)]
     start = workload.allocated(device)
-    loaded = workload.open_base(base, device, dtype)
+    loaded = workload.open_base(base, device, dtype, settings.quantise)
     base_bytes = workload.allocated(device) - start
     with LocalEngine(
         loaded, rank=rank, alpha=settings.alpha, target_modules=settings.target_modules, rows=settings.rows
@@ -90,6 +92,7 @@ def measure(base: str, members: int, rank: int, settings: EngineConfig) -> Membe
         machine=machine_name(),
         device=device_name(device),
         dtype=str(dtype).removeprefix("torch."),
+        quantise=settings.quantise,
         shape=base,
         rank=rank,
         members=members,

@@ -20,6 +20,7 @@ from redqueen.engine import memory, shapes
 from redqueen.engine.base import Base
 from redqueen.engine.local import LocalEngine
 from redqueen.engine.protocol import MemberState, SampleRequest, Trajectory
+from redqueen.engine.quantised import Quantisation
 from redqueen.errors import InputError
 from redqueen.resources import most_memory
 from redqueen.settings.models import EngineConfig
@@ -50,6 +51,8 @@ class Options:
     head: float = 0.0
     repeats: int = 3
     agreement: bool = False
+    sampled: bool = False
+    """Before an update as much is sampled."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -127,9 +130,11 @@ def settle(options: Options, device: torch.device, *, training: bool = False) ->
     )
 
 
-def afford(base: str, device: torch.device, dtype: torch.dtype, *, twice: bool = False) -> None:
+def afford(
+    base: str, device: torch.device, dtype: torch.dtype, quantise: Quantisation = "none", *, twice: bool = False
+) -> None:
     """Refuse a base that does not fit into memory; peers load it a second time."""
-    weights = dtype.itemsize * sum(weight.numel() for weight in shapes.outline(base).parameters())
+    weights = memory.Shape.of(shapes.outline(base, quantise), fast=True).nbytes(dtype)
     free = memory.available(device)
     if weights * (2 if twice else 1) > free:
         raise InputError(
@@ -139,11 +144,12 @@ def afford(base: str, device: torch.device, dtype: torch.dtype, *, twice: bool =
         )
 
 
-def open_base(name: str, device: torch.device, dtype: torch.dtype) -> Base:
+def open_base(name: str, device: torch.device, dtype: torch.dtype, quantise: Quantisation = "none") -> Base:
     """Without end tokens and tokenizer: completions run to their limits and are not decoded."""
     if name.startswith(shapes.RANDOM):
-        return shapes.random_base(name.removeprefix(shapes.RANDOM), device=device, dtype=dtype)
-    return dataclasses.replace(bases.load(name, device=device, dtype=dtype), tokenizer=None, eos_ids=frozenset())
+        return shapes.random_base(name.removeprefix(shapes.RANDOM), device=device, dtype=dtype, quantise=quantise)
+    loaded = bases.load(name, device=device, dtype=dtype, quantise=quantise)
+    return dataclasses.replace(loaded, tokenizer=None, eos_ids=frozenset())
 
 
 def open_engine(
@@ -152,7 +158,7 @@ def open_engine(
     """An engine with the largest number of members, and the state of each."""
     names = [f"m{index}" for index in range(max(work.members))]
     engine = LocalEngine(
-        open_base(work.base, device, dtype),
+        open_base(work.base, device, dtype, settings.quantise),
         members=names,
         rank=work.rank,
         alpha=settings.alpha,

@@ -53,7 +53,7 @@ def open_cluster(settings: Config, members: Sequence[MemberId], *, trains: bool 
     """An engine with these members in its shards. Close it, or use it in a `with` statement."""
     cluster, engine = settings.cluster, settings.engine
     shards, count = cluster.shards or 1, _workers_wanted(cluster)
-    base = described(engine.base)
+    base = described(engine.base, engine.quantise)
     workers, on_one_device = _workers(cluster, count, engine)
     if cluster.address is not None:
         say(f"{count} workers are started on the cluster {cluster.address}")

@@ -204,7 +204,7 @@ class Staff:
     def _hire(self) -> None:
         hand = Hand(self._workers.start())
         self._coming.append(hand)
-        self._call(hand, "open", "open", versions(), self._opening)
+        self._call(hand, "open", "open", versions(self._opening.engine["quantise"]), self._opening)
 
     def _greeted(self, hand: Hand, greeting: Greeting) -> None:
         self._greetings.append(greeting)

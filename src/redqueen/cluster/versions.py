@@ -14,13 +14,14 @@ from redqueen.errors import InputError
 from redqueen.verifier import Checker
 
 
-def versions() -> dict[str, str]:
-    """Of workers with an engine."""
+def versions(quantise: str = "none") -> dict[str, str]:
+    """Of workers with an engine whose base is stored like this."""
     return {
         "python": platform.python_version(),
         "redqueen": our_version(),
         "torch": version("torch").partition("+")[0],
         "transformers": version("transformers"),
+        **({} if quantise == "none" else {"bitsandbytes": _installed("bitsandbytes")}),
     }
 
 

@@ -99,7 +99,7 @@ class Worker:
         self._turn = asyncio.Condition()
 
     async def open(self, theirs: Mapping[str, str], opening: Opening) -> Greeting:
-        refuse_versions(theirs, versions())
+        refuse_versions(theirs, versions(opening.engine["quantise"]))
         self._engine = engine = await asyncio.to_thread(self.load, opening)
         return Greeting(
             machine=platform.node(),

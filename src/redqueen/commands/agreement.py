@@ -24,9 +24,11 @@ def agreed(section: str, name: str, options: Config, runs: Mapping[str, Config],
 
 
 def agreed_engine(options: Config, runs: Mapping[str, Config]) -> Config:
-    """The options, with the runs' dtype unless they name another."""
-    dtype = agreed("engine", "dtype", options, runs, options.engine.dtype)
-    return options.model_copy(update={"engine": options.engine.model_copy(update={"dtype": dtype})})
+    """The options, with the runs' dtype and quantisation unless they name others."""
+    own = {name: agreed("engine", name, options, runs, getattr(options.engine, name)) for name in ("dtype", "quantise")}
+    engine = options.engine.model_copy(update=own)
+    engine.refuse()
+    return options.model_copy(update={"engine": engine})
 
 
 def named_base(options: Config) -> str | None:

@@ -25,7 +25,10 @@ if TYPE_CHECKING:
     from redqueen.bench.workload import Options
 
 
-ADAPTER_OPTIONS = ("engine.device", "engine.dtype", "engine.rank", "engine.alpha", "engine.target_modules")
+ADAPTER_OPTIONS = (
+    "engine.device", "engine.dtype", "engine.quantise", "engine.memory", "engine.rank", "engine.alpha",
+    "engine.target_modules",
+)  # fmt: skip
 """The base itself is --base or --shape."""
 Shape = Annotated[str, tyro.conf.arg(metavar="tiny|1m|135m|0.5b|1.5b|7b")]
 
@@ -74,7 +77,13 @@ class _Throughput(_OnBase):
     """How often each number of adapters is measured."""
 
     def _options(
-        self, requests: int | None, rows: int | None = None, *, head: float = 0.0, agreement: bool = False
+        self,
+        requests: int | None,
+        rows: int | None = None,
+        *,
+        head: float = 0.0,
+        agreement: bool = False,
+        sampled: bool = False,
     ) -> "Options":
         members, rank, repeats = counts("--members", self.members), self._rank(), positive("--repeats", self.repeats)
         prompt, output = span("--prompt", self.prompt), span("--output", self.output)
@@ -93,6 +102,7 @@ class _Throughput(_OnBase):
             head=head,
             repeats=repeats,
             agreement=agreement,
+            sampled=sampled,
         )
 
 
@@ -128,9 +138,11 @@ class BenchUpdateCommand(_Throughput):
 
     sequences: int | None = None
     """Sequences in one update; chosen for the base when left out."""
+    sampled: bool = False
+    """Sample as much before it, as a step of a race does: the peak is then that of both, with the KV cache."""
 
     def options(self) -> "Options":
-        return self._options(optional_positive("--sequences", self.sequences))
+        return self._options(optional_positive("--sequences", self.sequences), sampled=self.sampled)
 
     def report(self) -> Report:
         options = self.options()

@@ -17,13 +17,9 @@ from redqueen.settings import Config
 N = TypeVar("N", int, float)
 DEFAULTS = Config()
 ENGINE_OPTIONS = (
-    "engine.base",
-    "engine.device",
-    "engine.dtype",
-    "engine.rows",
-    "engine.memory",
+    "engine.base", "engine.device", "engine.dtype", "engine.quantise", "engine.rows", "engine.memory",
     "engine.tensor_parallel",
-)
+)  # fmt: skip
 """The engine's settings for commands whose adapters bring the rest."""
 CLUSTER_OPTIONS = (
     "cluster.address", "cluster.workers", "cluster.verifiers", "cluster.gpus_per_worker", "cluster.patience_s",

@@ -15,8 +15,8 @@ class DoctorCommand(Reporting, Configured):
 
     uses = (
         "verifier.minimum", "verifier.run_unprotected",
-        "engine.device", "engine.dtype", "engine.rank", "engine.memory", "engine.target_modules", "cluster.address",
-        "cluster.gpus_per_worker",
+        "engine.device", "engine.dtype", "engine.rank", "engine.memory", "engine.quantise", "engine.target_modules",
+        "cluster.address", "cluster.gpus_per_worker",
     )  # fmt: skip
     base: Annotated[str | None, tyro.conf.arg(metavar="NAME")] = None
     """Also check what fits with this base: a known name, a folder, a .gguf file, a hub id, or a shape (random:7b)."""

@@ -74,15 +74,15 @@ class ExportCommand(Command):
         for member, to in members.items():
             state, like = exported(checkpoint, member)
             if self.merged:
-                export.merged(self.folder, state.scaled(self.scale), to)
+                notes = export.merged(self.folder, state.scaled(self.scale), to)
             else:
                 notes = export.adapter(
                     self.folder, checkpoint, member, state, to,
                     like=like, scale=self.scale, base_name=self.base, dtype=dtype,
                 )  # fmt: skip
-                for note in notes:
-                    if note not in told:
-                        print(printable(note))
-                told.update(notes)
+            for note in notes:
+                if note not in told:
+                    print(printable(note))
+            told.update(notes)
             step = export.step_of(checkpoint)
             print(printable(f"{member}, {scaled}{merged}as it was after step {step}, is in {to}"))

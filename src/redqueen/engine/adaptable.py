@@ -6,6 +6,7 @@ from torch import Tensor, nn
 from transformers import PreTrainedModel
 
 from redqueen.engine.bank import Linear
+from redqueen.engine.quantised import QuantisedLinear
 from redqueen.errors import InputError
 
 LLAMA_FAMILY = ("llama", "mistral", "qwen2", "qwen3")
@@ -23,7 +24,7 @@ def adaptable(model: PreTrainedModel, target_modules: Sequence[str] | None) -> l
             "use a dense base",
         )
     if getattr(model, "hf_quantizer", None) is not None or getattr(config, "quantization_config", None) is not None:
-        raise InputError("the base is quantised", "use its full-precision checkpoint, or a GGUF file")
+        raise InputError("the base is quantised already", "use its full-precision checkpoint, or a GGUF file")
     rope = (getattr(text, "rope_parameters", None) or {}).get("rope_type", "default")
     if rope in ("dynamic", "longrope"):
         raise InputError(
@@ -34,6 +35,9 @@ def adaptable(model: PreTrainedModel, target_modules: Sequence[str] | None) -> l
     head = model.get_output_embeddings()
     linears, unsupported = [], []
     for name, module in model.named_modules():
+        if isinstance(module, QuantisedLinear):
+            linears.append((name, module))
+            continue
         weight = getattr(module, "weight", None)
         if module is head or isinstance(module, nn.Embedding) or not isinstance(weight, Tensor) or weight.ndim < 2:
             continue

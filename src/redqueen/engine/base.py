@@ -8,11 +8,12 @@ import torch
 from jinja2 import TemplateError
 from transformers import PreTrainedConfig, PreTrainedModel, PreTrainedTokenizerBase
 
-from redqueen.engine import weights
+from redqueen.engine import quantised, weights
 from redqueen.engine.control_tokens import escape
 from redqueen.engine.locate import find
 from redqueen.engine.messages import one_line
 from redqueen.engine.pretrained import quiet, read_config, read_model, read_tokenizer
+from redqueen.engine.quantised import Quantisation, check_library, quantisation
 from redqueen.errors import InputError
 
 
@@ -24,6 +25,11 @@ class Base:
     tokenizer: PreTrainedTokenizerBase | None
     """None where there is none, as with random weights."""
     eos_ids: frozenset[int]
+
+    @property
+    def quantise(self) -> Quantisation:
+        """How its linear layers are stored."""
+        return quantisation(self.model)
 
     def encode(self, messages: Sequence[Mapping[str, str]] | str, *, prefill: str = "") -> tuple[int, ...]:
         """The tokens of a chat prompt, with the beginning of its reply in `prefill`, or of a plain text. Control tokens
@@ -55,17 +61,24 @@ class Base:
         return self.tokenizer
 
 
-def load(name: str, *, device: torch.device, dtype: torch.dtype) -> Base:
-    """The base called `name`: a known one, a folder, a .gguf file, or one from the model hub."""
+def load(name: str, *, device: torch.device, dtype: torch.dtype, quantise: Quantisation = "none") -> Base:
+    """The base called `name`: a known one, a folder, a .gguf file, or one from the model hub. One that is to be
+    quantised passes through the memory of the host."""
     if device.type == "cuda" and not torch.cuda.is_available():
         raise InputError("torch sees no CUDA device", "use the CPU (`redqueen doctor` says what is missing)")
+    on = device
+    if quantise != "none":
+        check_library(device)
+        on = torch.device("cpu")
     folder = find(name)
     with quiet():
         config = read_config(name, folder)
         weights.refuse_files(name, folder)
-        model = read_model(name, folder, config=config, dtype=dtype, device_map={"": device}, use_safetensors=True)
+        model = read_model(name, folder, config=config, dtype=dtype, device_map={"": on}, use_safetensors=True)
         tokenizer = read_tokenizer(name, folder)
     model.eval().requires_grad_(False)
+    if quantise != "none":
+        quantised.quantise(model, quantise, device)
     ends = getattr(model.generation_config, "eos_token_id", None)
     ids = [*(ends if isinstance(ends, list) else [ends]), getattr(tokenizer, "eos_token_id", None)]
     return Base(name, model, tokenizer, frozenset(end for end in ids if end is not None))

@@ -11,6 +11,8 @@ from typing import Any
 from torch import Tensor, nn
 from transformers import PreTrainedModel
 
+from redqueen.engine.quantised import quantised_layers
+
 FORWARD, BACKWARD = 2, 2
 """Operations for each weight and token: a multiplication and an addition. Backward is of the activations alone, or of
 the weights alone."""
@@ -76,8 +78,9 @@ class ModelSize:
         head: Any = model.get_output_embeddings()
         others = (module for module in model.modules() if module is not head and not isinstance(module, nn.Embedding))
         weights = [weight for module in others if isinstance(weight := getattr(module, "weight", None), Tensor)]
+        quantised = sum(layer.in_features * layer.out_features for layer in quantised_layers(model))
         return cls(
-            blocks=sum(weight.numel() for weight in weights if weight.ndim > 1),
+            blocks=sum(weight.numel() for weight in weights if weight.ndim > 1) + quantised,
             head=head.weight.numel(),
             attention=attention,
             adapter=adapter,

@@ -13,6 +13,7 @@ from redqueen.engine.attention import Attention
 from redqueen.engine.bank import Bank
 from redqueen.engine.body import MAX_POSITIONS, Head, Heads
 from redqueen.engine.lora import Layer
+from redqueen.engine.quantised import frozen, quantised_layers
 from redqueen.engine.routing import Routing
 from redqueen.engine.split.part import Part
 from redqueen.errors import InputError
@@ -30,10 +31,10 @@ class _Pass:
 class _Adapter(nn.Module):
     """Replaces a linear layer of the base."""
 
-    def __init__(self, layer: Layer, body: "GeneralBody") -> None:
+    def __init__(self, module: Any, layer: Layer, body: "GeneralBody") -> None:
         super().__init__()
         self._layer, self._body = layer, [body]
-        self.weight, self.bias = layer.weight_O_I, layer.bias_O
+        self.weight, self.bias = module.weight, module.bias
 
     def forward(self, x: Tensor) -> Tensor:
         current = self._body[0].current
@@ -62,14 +63,15 @@ class GeneralBody:
         weights = {id(weight): weight for weight in (*self.inner.parameters(), self.head.weight_V_H)}
         tied = self.head.weight_V_H is embedding
         self.nbytes = sum(weight.nbytes for weight in weights.values()) - (0 if tied else embedding.nbytes)
+        self.nbytes += sum(layer.weight.nbytes for layer in quantised_layers(self.inner))
         for group in bank.groups:
             [linear] = group.linears
             parent_name, _, name = linear.name.rpartition(".")
             module: Any = model.get_submodule(linear.name)
             layer = Layer(
-                weight_O_I=module.weight, bias_O=module.bias, bank=bank, group=group, places=((0, linear.outputs),)
+                weight=frozen(module), bias_O=module.bias, bank=bank, group=group, places=((0, linear.outputs),)
             )
-            setattr(model.get_submodule(parent_name), name, _Adapter(layer, self))
+            setattr(model.get_submodule(parent_name), name, _Adapter(module, layer, self))
         for module in self.inner.modules():
             if hasattr(module, "layer_idx"):
                 module.redqueen_body = self

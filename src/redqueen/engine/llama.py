@@ -16,8 +16,10 @@ from redqueen.engine.attention import Attention
 from redqueen.engine.bank import Bank
 from redqueen.engine.body import MAX_POSITIONS, Head, Heads
 from redqueen.engine.decode_attention import KernelAttention
+from redqueen.engine.frozen import Frozen
 from redqueen.engine.kv_cache import rounded
 from redqueen.engine.lora import FEW_ROWS, Cut, Layer
+from redqueen.engine.quantised import become, frozen
 from redqueen.engine.routing import Routing
 from redqueen.engine.split.part import Part
 
@@ -47,7 +49,7 @@ class _Block:
 
     @property
     def nbytes(self) -> int:
-        return sum(layer.weight_O_I.nbytes for layer in self._layers)
+        return sum(layer.weight.nbytes for layer in self._layers)
 
     @property
     def _layers(self) -> tuple[Layer, ...]:
@@ -92,7 +94,7 @@ class LlamaBody:
 
         def layer(parent: nn.Module, path: str, *names: str) -> Layer:
             modules = [getattr(parent, name) for name in names]
-            weight_O_I, bias_O = _stacked(modules)
+            weight, bias_O = _stacked(modules)
             group = next((of[f"{path}.{name}"] for name in names if f"{path}.{name}" in of), None)
             places, at = [], 0
             for name, module in zip(names, modules, strict=True):
@@ -102,7 +104,7 @@ class LlamaBody:
             cut = None
             if self.part is not None and group is not None:
                 cut = Cut.of(group, self.part.cuts, bank.device)
-            return Layer(weight_O_I=weight_O_I, bias_O=bias_O, bank=bank, group=group, places=tuple(places), cut=cut)
+            return Layer(weight=weight, bias_O=bias_O, bank=bank, group=group, places=tuple(places), cut=cut)
 
         norms = None
         if hasattr(attention, "q_norm"):
@@ -175,12 +177,12 @@ class LlamaBody:
         for index, (block, norm_H, factor) in enumerate(zip(self.blocks, norms, following, strict=True)):
             qkv, gate_up, cache = block.qkv, block.gate_up, (at.cache.k[index], at.cache.v[index])
             q_R_O = kernels.linear_rope(
-                x_R_H, u_R_L, qkv.weight_O_I, qkv.bias_O, qkv.factor_b(), groups, block.norms,
+                x_R_H, u_R_L, qkv.dense_O_I, qkv.bias_O, qkv.factor_b(), groups, block.norms,
                 (at.position_N, at.start_N, at.capacity_N), (self.cos_T_D, self.sin_T_D), cache, heads, kv_heads,
             )  # fmt: skip
             added = block.output.in_parts(at.seen(index, q_R_O, heads, self.heads.scale, block.window), routing)
             x_R_H, u_R_L = kernels.add_norm_shrink_(h_R_H, added, groups, block.norm_2_H, self.eps, gate_up.factor_a())
-            gated_R_F = kernels.linear_gated(x_R_H, u_R_L, gate_up.weight_O_I, gate_up.factor_b(), groups)
+            gated_R_F = kernels.linear_gated(x_R_H, u_R_L, gate_up.dense_O_I, gate_up.factor_b(), groups)
             added = block.down.in_parts(gated_R_F, routing)
             x_R_H, u_R_L = kernels.add_norm_shrink_(h_R_H, added, groups, norm_H, self.eps, factor)
         return x_R_H
@@ -216,18 +218,20 @@ class LlamaBody:
         return seen_B_T_H_D.reshape(qkv_N_O.shape[0], heads * dim)
 
 
-def _stacked(modules: Sequence[Any]) -> tuple[Tensor, Tensor | None]:
+def _stacked(modules: Sequence[Any]) -> tuple[Frozen, Tensor | None]:
     """One weight for all; each module's own becomes a view of it, so that nothing is stored twice."""
-    if len(modules) == 1:
-        return modules[0].weight.data, None if modules[0].bias is None else modules[0].bias.data
-    weight_O_I = torch.cat([module.weight.data for module in modules])
+    first, *others = map(frozen, modules)
+    if not others:
+        return first, None if modules[0].bias is None else modules[0].bias.data
+    weight = first.stack(others)
     bias_O = None
     if any(module.bias is not None for module in modules):
-        bias_O = torch.cat([weight_O_I.new_zeros(m.out_features) if m.bias is None else m.bias.data for m in modules])
+        plain = next(module.bias.data for module in modules if module.bias is not None)
+        bias_O = torch.cat([plain.new_zeros(m.out_features) if m.bias is None else m.bias.data for m in modules])
     at = 0
     for module in modules:
-        module.weight.data = weight_O_I[at : at + module.out_features]
+        become(module, weight.part(at, module.out_features))
         if module.bias is not None and bias_O is not None:
             module.bias.data = bias_O[at : at + module.out_features]
         at += module.out_features
-    return weight_O_I, bias_O
+    return weight, bias_O

@@ -20,6 +20,7 @@ from redqueen.engine.logits_check import check_logits, own_logits
 from redqueen.engine.messages import say
 from redqueen.engine.products import quick_products
 from redqueen.engine.protocol import MemberId, Recipe
+from redqueen.engine.quantised import frozen
 from redqueen.engine.queued import QueuedEngine
 from redqueen.engine.sampler import Sampler
 from redqueen.engine.split.part import Part
@@ -75,7 +76,7 @@ class LocalEngine(QueuedEngine):
             adapter=rank * sum(linear.inputs + linear.outputs for linear in linears),
         )
         expected = own_logits(base)
-        self.norms = {linear.name: float(_norm(model.get_submodule(linear.name))) for linear in linears}
+        self.norms = {linear.name: frozen(model.get_submodule(linear.name)).norm() for linear in linears}
         if part is not None:
             part.take(model)
             here = sum(weight.numel() for weight in {id(each): each for each in model.parameters()}.values())
@@ -86,7 +87,7 @@ class LocalEngine(QueuedEngine):
         self.device_type = kind
         self.computes_on = torch.cuda.get_device_name() if kind == "cuda" else f"cpu ({platform.machine()})"
         available = memory.available(self.device) if memory_bytes is None else memory_bytes
-        held = self.shape.parameters * self.dtype.itemsize
+        held = self.shape.nbytes(self.dtype)
         planned = partial(
             memory.plan, self.shape, linears, rank=rank, members=len(members) + room, device=kind, dtype=self.dtype,
             trains=trains,
@@ -155,11 +156,6 @@ class LocalEngine(QueuedEngine):
             if not self.bank.trains:
                 raise InputError("this engine keeps no room to train", "open it with trains=True")
             return self.trainer.update(items, recipe)
-
-
-def _norm(linear: torch.nn.Module) -> torch.Tensor:
-    assert isinstance(linear.weight, torch.Tensor)
-    return torch.linalg.vector_norm(linear.weight.detach(), dtype=torch.float64)
 
 
 def usual_rows(device: str, parameters: int) -> int:

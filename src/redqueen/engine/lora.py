@@ -9,11 +9,11 @@ from dataclasses import dataclass, field
 from functools import cache
 
 import torch
-import torch.nn.functional as F
 from torch import Tensor
 
 from redqueen.engine import ops
 from redqueen.engine.bank import BARE, Bank, LinearGroup
+from redqueen.engine.frozen import Dense, Frozen
 from redqueen.engine.routing import Gradients, Routing, Tiles
 
 SINGLE_THREAD = 3 << 17
@@ -49,7 +49,7 @@ class Cut:
 class Layer:
     """One linear layer of the base, or several that read the same input, their weights stacked."""
 
-    weight_O_I: Tensor
+    weight: Frozen
     bias_O: Tensor | None
     bank: Bank
     group: LinearGroup | None
@@ -65,14 +65,14 @@ class Layer:
     _edits: int = -1
 
     def __post_init__(self) -> None:
-        if self.group is not None and self.cut is None and ops.fused(self.weight_O_I):
+        if self.group is not None and self.cut is None and ops.fused(self.bank.compute_A_D):
             from redqueen.engine import kernels
 
-            self.table = kernels.expand_table(list(self.places), self.bank.rank, self.weight_O_I.device)
+            self.table = kernels.expand_table(list(self.places), self.bank.rank, self.bank.device)
 
     def __call__(self, x_N_I: Tensor, routing: Routing) -> Tensor:
         if self.group is None:
-            return F.linear(x_N_I, self.weight_O_I, self.bias_O)
+            return self.weight.product(x_N_I, self.bias_O)
         if torch.is_grad_enabled() and x_N_I.requires_grad:
             return _Adapted.apply(x_N_I, self, routing)  # pyright: ignore[reportReturnType]
         tiles = routing.tiles
@@ -82,7 +82,7 @@ class Layer:
             y_N_O, u_P_N_L, where = self._shrunk(x_N_I, routing.member_K, tiles)
             kernels.expand_(y_N_O, u_P_N_L, self.bank.b(self.group), where, self.table, tiles.size)
             return y_N_O
-        y_N_O = F.linear(x_N_I, self.weight_O_I, self.bias_O)
+        y_N_O = self.weight.product(x_N_I, self.bias_O)
         if routing.spans is not None:
             self._add_spans_(y_N_O, x_N_I, routing.spans)
         elif x_N_I.is_cuda and tiles is None:
@@ -103,9 +103,17 @@ class Layer:
 
     @property
     def whole(self) -> bool:
-        """Every linear of it is adapted, by the kernels, with a rank that those of decoding have room for."""
-        outputs = sum(size for _, size in self.places)
-        return self.table is not None and outputs == len(self.weight_O_I) and self.bank.rank <= MOST_RANK
+        """Every linear of it is adapted, by the kernels, with weights that those of decoding read and a rank that they
+        have room for."""
+        if self.table is None or not isinstance(self.weight, Dense) or self.bank.rank > MOST_RANK:
+            return False
+        return sum(size for _, size in self.places) == self.weight.outputs
+
+    @property
+    def dense_O_I(self) -> Tensor:
+        """The weights of a layer that is whole."""
+        assert isinstance(self.weight, Dense)
+        return self.weight.weight_O_I
 
     def in_parts(self, x_N_I: Tensor, routing: Routing) -> tuple[Tensor, Tensor, Tensor]:
         """The base's product and every row times its member's A factors, each in parts that are to be summed, and the
@@ -117,7 +125,7 @@ class Layer:
         if self.bias_O is None and len(x_N_I) <= kernels.MOST_ROWS:
             where = (routing.member_K, tiles.start_K, tiles.count_K)
             a_A_L_I = self.bank.a(self.group)
-            return *kernels.linear_parts(x_N_I, self.weight_O_I, a_A_L_I, where, self.bank.scale, tiles.size), b_A_O_R
+            return *kernels.linear_parts(x_N_I, self.dense_O_I, a_A_L_I, where, self.bank.scale, tiles.size), b_A_O_R
         y_N_O, u_P_N_L, _ = self._shrunk(x_N_I, routing.member_K, tiles)
         return y_N_O[None], u_P_N_L, b_A_O_R
 
@@ -146,7 +154,7 @@ class Layer:
         try:
             with torch.cuda.stream(side):
                 u_P_N_L = kernels.shrink(x_N_I, self.bank.a(self.group), where, self.bank.scale, tiles.size)
-            y_N_O = F.linear(x_N_I, self.weight_O_I, self.bias_O)
+            y_N_O = self.weight.product(x_N_I, self.bias_O)
         finally:
             # Also where memory has run out: a capture cannot end while a part of it runs elsewhere.
             if side is not None:
@@ -187,7 +195,7 @@ class Layer:
             return self._dense[1], self._dense[2]
         a_K_L_I, b_K_O_R = self.factors(routing)
         a_K_I_L = a_K_L_I.transpose(1, 2).contiguous()
-        b_K_L_O = b_K_O_R.new_zeros(len(b_K_O_R), a_K_I_L.shape[2], len(self.weight_O_I))
+        b_K_L_O = b_K_O_R.new_zeros(len(b_K_O_R), a_K_I_L.shape[2], self.weight.outputs)
         rank, b_at = self.bank.rank, 0
         for index, (y_at, size) in enumerate(self.places):
             part_K_R_P = b_K_O_R[:, b_at : b_at + size].transpose(1, 2) * self.bank.scale
@@ -263,7 +271,7 @@ class _Adapted(torch.autograd.Function):
 
     @staticmethod
     def forward(ctx, x_N_I: Tensor, layer: Layer, routing: Routing) -> Tensor:
-        y_N_O = F.linear(x_N_I, layer.weight_O_I, layer.bias_O)
+        y_N_O = layer.weight.product(x_N_I, layer.bias_O)
         u_K_S_L = layer.add_(y_N_O, x_N_I, routing)
         ctx.save_for_backward(x_N_I, u_K_S_L)
         ctx.layer, ctx.routing = layer, routing
@@ -287,7 +295,7 @@ class _Adapted(torch.autograd.Function):
             if gradients is not None:
                 db.append(_product(dy_K_S_P.transpose(1, 2), u_K_S_R, gradients))
         du_K_S_L.mul_(bank.scale)
-        dx_N_I = dy_N_O @ layer.weight_O_I
+        dx_N_I = layer.weight.gradient(dy_N_O)
         dx_K_S_I = dx_N_I.view(blocks, -1, dx_N_I.shape[1])
         if dx_N_I.is_cuda:
             dx_K_S_I.baddbmm_(du_K_S_L, a_K_L_I)

@@ -14,6 +14,7 @@ import torch
 
 from redqueen.engine.bank import Linear, aligned, master_dtype
 from redqueen.engine.body import MAX_POSITIONS
+from redqueen.engine.quantised import quantised_layers
 
 GIB = 1 << 30
 HEAD_BYTES = 1 << 30
@@ -36,6 +37,11 @@ class Shape:
     """The sizes of a base that memory depends on."""
 
     parameters: int
+    quantised: int
+    """Of these."""
+    quantised_bytes: int
+    written_out: int
+    """Numbers of the largest weight that is computed with at once, where it is stored otherwise."""
     layers: int
     hidden: int
     intermediate: int
@@ -52,18 +58,32 @@ class Shape:
         """The model may be without weights."""
         config = model.config.get_text_config()
         heads = config.num_attention_heads
+        kv_heads = getattr(config, "num_key_value_heads", None) or heads
+        dim = getattr(config, "head_dim", None) or config.hidden_size // heads
+        intermediate = getattr(config, "intermediate_size", None) or 4 * config.hidden_size
+        layers = quantised_layers(model)
+        sizes = [layer.in_features * layer.out_features for layer in layers]
+        # The fast path has q, k and v as one weight, and gate and up.
+        stacked = max((heads + 2 * kv_heads) * dim, 2 * intermediate) * config.hidden_size if fast and layers else 0
         return cls(
-            parameters=sum(p.numel() for p in {id(p): p for p in model.parameters()}.values()),
+            parameters=sum(p.numel() for p in {id(p): p for p in model.parameters()}.values()) + sum(sizes),
+            quantised=sum(sizes),
+            quantised_bytes=sum(layer.weight.nbytes for layer in layers),
+            written_out=max([stacked, *sizes]),
             layers=config.num_hidden_layers,
             hidden=config.hidden_size,
-            intermediate=getattr(config, "intermediate_size", None) or 4 * config.hidden_size,
+            intermediate=intermediate,
             heads=heads,
-            kv_heads=getattr(config, "num_key_value_heads", None) or heads,
-            dim=getattr(config, "head_dim", None) or config.hidden_size // heads,
+            kv_heads=kv_heads,
+            dim=dim,
             vocabulary=config.vocab_size,
             positions=getattr(config, "max_position_embeddings", MAX_POSITIONS),
             fast=fast,
         )
+
+    def nbytes(self, dtype: torch.dtype) -> int:
+        """Of the base's weights."""
+        return (self.parameters - self.quantised) * dtype.itemsize + self.quantised_bytes
 
     def part(self, of: int, parameters: int) -> "Shape":
         """What each of so many processes has of it."""
@@ -88,7 +108,8 @@ class MemoryPlan:
     activation_token: int
     """Forward and backward pass of one token; where nothing trains the forward pass alone."""
     passing: int
-    """What does not grow with the tokens: a slice of logits and their gradient, the rotary tables."""
+    """What does not grow with the tokens: a slice of logits and their gradient, the rotary tables, and of a quantised
+    base the layer that is computed with."""
     micro_tokens: int
     """Tokens that pass at once; 0 when not one sequence fits."""
     checkpointing: bool
@@ -143,10 +164,10 @@ def plan(
     width, exact = dtype.itemsize, master_dtype(dtype).itemsize
     row = sum(aligned(rank * linear.inputs) + aligned(rank * linear.outputs) for linear in linears)
     member = row * (exact if width == exact else exact + width)
-    weights = shape.parameters * width
+    weights = shape.nbytes(dtype)
     tables = 2 * min(shape.positions, MAX_POSITIONS) * shape.dim * exact
     head = min(HEAD_BYTES, 4 * shape.vocabulary * ENOUGH_TOKENS[device])
-    passing = head + head * width // 4 * trains + tables
+    passing = head + head * width // 4 * trains + tables + shape.written_out * width
     trained_member = row * 3 * exact * trains
     cache_token = 2 * shape.layers * shape.kv_heads * shape.dim * width
     # One row more than there are members: the bare base's.

@@ -1,7 +1,7 @@
 """Bases with random weights in the shapes of real ones, for benchmarks and tests.
 
 Speed and memory depend on a base's shape and not on what it has learnt, so neither needs a download. The weights are
-drawn on the device and in the dtype that they stay in: the largest shape would not fit twice.
+drawn on the device and in the dtype that they stay in, or are quantised from: the largest shape would not fit twice.
 """
 
 from copy import deepcopy
@@ -11,10 +11,11 @@ import torch
 from transformers import AutoModelForCausalLM, LlamaConfig, PreTrainedConfig, PreTrainedModel, Qwen2Config
 from transformers.initialization import no_init_weights
 
-from redqueen.engine import base
+from redqueen.engine import base, quantised
 from redqueen.engine.base import Base
 from redqueen.engine.locate import find
 from redqueen.engine.pretrained import quiet, read_tokenizer
+from redqueen.engine.quantised import Quantisation
 from redqueen.errors import InputError
 
 STD = 0.02
@@ -49,31 +50,43 @@ def shape_config(shape: str) -> PreTrainedConfig:
     return config
 
 
-def outline(name: str) -> PreTrainedModel:
+def outline(name: str, quantise: Quantisation = "none") -> PreTrainedModel:
     """A base without its weights, to plan with before anything is loaded; its name may be `random:SHAPE`."""
     base_config = shape_config(name.removeprefix(RANDOM)) if name.startswith(RANDOM) else base.config(name)
     with no_init_weights(), torch.device("meta"):
         model = AutoModelForCausalLM.from_config(base_config)
     model.tie_weights()
+    quantised.outline(model, quantise)
     return model
 
 
-def described(name: str) -> Base:
+def described(name: str, quantise: Quantisation = "none") -> Base:
     """The base for who does not compute with it: its tokenizer, its configuration, and its modules without weights."""
     with quiet():
         tokenizer = read_tokenizer(name, find(name))
-    return Base(name, outline(name), tokenizer, frozenset())
+    return Base(name, outline(name, quantise), tokenizer, frozenset())
 
 
-def random_base(shape: str, *, device: torch.device, dtype: torch.dtype, seed: int = 0) -> Base:
+def random_base(
+    shape: str, *, device: torch.device, dtype: torch.dtype, quantise: Quantisation = "none", seed: int = 0
+) -> Base:
     """A base without a tokenizer; on one kind of device the same seed gives the same weights."""
-    # transformers would draw every weight twice, from the caller's random numbers.
-    with no_init_weights(), device:
+    if quantise != "none":
+        quantised.check_library(device)
+    # transformers would draw every weight twice, from the caller's random numbers. What the host has of the weights
+    # takes no memory, since nobody writes to it.
+    with no_init_weights(), torch.device("cpu"):
         model = AutoModelForCausalLM.from_config(shape_config(shape), dtype=dtype)
     model.tie_weights()
     numbers = torch.Generator(device).manual_seed(seed)
     model.eval().requires_grad_(False)
-    for name, weight in model.named_parameters():
+    linears = {name for name, _ in quantised.quantisable(model)} if quantise != "none" else set[str]()
+    for name in [name for name, _ in model.named_parameters()]:
+        weight = model.get_parameter(name)
         if not name.endswith("norm.weight"):  # those are ones
-            weight.normal_(0.0, STD, generator=numbers)
+            weight.data = torch.empty_like(weight, device=device).normal_(0.0, STD, generator=numbers)
+        layer, _, last = name.rpartition(".")
+        if last == "weight" and layer in linears:
+            quantised.quantise_layer(model, layer, quantise, device)
+    model.to(device)
     return Base(f"random-{shape}", model, None, frozenset())

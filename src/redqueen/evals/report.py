@@ -117,7 +117,8 @@ class EvaluationReport:
 
     base: str
     how: Mapping[str, Any]
-    """Prompts, attempts, k, temperature, device and dtype, and what gains are against."""
+    """Prompts, attempts, k, temperature, device and dtype, how the base is quantised if it is, and what gains are
+    against."""
     benchmarks: tuple[BenchmarkReport, ...]
     notes: tuple[str, ...]
 
@@ -165,7 +166,9 @@ class EvaluationReport:
         how = self.how
         lines = [f"{report.loaded.benchmark.title}: {report.loaded.graded}" for report in self.benchmarks]
         sampled = f", {how['attempts']} attempts at temperature {how['temperature']:g}" if how["attempts"] else ""
-        lines.append(f"one greedy attempt{sampled}; {how['dtype']} on {how['device']}; tokens are of all answers")
+        stored = f", the base in {how['quantise']}" if "quantise" in how else ""
+        computed = f"{how['dtype']} on {how['device']}{stored}"
+        lines.append(f"one greedy attempt{sampled}; {computed}; tokens are of all answers")
         if interval:
             lines.append("95 %: by resampling tasks, the same ones for both sides; it says nothing of other runs")
         if voted:

@@ -81,9 +81,25 @@ class EngineConfig(Section):
     """Where models run: CUDA if there is any, or exactly this one."""
     dtype: Literal["best", "bfloat16", "float32"] = "best"
     """What the base computes in: bfloat16 on CUDA and float32 on the CPU, or exactly this one."""
+    quantise: Literal["none", "nf4", "int8"] = "none"
+    """How the base's linear layers are stored: "nf4" in 4 bits and "int8" in 8, by bitsandbytes, "none" in the dtype;
+    embeddings, head, norms and members stay as they are."""
     tensor_parallel: int = Field(default=1, ge=1, le=64)
     """Processes over which the weights of the base are split, each on a GPU of its own where there are enough: for a
     base that fits no single one."""
+
+    @model_validator(mode="after")
+    def _agree(self) -> "EngineConfig":
+        self.refuse()
+        return self
+
+    def refuse(self) -> None:
+        """Refuse what does not go together: pydantic does not look at copies."""
+        if self.quantise != "none" and self.tensor_parallel > 1:
+            raise ConfigError(
+                f"a base that is split (engine.tensor_parallel = {self.tensor_parallel}) cannot be quantised",
+                'set engine.quantise to "none", or engine.tensor_parallel to 1',
+            )
 
 
 class RunConfig(Section):

@@ -9,6 +9,7 @@ import warnings
 from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -100,6 +101,7 @@ class BaseCheckup:
     """Free memory of the device."""
     members: int
     rank: int
+    quantise: str
     base_bytes: int
     members_bytes: int
     """Weights, optimiser states and gradients of all members."""
@@ -116,10 +118,11 @@ class BaseCheckup:
     def rows(self) -> list[tuple[str, str]]:
         path = "path llama, the fast one" if self.why is None else f"path general ({self.why})"
         trained = f"{_count(self.members)} of rank {self.rank} in training"
+        stored = "" if self.quantise == "none" else f", its linear layers in {self.quantise},"
         lines = [
             ("base", f"{self.name}: {self.parameters / 1e6:,.1f} million parameters, {path}"),
             ("", f"on {self.device} in {self.dtype}, {size_text(self.memory)} of memory free"),
-            ("", f"the base takes {size_text(self.base_bytes)}, {trained} {size_text(self.members_bytes)}"),
+            ("", f"the base{stored} takes {size_text(self.base_bytes)}, {trained} {size_text(self.members_bytes)}"),
         ]
         if self.micro_tokens:
             kept = "the blocks' inputs kept" if self.checkpointing else "all activations kept"
@@ -225,6 +228,9 @@ def check(
     if sys.platform == "linux" and shutil.which("bwrap") is None:
         why = "benchmarks/bench_verifier.py leaves it out of its comparison; nothing else needs it"
         missing.append(Missing("bubblewrap", why, "apt install bubblewrap"))
+    if base is not None and base.quantise != "none" and find_spec("bitsandbytes") is None:
+        why = f"no base can be stored in {base.quantise} without it"
+        missing.append(Missing("bitsandbytes", why, "pip install 'redqueen[quantise]'"))
     machine = _machine()
     return Checkup(
         redqueen=__version__,
@@ -252,7 +258,7 @@ def check_workers(name: str, engine: EngineConfig, machines: Sequence[ClusterMac
     from redqueen.engine import memory, shapes
     from redqueen.engine.adaptable import adaptable, llama_family
 
-    model = shapes.outline(name)
+    model = shapes.outline(name, engine.quantise)
     linears = adaptable(model, engine.target_modules)
     shape = memory.Shape.of(model, fast=llama_family(model) is None)
     fits: list[WorkerFit | None] = []
@@ -317,7 +323,7 @@ def check_base(name: str, members: int, settings: EngineConfig) -> BaseCheckup:
             f"no base can run here ({one_line(error)})", "`redqueen doctor` says what is missing"
         ) from None
     device, dtype = place(settings)
-    model = shapes.outline(name)
+    model = shapes.outline(name, settings.quantise)
     linears, why = adaptable(model, settings.target_modules), llama_family(model)
     shape, free = memory.Shape.of(model, fast=why is None), memory.available(device)
     if (most := most_memory(settings, device)) is not None:
@@ -339,6 +345,7 @@ def check_base(name: str, members: int, settings: EngineConfig) -> BaseCheckup:
         memory=free,
         members=members,
         rank=settings.rank,
+        quantise=settings.quantise,
         base_bytes=plan.weights,
         members_bytes=plan.resident() - plan.weights,
         micro_tokens=plan.micro_tokens,

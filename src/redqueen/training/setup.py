@@ -303,6 +303,7 @@ def _facts(engine: QueuedEngine, verifier: OpenVerifier) -> dict[str, str]:
         "base": engine.base.name,
         "device": engine.computes_on,
         "dtype": str(engine.dtype).removeprefix("torch."),
+        "quantise": engine.base.quantise,
         "threads": str(torch.get_num_threads()),
         "isolation": str(verifier.tier),
         "redqueen": __version__,

@@ -168,6 +168,7 @@ class HalfExam:
             "attempts": self.attempts,
             "base": settings.engine.base,
             "dtype": str(place(settings.engine)[1]),
+            **({"quantise": settings.engine.quantise} if settings.engine.quantise != "none" else {}),
             "form": settings.tasks.form,
             **({"unfenced": True} if settings.tasks.unfenced else {}),
             "temperature": settings.rl.temperature,
