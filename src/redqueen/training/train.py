@@ -22,7 +22,7 @@ from redqueen.runs.store import Store
 from redqueen.settings import Affects, Config, affecting, dump, flat, load_run, unwritten
 from redqueen.settings.toml import shown
 from redqueen.tasks.families import Families
-from redqueen.training.checks import refuse_idle
+from redqueen.training.checks import idle, refuse_idle
 from redqueen.training.resuming import as_begun, at_least_done, is_run, kept
 from redqueen.training.rules import read_rules
 from redqueen.training.setup import Stage, Start, open_races
