@@ -98,7 +98,9 @@ def test_updating_is_compared_with_peft_on_the_same_sequences(beside_peers):
 def test_a_quantised_base_is_measured_and_named(redqueen, what):
     words = ["bench", what, *FEW, "--engine.quantise", "nf4", "--engine.memory", "512MiB"]
     words += ["--sampled", "--sequences", "6"] if what == "update" else ["--rows", "8", "--requests", "4"]
-    report = answer(redqueen(*words, "--json"))
+    status, out, err = redqueen(*words, "--json")
+    assert status == 0 and "within engine.memory there is room for" in err
+    report = json.loads(out)
     assert (report["quantise"], report["memory"]) == ("nf4", "512MiB")
     assert all(one["tokens_per_s"] > 0 for one in report["contestants"])
     status, out, _ = redqueen(*words)

@@ -305,3 +305,15 @@ def test_a_split_base_is_not_quantised():
     assert (
         refusal(lambda: agreed_engine(options, {"run": Config.model_validate({"engine": {"quantise": "nf4"}})})) == line
     )
+
+
+@pytest.mark.parametrize("how", ["nf4", "int8"])
+def test_the_norms_that_members_begin_by_are_those_of_the_numbers_that_are_computed_with(how):
+    norms = {}
+    for stored in ("none", how):
+        base = load("pico", device=torch.device("cpu"), dtype=torch.float32, quantise=stored)
+        with LocalEngine(base, rank=2) as engine:
+            norms[stored] = engine.norms
+    assert norms[how].keys() == norms["none"].keys() and norms[how] != norms["none"]
+    for name, norm in norms["none"].items():
+        assert norms[how][name] == pytest.approx(norm, rel=0.02), name
