@@ -640,8 +640,14 @@ def test_a_sweep_is_by_the_even_places_with_seeds_and_rates_of_its_own(design, r
 def test_the_races_of_a_study_have_the_rates_of_the_sweep(design, monkeypatch, place):
     monkeypatch.setattr(study_module, "sweep", lambda _: {"population": 3e-3, "single": 3e-4})
     held: list[StudyRace] = []
-    monkeypatch.setattr(study_module, "run_all", lambda races, *_: held.extend(races))
-    assert run_study(replace(design, folder=place / "rates", rates=(3e-4, 3e-3), seeds=1)) is None
+
+    def stopped(races: Sequence[StudyRace], *_: object) -> None:
+        held.extend(races)
+        raise Interrupted(signal.SIGINT)
+
+    monkeypatch.setattr(study_module, "run_all", stopped)
+    with pytest.raises(Interrupted):
+        run_study(replace(design, folder=place / "rates", rates=(3e-4, 3e-3), seeds=1))
     assert [(race.arm, race.settings.rl.lr) for race in held] == [("population", 3e-3), ("single", 3e-4)]
 
 

@@ -49,10 +49,12 @@ def open_engine(
     from redqueen.engine.split.leader import SplitEngine
 
     device, dtype = place(settings)
-    engines *= on_one_device(device, settings.tensor_parallel)
+    parts = on_one_device(device, settings.tensor_parallel)
+    engines *= parts
+    most = most_memory(settings, device)
     options: dict[str, Any] = {
         "memory_bytes": None if engines == 1 else memory.share(device, engines),
-        "most_bytes": most_memory(settings, device),
+        "most_bytes": None if most is None else most // parts,
         "members": members,
         "rank": settings.rank,
         "alpha": settings.alpha,

@@ -47,7 +47,7 @@ RECIPE = Recipe(lr=1e-2, normaliser=10.0, eps=1e-2)
 def made(architecture: str, how: Any, dtype: torch.dtype = torch.float32) -> Base:
     model = tiny.model(architecture, dtype, **tiny.BLOCKS)
     quantise(model, how, CPU)
-    return Base(f"tiny-{architecture}", model, None, frozenset())
+    return Base(f"tiny-{architecture}", model, None, frozenset(), quantise=how)
 
 
 def by_transformers(architecture: str, how: str, folder: Path, dtype: torch.dtype = torch.float32) -> Any:
@@ -317,3 +317,10 @@ def test_the_norms_that_members_begin_by_are_those_of_the_numbers_that_are_compu
     assert norms[how].keys() == norms["none"].keys() and norms[how] != norms["none"]
     for name, norm in norms["none"].items():
         assert norms[how][name] == pytest.approx(norm, rel=0.02), name
+
+
+@pytest.mark.parametrize("architecture", ["llama", "gemma3"])
+def test_an_open_engine_says_how_its_base_is_stored(architecture):
+    for how in ("none", "nf4", "int8"):
+        with LocalEngine(made(architecture, how), rank=2) as engine:
+            assert engine.base.quantise == how

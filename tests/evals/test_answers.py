@@ -100,6 +100,7 @@ def test_a_folder_is_settled_once_and_may_get_more(tmp_path):
     [
         ({"base": "chains"}, "another base (pico, not chains)"),
         ({"temperature": 1.0}, "another temperature (0.6, not 1.0)"),
+        ({"quantise": "nf4"}, "another quantise (none, not nf4)"),
         ({"benchmarks": {"gsm8k": {"sha256": "9", "max_tokens": 8}}}, "another benchmarks.gsm8k.sha256 (1, not 9)"),
     ],
 )

@@ -22,7 +22,15 @@ from redqueen.plugins import BENCHMARKS
 from redqueen.population.members import Role
 
 STATE = MemberState(4, 8.0, {"q": (torch.ones(4, 3), torch.ones(3, 4))})
-HOW = {"prompts": "chat", "attempts": 0, "k": 0, "temperature": 0.6, "device": "cpu", "dtype": "float32"}
+HOW = {
+    "prompts": "chat",
+    "attempts": 0,
+    "k": 0,
+    "temperature": 0.6,
+    "device": "cpu",
+    "dtype": "float32",
+    "quantise": "none",
+}
 
 
 def subjects(*groups: tuple[str, Role | None, int]) -> Subjects:

@@ -148,6 +148,7 @@ def race(changes: dict[str, Any] | None = None, engine: Script | None = None, ve
         kinds=CODE.kinds,
         engine=engine or Script(),
         size=ModelSize(blocks=100, head=10, attention=1, adapter=5),
+        norms={},
         encode=lambda messages: tuple(len(message["content"]) for message in messages),
         positions=10_000,
         verifier=verifier or NoVerifier(),

@@ -231,6 +231,11 @@ def test_a_run_from_before_a_setting_stays_the_race_that_it_was(file: Path, plac
     assert 'guard.shortcuts stays "allow", as in the version that began this run' in capsys.readouterr().out
     assert go_on(file, folder).differences(allowed) == [], "the same command, once more"
     assert load_run(config).guard.shortcuts == "allow"
+    # It was not begun with another value, and goes on with none.
+    config.write_text(config.read_text().replace("drift_ceiling", "# drift_ceiling"))
+    capsys.readouterr()
+    assert main(words(file, folder, "--guard.drift-ceiling", "0.3")) == 2
+    assert "guard.drift_ceiling: " in (said := capsys.readouterr().err) and "0.3 asked" in said
 
 
 def test_what_a_run_says_of_its_settings_is_not_changed(file: Path, place: Path, capsys):

@@ -66,6 +66,15 @@ def test_what_an_exam_found_of_all_of_them_comes_before_ratings(run: Path):
     assert chosen(run)[0] == "s2"
 
 
+def test_results_that_cannot_be_read_cost_no_more_than_what_they_would_tell(run: Path):
+    sat(run, "own", s0=0.1, s1_2=0.1, s2=0.3)
+    (run / "benchmarks.json").write_text("[1]")
+    assert chosen(run)[0] == "s2"
+    (run / "exams.json").write_text("[1]")
+    id, why = chosen(run)
+    assert id == "s1.2" and why.startswith("s1.2 is the best student by its rating, since ")
+
+
 def test_benchmarks_decide_where_there_is_no_exam(run: Path):
     def asked(member: str, benchmark: str, value: float) -> Result:
         return Result(

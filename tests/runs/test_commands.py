@@ -645,6 +645,13 @@ def test_how_a_run_is_kept_and_tracked_does_not_make_another_arm(tmp_path, capsy
     assert len(answer(capsys, "compare", a, b)["arms"]) == 1
 
 
+def test_a_run_of_before_a_setting_that_does_nothing_in_it_is_of_the_same_arm(tmp_path, capsys):
+    a, b = (raced(tmp_path / f"x-{seed}", seed, lambda _: 50) for seed in (0, 1))
+    config = a / "config.toml"
+    config.write_text(config.read_text().replace("scatter", "# scatter"))
+    assert len(answer(capsys, "compare", a, b)["arms"]) == 1
+
+
 def test_values_that_are_not_finite_are_left_out(tmp_path, capsys):
     broken = [MetricRow(step=step, subject="race", kind="", name="reward", value=math.inf) for step in range(1, 41)]
     run = raced(tmp_path / "a", 0, lambda _: 50, more=broken, lines=math.nan)

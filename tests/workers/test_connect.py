@@ -1,7 +1,6 @@
 """What cannot work is refused in one line, and nothing is loaded for it; a race without a cluster knows no Ray."""
 
 import json
-import os
 import socket
 import subprocess
 import sys
@@ -67,22 +66,6 @@ def test_a_cluster_of_other_machines_must_have_a_token(monkeypatch):
         head.listen()
         said = refusal(address=f"127.0.0.1:{head.getsockname()[1]}", workers=1)
     assert "lets anybody run code on it; set RAY_AUTH_MODE=token" in said
-
-
-def test_a_head_of_this_machine_is_asked_with_the_token_that_is_here(monkeypatch, tmp_path):
-    monkeypatch.setenv("RAY_AUTH_MODE", "disabled")  # so that it is put back
-    monkeypatch.delenv("RAY_AUTH_MODE")
-    monkeypatch.setenv("HOME", str(tmp_path))
-    with closing(socket.socket()) as head:
-        head.bind(("127.0.0.1", 0))
-        head.listen()
-        address = f"127.0.0.1:{head.getsockname()[1]}"
-        connect._refuse_address(address)
-        assert "RAY_AUTH_MODE" not in os.environ
-        (tmp_path / ".ray").mkdir()
-        (tmp_path / ".ray" / "auth_token").write_text("1")
-        connect._refuse_address(address)
-        assert os.environ["RAY_AUTH_MODE"] == "token"
 
 
 def test_this_machine_is_here_and_others_are_not():

@@ -15,11 +15,12 @@ from redqueen.cluster.ledger import Ledger, Update
 from redqueen.cluster.links import Lost
 from redqueen.cluster.packed import Packed
 from redqueen.cluster.staff import Staff
-from redqueen.cluster.worker import Greeting
+from redqueen.cluster.worker import Greeting, Opening
 from redqueen.engine.memory import Limits
 from redqueen.engine.protocol import Recipe, Trajectory
 from redqueen.engine.split.group import Lost as PartLost
 from redqueen.errors import MachineError, UserError
+from redqueen.settings.models import EngineConfig
 
 NOW = 0.02
 OPEN = Greeting(
@@ -85,7 +86,8 @@ def staff_of(members: Sequence[str | None], workers: int, patience_s: float = 60
         if member is not None:
             ledger.write(member, Packed(torch.zeros(1), 1))
     told = Told()
-    return Staff(told, ledgers, None, count=workers, patience_s=patience_s), told  # type: ignore[arg-type]
+    opening = Opening(engine=EngineConfig().model_dump(), seed=0, room=0, sharing=1, threads=1, trains=True)
+    return Staff(told, ledgers, opening, count=workers, patience_s=patience_s), told
 
 
 def update(shard: int, member: str) -> Job:

@@ -3,8 +3,10 @@ where nothing was measured."""
 
 import statistics
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import chain
 from pathlib import Path
 
+from redqueen.errors import InputError
 from redqueen.population.members import Member, Role
 from redqueen.runs import benchmarks, checkpoints, exams
 
@@ -17,11 +19,15 @@ def best(run: Path, checkpoint: Path, step: int, role: Role) -> tuple[str, str]:
     ids = {member.id for member in members}
     if len(ids) == 1:
         return rated.id, f"{rated.id} is the only {role}"
-    for what, values in (*_exams(run, step), *_benchmarks(run, step)):
-        if ids <= values.keys():
-            first = max(members, key=lambda member: (values[member.id], member.rating.lower))
-            return first.id, f"{first.id} is the best {role} by {what}: {100 * values[first.id]:.1f} %"
-    return rated.id, f"{rated.id} is the best {role} by its rating{_hint(run, role, members)}"
+    try:
+        for what, values in chain(_exams(run, step), _benchmarks(run, step)):
+            if ids <= values.keys():
+                first = max(members, key=lambda member: (values[member.id], member.rating.lower))
+                return first.id, f"{first.id} is the best {role} by {what}: {100 * values[first.id]:.1f} %"
+        more = _hint(run, role, members)
+    except InputError as error:
+        more = f", since {error.what}"
+    return rated.id, f"{rated.id} is the best {role} by its rating{more}"
 
 
 def _hint(run: Path, role: Role, members: Sequence[Member]) -> str:

@@ -322,6 +322,8 @@ def _race(settings: Mapping[str, Any]) -> dict[str, Any]:
     """The settings without those that runs of one arm may differ in."""
     same_race = affecting(Affects.NOTHING, Affects.SEED)
     race = {key: value for key, value in settings.items() if key not in same_race}
+    if race["rl.update"] != "none":
+        race["evolution.scatter"] = None  # members that learn begin as the base
     # Each seed's may be what another arm's race of that seed has spent.
     return race | {"run.flops": race["run.flops"] is not None}
 

@@ -230,7 +230,7 @@ def _totals(store: Store, phases: Mapping[str, float]) -> str:
         for subject, updated in by_subject(store, metrics.UPDATED).items()
         if len(updated.steps) >= ENOUGH and not updated.total()
     )
-    never = f"; never updated, since too few of their texts told them anything: {', '.join(idle)}" if idle else ""
+    never = f"; never updated: {', '.join(idle)}" if idle else ""
     return f"{', '.join([*made, *costs])}; {span_text(sum(phases.values()))} ({most}){never}"
 
 

@@ -15,7 +15,7 @@ from redqueen.console import print_table, size_text
 from redqueen.engine import memory
 from redqueen.engine.local import LocalEngine
 from redqueen.errors import InputError
-from redqueen.resources import device_name, machine_name, place
+from redqueen.resources import device_name, machine_name, most_memory, place
 from redqueen.settings.models import EngineConfig
 
 if TYPE_CHECKING:
@@ -69,7 +69,12 @@ def measure(base: str, members: int, rank: int, settings: EngineConfig) -> Membe
     loaded = workload.open_base(base, device, dtype, settings.quantise)
     base_bytes = workload.allocated(device) - start
     with LocalEngine(
-        loaded, rank=rank, alpha=settings.alpha, target_modules=settings.target_modules, rows=settings.rows
+        loaded,
+        rank=rank,
+        alpha=settings.alpha,
+        target_modules=settings.target_modules,
+        rows=settings.rows,
+        most_bytes=most_memory(settings, device),
     ) as engine:
         needed = members * (engine.plan.member + engine.plan.trained_member)
         if needed > memory.available(device):

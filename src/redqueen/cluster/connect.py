@@ -11,7 +11,6 @@ import sys
 from collections.abc import Sequence
 from contextlib import ExitStack, closing
 from importlib.util import find_spec
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from redqueen.cluster.asked import is_asked_for, refuse_settings, refuse_unnumbered
@@ -56,7 +55,7 @@ def open_cluster(settings: Config, members: Sequence[MemberId], *, trains: bool 
     base = described(engine.base, engine.quantise)
     workers, on_one_device = _workers(cluster, count, engine)
     if cluster.address is not None:
-        say(f"{count} workers are started on the cluster {cluster.address}")
+        say(f"{'1 worker is' if count == 1 else f'{count} workers are'} started on the cluster {cluster.address}")
     busy = len({shard_of(member, shards) for member in members})
     if 0 < busy < count:
         parts = "1 shard" if shards == 1 else f"{shards} shards"
@@ -155,14 +154,6 @@ def _lock() -> None:
         os.environ |= {"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": secrets.token_hex(32)}
 
 
-def _heed_token() -> None:
-    """A head of this machine asks for a token if there is one here, unless it was told otherwise. Ray sends it only to
-    `auto`: to a host that somebody else has it would be given away."""
-    told = {"RAY_AUTH_TOKEN", "RAY_AUTH_TOKEN_PATH"} & os.environ.keys()
-    if "RAY_AUTH_MODE" not in os.environ and (told or (Path.home() / ".ray" / "auth_token").is_file()):
-        os.environ["RAY_AUTH_MODE"] = "token"
-
-
 def _refuse_address(address: str) -> None:
     host, _, port = address.rpartition(":")
     if not host or not port.isascii() or not port.isdigit() or not 0 < int(port) < 65536:
@@ -176,9 +167,7 @@ def _refuse_address(address: str) -> None:
         why = error.strerror or str(error)
         mend = "start its head there (`ray start --head`), or set cluster.address to local"
         raise InputError(f"no cluster answers at {address} ({why})", mend) from None
-    if is_here(host):
-        _heed_token()
-    else:
+    if not is_here(host):
         _refuse_without_token(host)
 
 

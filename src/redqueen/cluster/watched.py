@@ -23,7 +23,7 @@ class _Watched(Protocol):
 class WatchedWorkers:
     """Those that a race is on."""
 
-    def __init__(self, engine: ClusterEngine, prefix: str, verifier: ClusterVerifier | None) -> None:
+    def __init__(self, engine: ClusterEngine, prefix: str, verifier: ClusterVerifier | None = None) -> None:
         """The race's members have names that begin with `prefix` there."""
         self._engine, self._prefix = engine, prefix
         self._watched: list[_Watched] = [engine] if verifier is None else [engine, verifier]

@@ -15,7 +15,7 @@ from redqueen.errors import InputError
 class DiversityCommand(Reporting, Configured):
     """Measure how far apart adapters are: in their weights, and with --base in what they say."""
 
-    uses = ("engine.device", "engine.dtype", "engine.rows", "engine.quantise")
+    uses = ("engine.device", "engine.dtype", "engine.rows", "engine.memory", "engine.quantise")
     folders: Annotated[tuple[Path, ...], tyro.conf.arg(metavar="FOLDER FOLDER...", help_behavior_hint="")]
     """Two or more PEFT folders of adapters on one base."""
     base: Annotated[str | None, tyro.conf.arg(metavar="NAME")] = None

@@ -1,7 +1,7 @@
 """The base: one frozen language model with its tokenizer, wherever it comes from."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
 import torch
@@ -13,7 +13,7 @@ from redqueen.engine.control_tokens import escape
 from redqueen.engine.locate import find
 from redqueen.engine.messages import one_line
 from redqueen.engine.pretrained import quiet, read_config, read_model, read_tokenizer
-from redqueen.engine.quantised import Quantisation, check_library, quantisation
+from redqueen.engine.quantised import Quantisation, check_library
 from redqueen.errors import InputError
 
 
@@ -25,11 +25,9 @@ class Base:
     tokenizer: PreTrainedTokenizerBase | None
     """None where there is none, as with random weights."""
     eos_ids: frozenset[int]
-
-    @property
-    def quantise(self) -> Quantisation:
-        """How its linear layers are stored."""
-        return quantisation(self.model)
+    _: KW_ONLY
+    quantise: Quantisation = "none"
+    """How its linear layers are stored."""
 
     def encode(self, messages: Sequence[Mapping[str, str]] | str, *, prefill: str = "") -> tuple[int, ...]:
         """The tokens of a chat prompt, with the beginning of its reply in `prefill`, or of a plain text. Control tokens
@@ -81,7 +79,7 @@ def load(name: str, *, device: torch.device, dtype: torch.dtype, quantise: Quant
         quantised.quantise(model, quantise, device)
     ends = getattr(model.generation_config, "eos_token_id", None)
     ids = [*(ends if isinstance(ends, list) else [ends]), getattr(tokenizer, "eos_token_id", None)]
-    return Base(name, model, tokenizer, frozenset(end for end in ids if end is not None))
+    return Base(name, model, tokenizer, frozenset(end for end in ids if end is not None), quantise=quantise)
 
 
 def config(name: str) -> PreTrainedConfig:

@@ -76,7 +76,9 @@ class LocalEngine(QueuedEngine):
             adapter=rank * sum(linear.inputs + linear.outputs for linear in linears),
         )
         expected = own_logits(base)
-        self.norms = {linear.name: frozen(model.get_submodule(linear.name)).norm() for linear in linears}
+        # The other parts are not asked.
+        whole = [] if part is not None and part.rank else linears
+        self.norms = {linear.name: frozen(model.get_submodule(linear.name)).norm() for linear in whole}
         if part is not None:
             part.take(model)
             here = sum(weight.numel() for weight in {id(each): each for each in model.parameters()}.values())
@@ -105,8 +107,8 @@ class LocalEngine(QueuedEngine):
             )
         if capped:
             say(f"within engine.memory there is room for {self.plan.described()}; without it for {free.described()}")
-        if most_bytes is not None and kind == "cuda":
-            share = min(1.0, most_bytes / memory.whole(self.device))
+        if kind == "cuda":
+            share = 1.0 if most_bytes is None else min(1.0, most_bytes / memory.whole(self.device))
             torch.cuda.set_per_process_memory_fraction(share, self.device)
         self.bank = Bank(
             groups, rank=rank, alpha=2.0 * rank if alpha is None else alpha, members=members, device=self.device,

@@ -246,14 +246,6 @@ def quantised_layers(model: nn.Module) -> list[QuantisedLinear]:
     return [module for module in model.modules() if isinstance(module, QuantisedLinear)]
 
 
-def quantisation(model: nn.Module) -> Quantisation:
-    """How the linear layers of this model are stored."""
-    layers = quantised_layers(model)
-    if not layers:
-        return "none"
-    return "nf4" if isinstance(layers[0].weight, NF4) else "int8"
-
-
 def check_library(device: torch.device) -> None:
     """Refuse to quantise where the library is missing, too old, or cannot compute on the device."""
     give_up = 'or set engine.quantise to "none"'

@@ -64,7 +64,7 @@ def described(name: str, quantise: Quantisation = "none") -> Base:
     """The base for who does not compute with it: its tokenizer, its configuration, and its modules without weights."""
     with quiet():
         tokenizer = read_tokenizer(name, find(name))
-    return Base(name, outline(name, quantise), tokenizer, frozenset())
+    return Base(name, outline(name, quantise), tokenizer, frozenset(), quantise=quantise)
 
 
 def random_base(
@@ -89,4 +89,4 @@ def random_base(
         if last == "weight" and layer in linears:
             quantised.quantise_layer(model, layer, quantise, device)
     model.to(device)
-    return Base(f"random-{shape}", model, None, frozenset())
+    return Base(f"random-{shape}", model, None, frozenset(), quantise=quantise)

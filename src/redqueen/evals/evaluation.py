@@ -86,7 +86,7 @@ def evaluate(
                 told = benchmark_report(benchmark, sheets, subjects, against, k, seconds, sampling.max_tokens, subsets)
                 reports.append(told)
                 try:
-                    _keep_with_runs(told, subjects, how)
+                    _keep_with_runs(told, subjects, how | computed)
                 except (UserError, OSError) as error:
                     # A run that takes no results must not keep the other benchmarks from being asked.
                     unkept.append(error)
@@ -243,6 +243,7 @@ def _results(of_one: BenchmarkReport, group: Group, line: Line, how: Mapping[str
             tokens=sum(of_one.sheets[name].tokens for name in whose),
             temperature=temperature if line.sampled and temperature != benchmarks.TEMPERATURE else None,
             max_tokens=of_one.max_tokens if of_one.max_tokens != usual_tokens else None,
+            quantise=None if how["quantise"] == "none" else how["quantise"],
             member=member,
             base=line.base.value,
             gain=None if gain is None else gain.ends,

@@ -60,7 +60,9 @@ def evaluate_exam(
             computed = computed_on(engine)
     given = {"attempts": attempts, "k": k, "temperature": temperature, "max_tokens": max_tokens}
     read = {"unfenced": True} if families.unfenced else {}
-    asked = {"bands": list(bands), "form": str(families.form), **read, **given}
+    # Only where it is, so that results from before there were quantised bases are of the same exam.
+    stored = {} if computed["quantise"] == "none" else {"quantise": computed["quantise"]}
+    asked = {"bands": list(bands), "form": str(families.form), **read, **given, **stored}
     report = exam_report(subjects, Exam(tasks, families.kinds).items, tallies, {"exam": str(file), **asked, **computed})
     digest = hashlib.sha256("\n".join(exam_task.task.id for exam_task in tasks).encode()).hexdigest()
     known = {path: name for name, path in families.exams.items()}

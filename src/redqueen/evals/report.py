@@ -166,7 +166,7 @@ class EvaluationReport:
         how = self.how
         lines = [f"{report.loaded.benchmark.title}: {report.loaded.graded}" for report in self.benchmarks]
         sampled = f", {how['attempts']} attempts at temperature {how['temperature']:g}" if how["attempts"] else ""
-        stored = f", the base in {how['quantise']}" if "quantise" in how else ""
+        stored = f", the base in {how['quantise']}" if how["quantise"] != "none" else ""
         computed = f"{how['dtype']} on {how['device']}{stored}"
         lines.append(f"one greedy attempt{sampled}; {computed}; tokens are of all answers")
         if interval:

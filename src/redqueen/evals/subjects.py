@@ -264,9 +264,8 @@ def open_subjects(subjects: Subjects, settings: "Config") -> Iterator["QueuedEng
 
 def computed_on(engine: "QueuedEngine") -> dict[str, str]:
     """What figures depend on in their last bits."""
-    quantise = engine.base.quantise
     return {
         "device": engine.device_type,
         "dtype": str(engine.dtype).removeprefix("torch."),
-        **({} if quantise == "none" else {"quantise": quantise}),
+        "quantise": engine.base.quantise,
     }

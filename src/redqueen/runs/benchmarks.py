@@ -32,6 +32,8 @@ class Result:
     """Of sampled attempts, where it is another than usual."""
     max_tokens: int | None = None
     """The longest answer, where it is another than the benchmark's own."""
+    quantise: str | None = None
+    """How the base was stored, where it was quantised."""
     member: str | None = None
     """None for the mean of a role, or for the only adapter of a run."""
     base: float | None = None
@@ -52,7 +54,8 @@ class Result:
     def _named(self, who: str) -> str:
         hot = "" if self.temperature is None else f", temperature {self.temperature:g}"
         cut = "" if self.max_tokens is None else f", at most {self.max_tokens:,} tokens"
-        return f"{self.title} ({self.tasks:,} tasks), {self.prompts}, {self.measure}{who}{hot}{cut}"
+        stored = "" if self.quantise is None else f", the base in {self.quantise}"
+        return f"{self.title} ({self.tasks:,} tasks), {self.prompts}, {self.measure}{who}{hot}{cut}{stored}"
 
 
 def keep(run: Path, results: Sequence[Result]) -> None:
@@ -66,7 +69,7 @@ def _asked(result: Result) -> tuple[object, ...]:
     """Who was asked what, and how."""
     return (
         result.benchmark, result.measure, result.prompts, result.member or result.role, result.tasks,
-        result.temperature, result.max_tokens,
+        result.temperature, result.max_tokens, result.quantise,
     )  # fmt: skip
 
 

@@ -42,16 +42,26 @@ def at_least_done(settings: Config, folder: Path) -> Config:
     if not is_run(folder):
         return settings
     with Store.read(folder) as records:
-        done = records.saved()
-    return override(settings, {"run.steps": str(done)}) if done > settings.run.steps else settings
+        return at_least(settings, records.saved())
+
+
+def at_least(settings: Config, steps: int) -> Config:
+    return override(settings, {"run.steps": str(steps)}) if steps > settings.run.steps else settings
+
+
+def unsaid(settings: Config, folder: Path) -> list[str]:
+    """The settings that the run's version did not have and that are as that version behaved."""
+    asked, began = flat(settings), flat(load_run(folder / CONFIG))
+    return [key for key in unwritten(folder / CONFIG) if asked[key] == began[key]]
 
 
 def kept(settings: Config, folder: Path) -> tuple[str, set[str]]:
     """The settings as a run has them in its file, and those that may be others the next time."""
     older = is_run(folder)
     doing_nothing = idle(settings).keys() | (idle(load_run(folder / CONFIG)).keys() if older else set())
-    # A run goes on without the settings that its version did not have, so that the next time is as this one.
-    text = dump(settings, without=unwritten(folder / CONFIG) if older else ())
+    # A run goes on without the settings that its version did not have, so that the next time is as this one. Another
+    # value than it had is one that it was not begun with.
+    text = dump(settings, without=unsaid(settings, folder) if older else ())
     return text, {*affecting(Affects.NOTHING, Affects.LENGTH), *doing_nothing}
 
 

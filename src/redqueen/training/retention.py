@@ -43,10 +43,14 @@ def measure_retention(folder: Path, step: int | None, member: str, children: int
     settings = load_run(folder / CONFIG)
     if settings.population.single:
         raise InputError(f"{folder} has a single adapter, and no children", "test a run with a population")
+    if settings.rl.update == "none":
+        raise InputError(f"nobody learns in {folder} (rl.update is none)", "test a run with gradients")
     id, notes = export.named(folder, path, member)
     for note in notes:
         say(note)
-    population(path).member(id)  # before a base is loaded
+    role = population(path).member(id).role  # before a base is loaded
+    if settings.rl.frozen == f"{role}s":
+        raise InputError(f"no {role} learns in {folder} (rl.frozen)", "name a member of the other role")
     loaded = load_checkpoint(path)
     with _records_until(folder, loaded.step) as records:
         start = Start(settings=settings, rules=read_rules(settings), checkpoint=loaded, records=records)

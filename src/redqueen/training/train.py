@@ -23,7 +23,7 @@ from redqueen.settings import Affects, Config, affecting, dump, flat, load_run, 
 from redqueen.settings.toml import shown
 from redqueen.tasks.families import Families
 from redqueen.training.checks import idle, refuse_idle
-from redqueen.training.resuming import as_begun, at_least_done, is_run, kept
+from redqueen.training.resuming import as_begun, at_least, at_least_done, is_run, kept, unsaid
 from redqueen.training.rules import read_rules
 from redqueen.training.setup import Stage, Start, open_races
 from redqueen.ui.trackers import tracking
@@ -58,6 +58,7 @@ def train(settings: Config, folder: Path, view: View, forked: Fork | None = None
     if not is_run(folder):
         refuse_idle(settings)
     if forked is not None:
+        settings = at_least(settings, forked.step)
         _begin_fork(forked, folder, settings)
     with open_run(settings, folder) as run:
         if (end := finished(run, settings)) is not None:
@@ -100,7 +101,7 @@ def started(start: Start, run: Run, stage: Stage, view: View) -> None:
     before = [
         f'{key} stays "{value}", as in the version that began this run'
         for key, value in unwritten(run.folder / CONFIG).items()
-        if key not in idle(start.settings)
+        if key in unsaid(start.settings, run.folder) and key not in idle(start.settings)
     ]
     notes = [*start.rules.notes, *run.notes, *before, *_changed(run.store.facts(), facts)]
     run.store.set_facts(facts)

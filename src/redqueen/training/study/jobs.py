@@ -39,7 +39,7 @@ def _run_jobs(races: Sequence[StudyRace], exam: HalfExam, jobs: int) -> None:
         child.start()
         theirs.close()
         children[ours] = child
-    stopped, first_error = None, None
+    stopped, first_error, unfinished = None, None, 0
 
     def stop(number: int, _: object = None) -> None:
         nonlocal stopped
@@ -59,7 +59,9 @@ def _run_jobs(races: Sequence[StudyRace], exam: HalfExam, jobs: int) -> None:
                     error: UserError | Interrupted | None = pipe.recv()
                 except EOFError:
                     mend = "give the same command again: it goes on from there"
-                    error = None if stopped else InputError("a process of the study died", mend)
+                    died = InputError("a process of the study died", mend)
+                    error = died if stopped is None else Interrupted(stopped)
+                unfinished += error is not None
                 if isinstance(error, Interrupted) and stopped is None:
                     stop(error.signal)
                 elif isinstance(error, UserError) and first_error is None:
@@ -72,7 +74,7 @@ def _run_jobs(races: Sequence[StudyRace], exam: HalfExam, jobs: int) -> None:
             signal.signal(number, handler)
     if first_error is not None:
         raise first_error
-    if stopped is not None:
+    if stopped is not None and unfinished:
         raise Interrupted(stopped)
 
 
