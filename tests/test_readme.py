@@ -40,7 +40,7 @@ def looked_at(words: list[str], folder: Path) -> str:
                 return page.read().decode()
         finally:
             watching.send_signal(signal.SIGINT)
-            assert watching.wait(60) == 130
+            assert watching.wait(60) in (0, 130)
 
 
 def test_the_commands_that_are_used_most(tmp_path: Path):
@@ -62,7 +62,8 @@ def test_the_commands_that_are_used_most(tmp_path: Path):
                 assert (tmp_path / words[-1] / "adapter_model.safetensors").is_file()
             case "compare":
                 shell = [word for part in words[1:] for word in (sorted(map(str, tmp_path.glob(part))) or [part])]
-                assert re.search(r"^ +runs/a +runs/b|^Less ", run(["compare", *shell], tmp_path), re.M)
+                # They differ in their seeds alone: one arm.
+                assert re.search(r"^seeds +97, 98$", run(["compare", *shell], tmp_path), re.M)
             case _:
                 assert run(words, tmp_path)
         done.append(words[0])
