@@ -23,6 +23,7 @@ from transformers import (
 from engine import tiny
 from redqueen.engine.base import Base
 from redqueen.engine.local import LocalEngine
+from redqueen.engine.logits_check import rounding
 from redqueen.engine.peft import CONFIG, save
 from redqueen.engine.protocol import ScoreRequest
 from redqueen.errors import InputError
@@ -115,3 +116,13 @@ def test_some_layers_alone_are_adapted_as_in_peft(architecture, targets, tmp_pat
 def test_members_that_leave_no_room_to_train_are_refused_before_anything_else():
     with pytest.raises(InputError, match="leave no room to train"):
         LocalEngine(tiny.base("llama"), members=["m0"], rank=4, memory_bytes=1000)
+
+
+def test_many_layers_in_16_bits_may_round_further_apart_and_what_is_wrong_is_refused_all_the_same():
+    assert rounding(torch.bfloat16, 2) == 0.05 < 0.056 < rounding(torch.bfloat16, 28) < 0.1
+    assert rounding(torch.float32, 28) == 1e-3
+    torch.manual_seed(0)
+    config = GraniteConfig(**SMALL | {"num_hidden_layers": 28}, logits_scaling=1.2)
+    base = Base("odd", GraniteForCausalLM(config).eval().requires_grad_(False).bfloat16(), None, frozenset())
+    with pytest.raises(InputError, match="logits differ by"):
+        LocalEngine(base, members=["m0"], rank=2)
