@@ -95,7 +95,7 @@ def note_settings(folder: Path, settings: Mapping[str, Any]) -> None:
             old = json.loads(path.read_text(encoding="utf-8"))
             if not isinstance(old, dict):
                 raise ValueError
-            old = {"quantise": "none", **old}  # before there were quantised bases
+            old = {"quantise": "none", **old}  # not said of a base that is stored as it is
         except (OSError, ValueError):
             raise InputError(f"{path} cannot be read", "remove the folder, or name another one with --to") from None
     elif folder.is_dir() and any(folder.iterdir()):

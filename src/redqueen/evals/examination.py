@@ -60,7 +60,7 @@ def evaluate_exam(
             computed = computed_on(engine)
     given = {"attempts": attempts, "k": k, "temperature": temperature, "max_tokens": max_tokens}
     read = {"unfenced": True} if families.unfenced else {}
-    # Only where it is, so that results from before there were quantised bases are of the same exam.
+    # Said of a quantised base alone: results that say nothing of it are of one that is stored as it is.
     stored = {} if computed["quantise"] == "none" else {"quantise": computed["quantise"]}
     asked = {"bands": list(bands), "form": str(families.form), **read, **given, **stored}
     report = exam_report(subjects, Exam(tasks, families.kinds).items, tallies, {"exam": str(file), **asked, **computed})
