@@ -7,7 +7,7 @@ import torch
 
 from redqueen.engine import memory
 from redqueen.engine.memory import MemoryPlan
-from redqueen.engine.messages import say
+from redqueen.engine.messages import say, size_text
 from redqueen.errors import InputError
 
 _LESS = "use fewer members, a lower rank or a smaller base (`redqueen doctor --base` says what fits)"
@@ -26,7 +26,7 @@ def capped(device: torch.device, most_bytes: int | None) -> Iterator[None]:
     except BaseException as error:
         uncap(device)
         if memory.out_of_memory(error):
-            what = f"the base with its members does not fit within engine.memory ({_size(most_bytes)})"
+            what = f"the base with its members does not fit within engine.memory ({size_text(most_bytes)})"
             raise InputError(what, f"raise engine.memory, or {_LESS}") from error
         raise
 
@@ -39,7 +39,8 @@ def refuse_weights(name: str, weights: int, most_bytes: int | None) -> None:
     """Before a base is loaded whose weights alone take more than an engine may."""
     if most_bytes is not None and weights > most_bytes * (1 - memory.SPARE):
         raise InputError(
-            f"the weights of {name} take {_size(weights)} and do not fit within engine.memory ({_size(most_bytes)})",
+            f"the weights of {name} take {size_text(weights)} and do not fit within engine.memory "
+            f"({size_text(most_bytes)})",
             "raise engine.memory, use a smaller base, or engine.quantise",
         )
 
@@ -61,7 +62,8 @@ def kept_plan(
     within = " within engine.memory" if plan != roomy else ""
     if plan.micro_tokens == 0:
         unbounded = planned(size, None)
-        short = f", and {_size(host)} of the host's memory cannot hold their masters ({_size(unbounded.host)})"
+        wanted = size_text(unbounded.host)
+        short = f", and {size_text(host)} of the host's memory cannot hold their masters ({wanted})"
         raise InputError(
             f"{members} leave no room to {does}{within}{short * bool(unbounded.micro_tokens)}",
             "raise engine.memory, or " * bool(roomy.micro_tokens) + _LESS,
@@ -78,7 +80,3 @@ def _give(device: torch.device, share: float) -> None:
         # torch wants the number of a device.
         number = torch.cuda.current_device() if device.index is None else device.index
         torch.cuda.set_per_process_memory_fraction(share, number)
-
-
-def _size(count: int) -> str:
-    return f"{count / memory.GIB:.2f} GiB"

@@ -14,6 +14,7 @@ import torch
 
 from redqueen.engine.bank import Linear, aligned, master_dtype
 from redqueen.engine.body import MAX_POSITIONS
+from redqueen.engine.messages import size_text
 from redqueen.engine.quantised import quantised_layers
 
 GIB = 1 << 30
@@ -135,7 +136,7 @@ class MemoryPlan:
 
     def where(self) -> str:
         """What of the members is in the host's memory, where they are hosted."""
-        size = f"{self.host / GIB:,.2f} GiB of the host's memory"
+        size = f"{size_text(self.host)} of the host's memory"
         if not self.together:
             return f"the members' masters in {size}"
         return f"the members' masters and moments in {size} and the gradients of {self.together:,} at a time"
