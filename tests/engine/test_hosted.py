@@ -262,7 +262,7 @@ def test_an_engine_says_where_its_members_are(capsys):
         plan, said = opened.plan, capsys.readouterr().err
         assert opened.trainer.together == plan.together == 3
     assert said == f"redqueen: there is room for {plan.described()}\n"
-    assert "the members' masters and moments in 0.4 MiB of the host's memory and the gradients of 3 at a time" in said
+    assert "the members' masters and moments in 0.1 MiB of the host's memory and the gradients of 3 at a time" in said
 
 
 def test_a_host_without_room_for_them_is_one_line():
