@@ -196,6 +196,26 @@ def test_how_many_members_fit_is_told_for_training_and_for_evolution_alone(monke
     assert base["most"]["evolved"] > 3 * base["most"]["trained"]
 
 
+def test_it_says_which_members_the_host_would_hold(monkeypatch):
+    monkeypatch.setattr(doctor, "place", lambda settings: (torch.device("cuda"), torch.bfloat16))
+    free = {"cuda": 23 << 30, "cpu": 64 << 30}
+    monkeypatch.setattr(memory, "available", lambda device: free[device.type])
+    found = check_base("random:1.5b", 100, EngineConfig())
+    assert found.hosted and found.host_bytes == found.members_bytes // 101 * 602
+    text = shown(check(VerifierConfig(), found))
+    assert "their masters and moments take 20.70 GiB of the host's memory" in text
+    assert f"gradients {found.together} at a time" in text
+    at_most = next(line for line in text.splitlines() if "at most, of rank 16" in line)
+    assert at_most.count("of the host's memory") == 2 and "(masters and moments in " in at_most
+    assert found.most.trained > 100 and found.most.trained_host <= free["cpu"]
+    free["cpu"] = 8 << 30
+    little = check_base("random:1.5b", 100, EngineConfig())
+    assert not little.micro_tokens and "this does not fit" in shown(check(VerifierConfig(), little))
+    assert little.most.trained < found.most.trained
+    few = check_base("random:1.5b", 4, EngineConfig())
+    assert not few.hosted and "of the host's memory, gradients" not in shown(check(VerifierConfig(), few))
+
+
 def test_a_base_outside_the_llama_family_is_told_why_it_gets_the_general_path(tmp_path):
     found = check_base(folder(tmp_path, Gemma3TextConfig, "Gemma3ForCausalLM"), 2, ON_CPU)
     assert found.path == "general"

@@ -42,19 +42,22 @@ def open_engine(
     """The base with these members, as the settings ask for it. Close it, or use it in a `with` statement. `seed` draws
     the A factors that fresh members share; so many `engines` are to share the device's memory; `room` is for so many
     members that come later. What does not train keeps no memory for it."""
+    import torch
+
     from redqueen.engine import memory
     from redqueen.engine.base import load as load_base
+    from redqueen.engine.cap import capped
     from redqueen.engine.local import LocalEngine
     from redqueen.engine.split.group import on_one_device
     from redqueen.engine.split.leader import SplitEngine
 
     device, dtype = place(settings)
     parts = on_one_device(device, settings.tensor_parallel)
-    engines *= parts
     most = most_memory(settings, device)
     options: dict[str, Any] = {
-        "memory_bytes": None if engines == 1 else memory.share(device, engines),
+        "memory_bytes": None if engines * parts == 1 else memory.share(device, engines * parts),
         "most_bytes": None if most is None else most // parts,
+        "host_bytes": memory.share(torch.device("cpu"), engines * settings.tensor_parallel),
         "members": members,
         "rank": settings.rank,
         "alpha": settings.alpha,
@@ -66,7 +69,19 @@ def open_engine(
     }
     if settings.tensor_parallel > 1:
         return SplitEngine(settings.base, settings.tensor_parallel, device=device, dtype=dtype, **options)
-    return LocalEngine(load_base(settings.base, device=device, dtype=dtype, quantise=settings.quantise), **options)
+    refuse_base(settings.base, settings, device, dtype)
+    with capped(device, most):
+        return LocalEngine(load_base(settings.base, device=device, dtype=dtype, quantise=settings.quantise), **options)
+
+
+def refuse_base(name: str, settings: EngineConfig, device: "torch.device", dtype: "torch.dtype") -> None:
+    """One whose weights alone are more than an engine may take, by its configuration: before it is loaded."""
+    from redqueen.engine import memory, shapes
+    from redqueen.engine.cap import refuse_weights
+
+    if (most := most_memory(settings, device)) is not None:
+        weights = memory.Shape.of(shapes.outline(name, settings.quantise), fast=True).nbytes(dtype)
+        refuse_weights(name, weights, most)
 
 
 def most_memory(settings: EngineConfig, device: "torch.device") -> int | None:

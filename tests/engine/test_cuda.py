@@ -2,6 +2,7 @@
 
 import asyncio
 import copy
+import gc
 from dataclasses import replace
 from random import Random
 
@@ -9,12 +10,15 @@ import pytest
 import torch
 
 from engine import tiny
-from redqueen.engine import ops
+from redqueen.engine import memory, ops, pinned
 from redqueen.engine.base import Base
+from redqueen.engine.cap import capped
 from redqueen.engine.local import LocalEngine
+from redqueen.engine.pinned import host_zeros
 from redqueen.engine.protocol import MemberState, Recipe, SampleRequest, ScoreRequest, Trajectory
 from redqueen.engine.quantised import quantise
 from redqueen.engine.shapes import random_base
+from redqueen.errors import InputError
 
 pytestmark = [
     pytest.mark.skipif(not torch.cuda.is_available(), reason="there is no CUDA device"),
@@ -122,6 +126,73 @@ def test_a_member_whose_b_is_broken_spoils_nobody_else():
     gpu.write("b", replace(state, factors=factors))
     both = [one for request in own for one in (request, replace(request, member="b"))]
     assert [one.tokens for one in asyncio.run(gpu.sample(both))[::2]] == right
+
+
+@pytest.mark.parametrize("together", [1, 2, None])
+def test_hosted_members_do_what_others_do(together):
+    base = Base("llama", tiny.model("llama").to(device="cuda", dtype=torch.bfloat16), None, frozenset())
+    wanted = [request for request in requests(30) if request.member is not None]
+    batch: list[Trajectory] = []
+    found = []
+    for hosted in (False, True):
+        with LocalEngine(base, members=MEMBERS, rank=4, rows=6, hosted=hosted) as engine:
+            engine.trainer.together = together
+            for number, member in enumerate(MEMBERS):
+                engine.write(member, tiny.shaken(engine.read(member), number))
+            samples = asyncio.run(engine.sample(wanted))
+            batch = batch or [
+                Trajectory(
+                    member=request.member or "", prompt=request.prompt, completion=sample.tokens,
+                    logprobs=sample.logprobs, advantages=1.0 if at % 2 else -1.0,
+                )
+                for at, (request, sample) in enumerate(zip(wanted, samples, strict=True))
+            ]  # fmt: skip
+            for _ in range(3):
+                asyncio.run(engine.update(batch, Recipe(lr=1e-2, normaliser=10.0, eps=1e-2)))
+            engine.write("late", engine.read("b", optimiser=True))
+            engine.remove("a")
+            bank = engine.bank
+            assert (bank.masters_A_D.device.type == "cpu") == hosted and bank.compute_A_D.is_cuda
+            assert bank.masters_A_D.is_pinned() == hosted
+            assert torch.equal(bank.compute_A_D.float().cpu(), bank.masters_A_D.bfloat16().float().cpu())
+            found.append([engine.read(member, optimiser=True) for member in engine.members])
+    for plain, mine in zip(*found, strict=True):
+        assert tiny.difference(plain, mine) <= 1e-3
+        assert plain.optimiser is not None and mine.optimiser is not None
+        assert plain.optimiser.step == mine.optimiser.step == 3
+
+
+def test_pages_of_the_host_are_given_back(monkeypatch):
+    given_back: list[int] = []
+    unregister = pinned._unregister
+
+    def spy(address: int) -> None:
+        unregister(address)
+        given_back.append(address)
+
+    monkeypatch.setattr(pinned, "_unregister", spy)
+    device = torch.device("cuda")
+    first = host_zeros(3, 5000, dtype=torch.float32, beside=device)
+    address, row = first.data_ptr(), first[1]
+    assert row.is_pinned() and host_zeros(7, dtype=torch.float32, beside=device).is_pinned()
+    del first
+    assert row.fill_(2.0).to(device, non_blocking=True).sum().item() == 10_000 and row.is_pinned()
+    assert address not in given_back
+    del row
+    gc.collect()
+    assert address in given_back and len(given_back) == 2
+
+
+def test_a_cap_holds_until_the_engine_is_closed():
+    size = memory.whole(torch.device("cuda"))
+    base = Base("llama", tiny.model("llama").to(device="cuda", dtype=torch.bfloat16), None, frozenset())
+    with LocalEngine(base, members=MEMBERS, rank=4, rows=6, most_bytes=size // 10), pytest.raises(RuntimeError):
+        torch.empty(size // 5, dtype=torch.uint8, device="cuda")
+    torch.empty(size // 5, dtype=torch.uint8, device="cuda")
+    torch.cuda.empty_cache()
+    device = torch.device("cuda")
+    with pytest.raises(InputError, match=r"does not fit within engine\.memory"), capped(device, size // 10):
+        torch.empty(size // 5, dtype=torch.uint8, device="cuda")
 
 
 def test_graphs_follow_a_bank_that_grows():

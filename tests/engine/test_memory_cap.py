@@ -4,7 +4,10 @@ import pytest
 import torch
 
 from engine import tiny
-from redqueen.engine import memory
+from redqueen.bench import engine as bench
+from redqueen.bench import members, workload
+from redqueen.engine import base, cap, memory
+from redqueen.engine.cap import capped
 from redqueen.engine.local import LocalEngine
 from redqueen.errors import ConfigError, InputError
 from redqueen.resources import most_memory, open_engine
@@ -72,8 +75,60 @@ def test_what_does_not_fit_under_the_cap_is_refused_with_the_way_out():
         planned(1 << 20)
 
 
-def test_the_settings_reach_the_engine(monkeypatch):
-    monkeypatch.setattr("redqueen.engine.base.load", lambda *_, **__: tiny.base("llama"))
-    settings = EngineConfig(base="tiny", rank=4, device="cpu", memory="1MiB")
-    with pytest.raises(InputError, match=r"raise engine\.memory"):
-        open_engine(settings, MEMBERS)
+PICO = EngineConfig(base="pico", rank=4, device="cpu", memory="6MiB")
+
+
+def test_the_settings_reach_the_engine():
+    with pytest.raises(InputError, match=r"no room to train within engine\.memory; raise engine\.memory"):
+        open_engine(PICO, MEMBERS)
+
+
+def test_a_base_that_is_too_large_is_refused_before_it_is_loaded(monkeypatch):
+    loaded = []
+    monkeypatch.setattr("redqueen.engine.base.load", lambda *asked, **_: loaded.append(asked))
+    with pytest.raises(InputError) as refused:
+        open_engine(PICO.model_copy(update={"memory": "2MiB"}), MEMBERS)
+    told = str(refused.value)
+    assert told.startswith("the weights of pico take 3.6 MiB and do not fit within engine.memory (2.0 MiB); raise")
+    assert "\n" not in told and not loaded
+
+
+def test_the_benchmarks_refuse_it_too(monkeypatch):
+    monkeypatch.setattr(workload, "open_base", lambda *_, **__: pytest.fail("it was loaded"))
+    little = EngineConfig(device="cpu", memory="2MiB")
+    with pytest.raises(InputError, match="the weights of random:tiny take"):
+        bench.update(workload.Options(), little)
+    with pytest.raises(InputError, match="the weights of random:tiny take"):
+        members.measure("random:tiny", 2, 4, little)
+
+
+def test_memory_that_runs_out_under_the_cap_is_one_line():
+    with pytest.raises(InputError, match=r"not fit within engine\.memory \(1\.00 GiB\); raise"), capped(CPU, 1 << 30):
+        raise torch.OutOfMemoryError("out of memory: for the test")
+    with pytest.raises(torch.OutOfMemoryError), capped(CPU, None):
+        raise torch.OutOfMemoryError("out of memory: for the test")
+
+
+def test_the_cap_holds_from_the_loading_until_the_engine_is_closed(monkeypatch):
+    """What a GPU would be told; `test_cuda.py` asks one."""
+    told: list[float] = []
+    monkeypatch.setattr(cap, "_give", lambda device, share: told.append(share))
+    monkeypatch.setattr(memory, "whole", lambda device: 4 << 30)
+    right = base.load
+
+    def load_base(*asked, **options):
+        told.append(0.0)
+        return right(*asked, **options)
+
+    monkeypatch.setattr(base, "load", load_base)
+    with open_engine(PICO.model_copy(update={"memory": "1GiB"}), MEMBERS):
+        assert told[:2] == [0.25, 0.0] and set(told[2:]) == {0.25}
+    assert told[-1] == 1.0
+    told.clear()
+    with pytest.raises(InputError):
+        open_engine(PICO, MEMBERS)
+    assert told[-1] == 1.0
+    told.clear()
+    with open_engine(PICO.model_copy(update={"memory": None}), MEMBERS):
+        pass
+    assert told == [0.0], "nobody's cap is touched"

@@ -15,6 +15,7 @@ from rich.console import Console
 from redqueen.cluster import connect
 from redqueen.cluster.links import ClusterMachine, WorkerMemory
 from redqueen.cluster.versions import refuse_versions, versions
+from redqueen.console import size_text
 from redqueen.engine import memory, shapes
 from redqueen.engine.adaptable import adaptable, llama_family
 from redqueen.errors import ConfigError, InputError
@@ -103,7 +104,9 @@ def test_the_doctor_says_how_many_members_a_cluster_has_room_for(redqueen):
     assert status == 0
     found = json.loads(out)
     [machine], [fit] = found["cluster"], found["cluster_fits"]
-    assert machine["worker"] == {"device": "cpu", "dtype": "float32", "size": fit["memory"]}
+    worker = machine["worker"]
+    assert worker == {"device": "cpu", "dtype": "float32", "size": fit["memory"], "host": worker["host"]}
+    assert worker["host"] == pytest.approx(fit["memory"], rel=0.3) and fit["host_bytes"] == 0
     # As a worker would that shares the machine with as many as there is room for.
     here = memory.share(torch.device("cpu"), machine["workers"])
     assert fit["memory"] == pytest.approx(here, rel=0.3)
@@ -125,13 +128,20 @@ def test_the_doctor_says_how_many_members_a_cluster_has_room_for(redqueen):
 def test_where_gpus_are_taken_the_doctor_cannot_tell(capsys):
     here = {"address": "10.0.0.5", "cpus": 4, "gpus": 1.0, "memory_gib": 8.0, "versions": versions()}
     machine = ClusterMachine(**here, workers=1, worker=None)
-    with_room = replace(machine, worker=WorkerMemory("cuda", "bfloat16", 80 << 30))
+    with_room = replace(machine, worker=WorkerMemory("cuda", "bfloat16", 80 << 30, host=400 << 30))
     fits = doctor.check_workers("random:7b", EngineConfig(rank=8), [machine, with_room, replace(with_room, workers=0)])
     assert fits[0] is None and fits[1] is not None and fits[1].members > 100
     doctor.check(VerifierConfig(), None, [machine, with_room], fits[:2]).render(Console())
     said = capsys.readouterr().out
     assert "how many members fit cannot be told: its GPUs are taken" in said
-    assert f"room for {fits[1].members:,} members each, {fits[1].members:,} in all" in said
+    where = f" (masters and moments in {size_text(fits[1].host_bytes)} of the host's memory)"
+    assert f"room for {fits[1].members:,} members each{where}, {fits[1].members:,} in all" in said
+    assert fits[1].host_bytes > 100 << 30
+    # As many as the host has room for, or as are trained on the GPU alone.
+    little = replace(machine, worker=WorkerMemory("cuda", "bfloat16", 80 << 30, host=100 << 30))
+    none = replace(machine, worker=WorkerMemory("cuda", "bfloat16", 80 << 30, host=1 << 30))
+    counts = [each.members for each in doctor.check_workers("random:7b", EngineConfig(rank=8), [none, little]) if each]
+    assert 100 < counts[0] < counts[1] < fits[1].members
 
 
 def test_settings_that_ask_for_nothing_are_refused(tmp_path):

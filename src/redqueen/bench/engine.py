@@ -267,9 +267,8 @@ def _peak(run: RunOnce, device: torch.device, before: int) -> int | None:
 
 def _predicted(engine: LocalEngine, batch: Sequence[Trajectory], count: int) -> int:
     cache = engine.sampler.backend.cache
-    # Members that were never trained have no optimiser state yet.
-    untrained = (engine.plan.members - count) * engine.plan.trained_member
-    return engine.plan.peak(engine.trainer.largest(batch)[1], cache.tokens if cache else 0) - untrained
+    peak = engine.plan.peak(engine.trainer.largest(batch)[1], cache.tokens if cache else 0)
+    return peak - engine.plan.untrained(count)
 
 
 def _report(

@@ -13,9 +13,10 @@ import torch
 from redqueen.bench import BenchReport, workload
 from redqueen.console import print_table, size_text
 from redqueen.engine import memory
+from redqueen.engine.cap import capped
 from redqueen.engine.local import LocalEngine
 from redqueen.errors import InputError
-from redqueen.resources import device_name, machine_name, most_memory, place
+from redqueen.resources import device_name, machine_name, most_memory, place, refuse_base
 from redqueen.settings.models import EngineConfig
 
 if TYPE_CHECKING:
@@ -66,21 +67,26 @@ def measure(base: str, members: int, rank: int, settings: EngineConfig) -> Membe
     workload.afford(base, device, dtype, settings.quantise)
     names = [f"m{index}" for index in range(members)]
     start = workload.allocated(device)
-    loaded = workload.open_base(base, device, dtype, settings.quantise)
-    base_bytes = workload.allocated(device) - start
-    with LocalEngine(
-        loaded,
-        rank=rank,
-        alpha=settings.alpha,
-        target_modules=settings.target_modules,
-        rows=settings.rows,
-        most_bytes=most_memory(settings, device),
-    ) as engine:
+    most = most_memory(settings, device)
+    refuse_base(base, settings, device, dtype)
+    with capped(device, most):
+        loaded = workload.open_base(base, device, dtype, settings.quantise)
+        base_bytes = workload.allocated(device) - start
+        opened = LocalEngine(
+            loaded,
+            rank=rank,
+            alpha=settings.alpha,
+            target_modules=settings.target_modules,
+            rows=settings.rows,
+            most_bytes=most,
+            hosted=False,
+        )
+    with opened as engine:
         needed = members * (engine.plan.member + engine.plan.trained_member)
-        if needed > memory.available(device):
+        free = memory.available(device) if most is None else min(memory.available(device), most - base_bytes)
+        if needed > free:
             raise InputError(
-                f"{members} members of rank {rank} take {size_text(needed)}, "
-                f"and {size_text(memory.available(device))} are free",
+                f"{members} members of rank {rank} take {size_text(needed)}, and {size_text(free)} are free",
                 "use fewer members or a lower rank",
             )
         start = workload.allocated(device)

@@ -18,11 +18,12 @@ from redqueen.console import size_text
 from redqueen.engine import base as bases
 from redqueen.engine import memory, shapes
 from redqueen.engine.base import Base
+from redqueen.engine.cap import capped
 from redqueen.engine.local import LocalEngine
 from redqueen.engine.protocol import MemberState, SampleRequest, Trajectory
 from redqueen.engine.quantised import Quantisation
 from redqueen.errors import InputError
-from redqueen.resources import most_memory
+from redqueen.resources import most_memory, refuse_base
 from redqueen.settings.models import EngineConfig
 
 SEED = 0
@@ -157,15 +158,18 @@ def open_engine(
 ) -> tuple[LocalEngine, dict[str, MemberState]]:
     """An engine with the largest number of members, and the state of each."""
     names = [f"m{index}" for index in range(max(work.members))]
-    engine = LocalEngine(
-        open_base(work.base, device, dtype, settings.quantise),
-        members=names,
-        rank=work.rank,
-        alpha=settings.alpha,
-        target_modules=settings.target_modules,
-        rows=work.rows,
-        most_bytes=most_memory(settings, device),
-    )
+    most = most_memory(settings, device)
+    refuse_base(work.base, settings, device, dtype)
+    with capped(device, most):
+        engine = LocalEngine(
+            open_base(work.base, device, dtype, settings.quantise),
+            members=names,
+            rank=work.rank,
+            alpha=settings.alpha,
+            target_modules=settings.target_modules,
+            rows=work.rows,
+            most_bytes=most,
+        )
     numbers = torch.Generator().manual_seed(SEED)
     states = {}
     for name in names:

@@ -29,6 +29,8 @@ class WorkerMemory:
     dtype: str
     size: int
     """In bytes."""
+    host: int
+    """Of the machine's memory, where it is shared by all its workers."""
 
 
 def sharing(gpus: float, workers: int) -> int:

@@ -100,7 +100,9 @@ class RayWorkers:
             return {"num_cpus": 0, "num_gpus": own_gpus, "scheduling_strategy": at}
 
         memory = [
-            tell_memory.options(**there(node, gpus)).remote(engine, sharing(gpus, workers)) if workers else None
+            tell_memory.options(**there(node, gpus)).remote(engine, sharing(gpus, workers), workers)
+            if workers
+            else None
             for node, workers in zip(nodes, room, strict=True)
         ]
         try:

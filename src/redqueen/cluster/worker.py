@@ -30,13 +30,14 @@ from redqueen.resources import most_memory, open_engine, place
 from redqueen.settings.models import EngineConfig
 
 
-def memory_of(engine: EngineConfig, sharing: int) -> WorkerMemory:
-    """What a worker would find here that is one of so many on its device."""
+def memory_of(engine: EngineConfig, sharing: int, workers: int) -> WorkerMemory:
+    """What a worker would find here that is one of so many on its device, and of so many on the machine."""
     device, dtype = place(engine)
     size = memory.available(device) if sharing == 1 else memory.share(device, sharing)
     if (most := most_memory(engine, device)) is not None:
         size = min(size, most)
-    return WorkerMemory(device.type, str(dtype).removeprefix("torch."), size)
+    host = memory.share(torch.device("cpu"), workers)
+    return WorkerMemory(device.type, str(dtype).removeprefix("torch."), size, host)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

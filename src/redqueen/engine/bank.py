@@ -2,6 +2,9 @@
 
 A member is one row of `masters_A_D`: its low-rank factors for every adapted layer, end to end. An optimiser step or a
 copy is then one operation on one row, which cannot reach a neighbour. Row 0 stays zero: it is the bare base.
+
+Masters and optimiser states may be hosted: in the host's memory, from where a row passes through the device around its
+optimiser step. What members compute with is on the device.
 """
 
 import math
@@ -11,6 +14,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from redqueen.engine.pinned import host_zeros
 from redqueen.engine.protocol import MemberId, MemberState, OptimiserState
 from redqueen.errors import InputError
 
@@ -62,9 +66,10 @@ class Bank:
         dtype: torch.dtype,
         seed: int = 0,
         trains: bool = True,
+        hosted: bool = False,
     ) -> None:
         """A bank that does not train keeps no optimiser states, also none that it is given."""
-        self.trains = trains
+        self.trains, self.hosted = trains, hosted
         self.rank, self.alpha, self.scale = rank, alpha, alpha / rank
         self.device, self.dtype = device, dtype
         self.groups: list[LinearGroup] = []
@@ -83,7 +88,7 @@ class Bank:
         self.rows: dict[MemberId, int] = {}
         self._free: list[int] = []
         self._fresh_D = self._drawn(seed)
-        self.masters_A_D = torch.zeros(1, self.width, dtype=master_dtype(dtype), device=device)
+        self.masters_A_D = self._zeros(1, self.width)
         self.compute_A_D = self._compute()
         self._exp_avg_D: dict[int, Tensor] = {}
         self._exp_avg_sq_D: dict[int, Tensor] = {}
@@ -144,17 +149,38 @@ class Bank:
         store = self.compute_A_D if rows_A_D is None else rows_A_D
         return store[:, group.b_at : group.b_at + group.outputs * self.rank].unflatten(1, (group.outputs, self.rank))
 
-    def refresh(self, row: int) -> None:
-        """Bring a row's compute copy, and whatever is cached by `edits`, up to date with its masters."""
+    def refresh(self, row: int, master_D: Tensor | None = None) -> None:
+        """Bring a row's compute copy, and whatever is cached by `edits`, up to date with its masters, or with a copy of
+        them that is nearer."""
         self.edits += 1
         if self.compute_A_D is not self.masters_A_D:
-            self.compute_A_D[row].copy_(self.masters_A_D[row])
+            self.compute_A_D[row].copy_(self.masters_A_D[row] if master_D is None else master_D)
+
+    def lent(self, row: int) -> tuple[Tensor, Tensor, Tensor]:
+        """Masters and both moments of a row, on the device: to be changed in place, and then handed to `take_back`."""
+        states = self.masters_A_D[row], *self.adam(row)
+        if not self.hosted:
+            return states
+        master_D, first_D, second_D = (state_D.to(self.device, non_blocking=True, copy=True) for state_D in states)
+        return master_D, first_D, second_D
+
+    def take_back(self, row: int, lent: tuple[Tensor, Tensor, Tensor]) -> None:
+        """What is hosted is in its place after `settle`."""
+        if self.hosted:
+            for kept_D, state_D in zip((self.masters_A_D[row], *self.adam(row)), lent, strict=True):
+                kept_D.copy_(state_D, non_blocking=True)
+        self.refresh(row, lent[0])
+
+    def settle(self) -> None:
+        """Wait for copies to the host."""
+        if self.hosted and self.device.type == "cuda":
+            torch.cuda.current_stream(self.device).synchronize()
 
     def adam(self, row: int) -> tuple[Tensor, Tensor]:
         """First and second moment of a row, allocated on first use: members that only sample need none."""
         if row not in self._exp_avg_D:
-            self._exp_avg_D[row] = torch.zeros_like(self.masters_A_D[row])
-            self._exp_avg_sq_D[row] = torch.zeros_like(self.masters_A_D[row])
+            self._exp_avg_D[row] = self._zeros(self.width)
+            self._exp_avg_sq_D[row] = self._zeros(self.width)
             self._steps.setdefault(row, 0)
         return self._exp_avg_D[row], self._exp_avg_sq_D[row]
 
@@ -227,21 +253,34 @@ class Bank:
             bound = 1 / math.sqrt(linear.inputs)
             drawn = torch.rand(self.rank * linear.inputs, generator=generator, dtype=torch.float32)
             fresh_D[a_at : a_at + drawn.numel()] = (2 * drawn - 1) * bound
-        return fresh_D.to(self.device)
+        return fresh_D if self.hosted else fresh_D.to(self.device)
 
     def _grow(self, count: int) -> None:
         if count <= 0:
             return
         size = self.masters_A_D.shape[0]
-        masters_A_D = torch.zeros(size + count, self.width, dtype=self.masters_A_D.dtype, device=self.device)
+        masters_A_D, compute_A_D = self._zeros(size + count, self.width), self.compute_A_D
         masters_A_D[:size] = self.masters_A_D
         self.masters_A_D = masters_A_D
         self.compute_A_D = self._compute()
+        if self.compute_A_D is not masters_A_D:
+            self.compute_A_D[:size] = compute_A_D
         self._free = sorted([*self._free, *range(size, size + count)], reverse=True)
         self.version += 1
 
+    def _zeros(self, *sizes: int) -> Tensor:
+        """For masters or moments."""
+        dtype = master_dtype(self.dtype)
+        if self.hosted:
+            return host_zeros(*sizes, dtype=dtype, beside=self.device)
+        return torch.zeros(*sizes, dtype=dtype, device=self.device)
+
     def _compute(self) -> Tensor:
-        return self.masters_A_D if self.masters_A_D.dtype == self.dtype else self.masters_A_D.to(self.dtype)
+        """Room for what is computed with: the masters themselves, where they are what it takes."""
+        masters_A_D = self.masters_A_D
+        if masters_A_D.dtype == self.dtype and not self.hosted:
+            return masters_A_D
+        return torch.zeros(masters_A_D.shape, dtype=self.dtype, device=self.device)
 
     def _unpack(self, row_D: Tensor) -> dict[str, tuple[Tensor, Tensor]]:
         host_D = row_D.detach().to("cpu", copy=True)

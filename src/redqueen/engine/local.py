@@ -2,22 +2,21 @@
 
 import platform
 from collections.abc import Sequence
-from functools import partial
 from typing import Any
 
 import torch
 
 from redqueen.engine import memory, ops
 from redqueen.engine.adaptable import adaptable, fused_groups, llama_family
-from redqueen.engine.bank import Bank
+from redqueen.engine.bank import Bank, Linear
 from redqueen.engine.base import Base
 from redqueen.engine.body import Body
 from redqueen.engine.call_queue import Kind
+from redqueen.engine.cap import capped, kept_plan, uncap
 from redqueen.engine.flops import ModelSize
 from redqueen.engine.general import GeneralBody
 from redqueen.engine.llama import LlamaBody
 from redqueen.engine.logits_check import check_logits, own_logits
-from redqueen.engine.messages import say
 from redqueen.engine.products import quick_products
 from redqueen.engine.protocol import MemberId, Recipe
 from redqueen.engine.quantised import frozen
@@ -53,29 +52,51 @@ class LocalEngine(QueuedEngine):
         room: int = 0,
         trains: bool = True,
         part: Part | None = None,
+        host_bytes: int | None = None,
+        hosted: bool | None = None,
     ) -> None:
         """Defaults: `alpha` twice the rank, `target_modules` all linear layers of the base's blocks, `memory_bytes` the
-        device's free memory. With `most_bytes` the engine keeps to so many, the base included, and on CUDA this process
-        is refused more. `rows` completions are sampled at once; `seed` draws the A factors that new members
-        share; there is memory for so many members that come later as `room` says. An engine that does not train samples
-        and scores, and has more room for it. With a `part` the engine has that of the base, and does all that it does
-        together with the processes that have the others."""
+        device's free memory, `host_bytes` the host's. With `most_bytes` the engine keeps to so many, the base included,
+        and on CUDA this process is refused more until it is closed. `rows` completions are sampled at once; `seed`
+        draws the A factors that new members share; there is memory for so many members that come later as `room` says.
+        An engine that does not train samples and scores, and has more room for it. With a `part` the engine has that of
+        the base, and does all that it does together with the processes that have the others. `hosted` decides whether
+        masters and moments are in the host's memory; otherwise they are where that is the only way to have room."""
         _check_adapters(rank, alpha, members, target_modules)
         if rows is not None and rows < 1:
             raise InputError(f"an engine cannot have {rows} rows", "use 1 or more")
-        model = base.model
         self.base = base
-        linears = adaptable(model, target_modules)
-        groups = fused_groups(model, linears)
         self.target_modules = None if target_modules is None else tuple(target_modules)
-        fast = llama_family(model) is None
-        self.shape = memory.Shape.of(model, fast=fast)
+        linears = adaptable(base.model, target_modules)
+        groups = fused_groups(base.model, linears)
+        expected = own_logits(base)
+        self._describe(linears, rank, part)
+        self._capped = most_bytes is not None
+        with capped(self.device, most_bytes):
+            self.plan = self._planned(
+                linears, rank=rank, members=len(members) + room, trains=trains, memory_bytes=memory_bytes,
+                most_bytes=most_bytes, host_bytes=host_bytes, hosted=hosted,
+            )  # fmt: skip
+            self.bank = Bank(
+                groups, rank=rank, alpha=2.0 * rank if alpha is None else alpha, members=members, device=self.device,
+                dtype=self.dtype, seed=seed, trains=trains, hosted=self.plan.hosted,
+            )  # fmt: skip
+            self.bank.reserve(room)
+            fast = self.shape.fast
+            self.body: Body = LlamaBody(base.model, self.bank, part) if fast else GeneralBody(base.model, self.bank)
+            check_logits(base, self.body, expected.to(self.device))
+            self._ready(rows)
+        super().__init__(self.bank, exact=self.device_type == "cpu")
+
+    def _describe(self, linears: list[Linear], rank: int, part: Part | None) -> None:
+        """The base and where it is; of a part, once it is there."""
+        model: Any = self.base.model
+        self.shape = memory.Shape.of(model, fast=llama_family(model) is None)
         self.size = ModelSize.of(
             model,
             attention=self.shape.layers * self.shape.heads * self.shape.dim,
             adapter=rank * sum(linear.inputs + linear.outputs for linear in linears),
         )
-        expected = own_logits(base)
         # The other parts are not asked.
         whole = [] if part is not None and part.rank else linears
         self.norms = {linear.name: frozen(model.get_submodule(linear.name)).norm() for linear in whole}
@@ -85,43 +106,46 @@ class LocalEngine(QueuedEngine):
             self.shape = self.shape.part(part.size, here)
         parameter = next(model.parameters())
         self.device, self.dtype = parameter.device, parameter.dtype
-        kind = "cuda" if self.device.type == "cuda" else "cpu"
-        self.device_type = kind
-        self.computes_on = torch.cuda.get_device_name() if kind == "cuda" else f"cpu ({platform.machine()})"
-        available = memory.available(self.device) if memory_bytes is None else memory_bytes
-        held = self.shape.nbytes(self.dtype)
-        planned = partial(
-            memory.plan, self.shape, linears, rank=rank, members=len(members) + room, device=kind, dtype=self.dtype,
-            trains=trains,
-        )  # fmt: skip
-        free = planned(memory=available + held)
-        self.plan = free if most_bytes is None else planned(memory=min(available + held, most_bytes))
-        capped = self.plan != free
-        if self.plan.micro_tokens == 0:
-            raise InputError(
-                f"{len(members) + room} members of rank {rank} on {base.name} leave no room to "
-                + ("train" if trains else "sample")
-                + " within engine.memory" * capped,
-                "raise engine.memory, or " * bool(free.micro_tokens)
-                + "use fewer members, a lower rank or a smaller base (`redqueen doctor --base` says what fits)",
-            )
-        if capped:
-            say(f"within engine.memory there is room for {self.plan.described()}; without it for {free.described()}")
-        if kind == "cuda":
-            share = 1.0 if most_bytes is None else min(1.0, most_bytes / memory.whole(self.device))
-            torch.cuda.set_per_process_memory_fraction(share, self.device)
-        self.bank = Bank(
-            groups, rank=rank, alpha=2.0 * rank if alpha is None else alpha, members=members, device=self.device,
-            dtype=self.dtype, seed=seed, trains=trains,
-        )  # fmt: skip
-        self.bank.reserve(room)
-        self.body: Body = LlamaBody(model, self.bank, part) if fast else GeneralBody(model, self.bank)
-        check_logits(base, self.body, expected.to(self.device))
+        self.device_type = "cuda" if self.device.type == "cuda" else "cpu"
+        on_cuda = self.device_type == "cuda"
+        self.computes_on = torch.cuda.get_device_name() if on_cuda else f"cpu ({platform.machine()})"
+
+    def _planned(
+        self,
+        linears: list[Linear],
+        *,
+        rank: int,
+        members: int,
+        trains: bool,
+        memory_bytes: int | None,
+        most_bytes: int | None,
+        host_bytes: int | None,
+        hosted: bool | None,
+    ) -> memory.MemoryPlan:
+        """For a base that is loaded already."""
+        free = memory.available(self.device) if memory_bytes is None else memory_bytes
+
+        def planned(size: int, host: int | None) -> memory.MemoryPlan:
+            return memory.plan(
+                self.shape, linears, rank=rank, members=members, memory=size, device=self.device_type,
+                dtype=self.dtype, trains=trains, host=host, hosted=hosted,
+            )  # fmt: skip
+
+        return kept_plan(
+            planned,
+            free=free + self.shape.nbytes(self.dtype),
+            most_bytes=most_bytes,
+            host=memory.available(torch.device("cpu")) if host_bytes is None else host_bytes,
+            members=f"{members} members of rank {rank} on {self.base.name}",
+            does="train" if trains else "sample",
+        )
+
+    def _ready(self, rows: int | None) -> None:
         self.sampler = Sampler(
-            base,
+            self.base,
             self.body,
             self.bank,
-            rows=rows or usual_rows(kind, self.shape.parameters),
+            rows=rows or usual_rows(self.device_type, self.shape.parameters),
             max_cache_tokens=self.plan.cache_tokens,
             prefill_tokens=self.plan.micro_tokens,
         )
@@ -130,10 +154,10 @@ class LocalEngine(QueuedEngine):
             bank=self.bank,
             micro_tokens=self.plan.micro_tokens,
             checkpointing=self.plan.checkpointing,
+            together=self.plan.together if self.plan.hosted else None,
             packed=ops.flash(torch.empty(self.body.heads.dim, dtype=self.dtype, device=self.device)),
             release=self.sampler.backend.drop,
         )
-        super().__init__(self.bank, exact=kind == "cpu")
 
     @property
     def members(self) -> list[MemberId]:
@@ -141,11 +165,12 @@ class LocalEngine(QueuedEngine):
 
     @property
     def limits(self) -> memory.Limits:
-        return memory.Limits(self.trainer.micro_tokens, self.sampler.prefill_tokens, self.sampler.max_cache_tokens)
+        trainer, sampler = self.trainer, self.sampler
+        return memory.Limits(trainer.micro_tokens, sampler.prefill_tokens, sampler.max_cache_tokens, trainer.together)
 
     def agree(self, limits: memory.Limits) -> None:
         """Keep to these from the next turn on."""
-        self.trainer.micro_tokens = limits.micro_tokens
+        self.trainer.micro_tokens, self.trainer.together = limits.micro_tokens, limits.together
         self.sampler.prefill_tokens, self.sampler.max_cache_tokens = limits.prefill_tokens, limits.cache_tokens
 
     def run(self, kind: Kind, items: Any, recipe: Recipe | None) -> Any:
@@ -158,6 +183,11 @@ class LocalEngine(QueuedEngine):
             if not self.bank.trains:
                 raise InputError("this engine keeps no room to train", "open it with trains=True")
             return self.trainer.update(items, recipe)
+
+    def close(self) -> None:
+        super().close()
+        if self._capped:
+            uncap(self.device)
 
 
 def usual_rows(device: str, parameters: int) -> int:

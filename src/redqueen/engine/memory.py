@@ -14,6 +14,7 @@ import torch
 
 from redqueen.engine.bank import Linear, aligned, master_dtype
 from redqueen.engine.body import MAX_POSITIONS
+from redqueen.engine.messages import size_text
 from redqueen.engine.quantised import quantised_layers
 
 GIB = 1 << 30
@@ -29,7 +30,9 @@ ENOUGH_TOKENS = {"cuda": 65_536, "cpu": 4_096}
 MIN_TOKENS = 256
 """With room for fewer, hardly a sequence would fit."""
 FEW_TOKENS = 4_096
-"""When not even these fit, activations are checkpointed."""
+"""When not even these fit, activations are checkpointed, and then members hosted."""
+GRADIENTS = 4
+"""Where members are hosted, gradients get up to one part in so many of what is left."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -95,21 +98,30 @@ class Shape:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MemoryPlan:
-    """What fits, and what it takes; bytes unless a name says otherwise."""
+    """What fits, and what it takes of the device; bytes unless a name says otherwise."""
 
     weights: int
     member: int
-    """Masters and compute copy of one member; the bare base has a row like a member's."""
+    """Masters and compute copy of one member, or the latter alone where masters are hosted; the bare base has a row
+    like a member's."""
     trained_member: int
-    """What training adds: both moments and the gradient; 0 where nothing trains."""
+    """What training adds for each: both moments and the gradient; 0 where nothing trains or members are hosted."""
     members: int
+    hosted: bool
+    """Masters and moments are in the host's memory."""
+    host: int
+    """What they take there."""
+    together: int
+    """Members whose gradients are there at the same time; 0 where nothing trains."""
+    gradient: int
+    """Of one member."""
     cache_token: int
     """Keys and values of one token."""
     activation_token: int
     """Forward and backward pass of one token; where nothing trains the forward pass alone."""
     passing: int
-    """What does not grow with the tokens: a slice of logits and their gradient, the rotary tables, and of a quantised
-    base the layer that is computed with."""
+    """Logits and their gradient, the rotary tables, a weight of the base that is written out; where members are hosted
+    the gradients, and the states of the one that takes its step."""
     micro_tokens: int
     """Tokens that pass at once; 0 when not one sequence fits."""
     checkpointing: bool
@@ -117,9 +129,17 @@ class MemoryPlan:
     """Tokens that the KV cache may hold."""
 
     def described(self) -> str:
-        """What there is room for beside the base and its members."""
+        """What there is room for beside the base and its members, and where those are."""
         again = ", most of them computed again" if self.checkpointing else ""
-        return f"activations of {self.micro_tokens:,} tokens{again} and a cache of {self.cache_tokens:,}"
+        room = f"activations of {self.micro_tokens:,} tokens{again} and a cache of {self.cache_tokens:,}"
+        return f"{room}, with {self.where()}" if self.hosted else room
+
+    def where(self) -> str:
+        """What of the members is in the host's memory, where they are hosted."""
+        size = f"{size_text(self.host)} of the host's memory"
+        if not self.together:
+            return f"the members' masters in {size}"
+        return f"the members' masters and moments in {size} and the gradients of {self.together:,} at a time"
 
     def resident(self) -> int:
         """The base and its members, at rest between steps."""
@@ -130,6 +150,12 @@ class MemoryPlan:
         beside them."""
         return self.resident() + self.passing + tokens * self.activation_token + cache_tokens * self.cache_token
 
+    def untrained(self, trained: int) -> int:
+        """What a peak is less where no more members than these have ever been trained."""
+        if self.hosted:
+            return max(0, self.together - trained) * self.gradient
+        return (self.members - trained) * self.trained_member
+
 
 @dataclass(frozen=True, slots=True)
 class Limits:
@@ -138,6 +164,8 @@ class Limits:
     micro_tokens: int
     prefill_tokens: int
     cache_tokens: int
+    together: int | None = None
+    """Members whose gradients are there at the same time; None is all of an update."""
 
     @classmethod
     def least(cls, of: Sequence["Limits"]) -> "Limits":
@@ -145,6 +173,7 @@ class Limits:
             min(each.micro_tokens for each in of),
             min(each.prefill_tokens for each in of),
             min(each.cache_tokens for each in of),
+            min((each.together for each in of if each.together is not None), default=None),
         )
 
 
@@ -158,39 +187,85 @@ def plan(
     device: str,
     dtype: torch.dtype,
     trains: bool = True,
+    host: int | None = None,
+    hosted: bool | None = None,
 ) -> MemoryPlan:
     """Share `memory` bytes between weights, members, the cache and an update. What does not train keeps nothing for
-    it: no moments, no gradients, no activations of layers that are behind."""
+    it: no moments, no gradients, no activations of layers that are behind.
+
+    Where few tokens at once would fit, activations are computed again; where that is not enough, members are hosted on
+    a GPU, if the host has room for them: `host` bytes are free there, any number when left out. `hosted` decides
+    instead of the room."""
+    places = [False] if hosted is None else [hosted]
+    if hosted is None and device == "cuda" and (trains or dtype != master_dtype(dtype)):
+        places = [False, True]
+    plans = [
+        _plan(
+            shape, linears, rank=rank, members=members, memory=memory, device=device, dtype=dtype, trains=trains,
+            hosted=place, checkpointing=checkpointing, host=host,
+        )
+        for place in places for checkpointing in ((False, True) if trains else (False,))
+    ]  # fmt: skip
+    few = min(FEW_TOKENS, ENOUGH_TOKENS[device])
+    enough = [each for each in plans if each.micro_tokens >= few]
+    return enough[0] if enough else max(plans, key=lambda each: each.micro_tokens)
+
+
+def _plan(
+    shape: Shape,
+    linears: list[Linear],
+    *,
+    rank: int,
+    members: int,
+    memory: int,
+    device: str,
+    dtype: torch.dtype,
+    trains: bool,
+    hosted: bool,
+    checkpointing: bool,
+    host: int | None,
+) -> MemoryPlan:
     width, exact = dtype.itemsize, master_dtype(dtype).itemsize
     row = sum(aligned(rank * linear.inputs) + aligned(rank * linear.outputs) for linear in linears)
-    member = row * (exact if width == exact else exact + width)
     weights = shape.nbytes(dtype)
     tables = 2 * min(shape.positions, MAX_POSITIONS) * shape.dim * exact
     head = min(HEAD_BYTES, 4 * shape.vocabulary * ENOUGH_TOKENS[device])
     passing = head + head * width // 4 * trains + tables + shape.written_out * width
-    trained_member = row * 3 * exact * trains
     cache_token = 2 * shape.layers * shape.kv_heads * shape.dim * width
+    gradient = row * exact * trains
+    if hosted:
+        member, trained_member = row * width, 0
+        passing += 3 * gradient
+        on_host = row * exact * (members + 1) + 2 * gradient * members
+    else:
+        member, trained_member = row * (exact if width == exact else exact + width), 3 * gradient
+        on_host = 0
     # One row more than there are members: the bare base's.
     room = int(memory * (1 - SPARE)) - weights - members * (member + trained_member) - member - passing
-    for checkpointing in (False, True):
-        activation = _activation(shape, trains=trains, checkpointing=checkpointing) * width
-        # The cache stays allocated meanwhile, so the two share what is left.
-        micro = min(max(0, room // 2) // activation, ENOUGH_TOKENS[device])
-        if micro >= min(FEW_TOKENS, ENOUGH_TOKENS[device]) or not trains:
-            break
-    micro = micro if micro >= MIN_TOKENS else 0
-    cache_tokens = max(0, room - micro * activation) // cache_token
+    together = members * trains
+    if hosted and trains:
+        together = max(1, min(members, room // GRADIENTS // gradient))
+        passing, room = passing + together * gradient, room - together * gradient
+    activation = _activation(shape, trains=trains, checkpointing=checkpointing) * width
+    # The cache stays allocated meanwhile, so the two share what is left.
+    micro = min(max(0, room // 2) // activation, ENOUGH_TOKENS[device])
+    short = host is not None and on_host > int(host * (1 - SPARE))
+    micro = 0 if micro < MIN_TOKENS or short else micro
     return MemoryPlan(
         weights=weights,
         member=member,
         trained_member=trained_member,
         members=members,
+        hosted=hosted,
+        host=on_host,
+        together=together,
+        gradient=gradient,
         cache_token=cache_token,
         activation_token=activation,
         passing=passing,
         micro_tokens=micro,
         checkpointing=checkpointing,
-        cache_tokens=cache_tokens,
+        cache_tokens=max(0, room - micro * activation) // cache_token,
     )
 
 

@@ -22,7 +22,7 @@ from redqueen.engine.messages import say
 from redqueen.engine.micro_batches import MicroBatch, Sequences, largest, micro_batches, to_tensor
 from redqueen.engine.protocol import MemberId, Recipe, Score, ScoreRequest, Trajectory, UpdateStats
 from redqueen.engine.routing import Gradients, Routing
-from redqueen.errors import InputError
+from redqueen.errors import InputError, MachineError
 
 T = TypeVar("T")
 
@@ -35,6 +35,8 @@ class Trainer:
     """Of a micro-batch, padding included."""
     checkpointing: bool
     """Keep only the inputs of the blocks and recompute the rest in the backward pass."""
+    together: int | None = None
+    """Members whose gradients are there at the same time; None is all of an update."""
     packed: bool = False
     """Sequences side by side (`packed_batches.py`), not in rows of one length."""
     release: Callable[[], None] = lambda: None
@@ -48,13 +50,30 @@ class Trainer:
             if factors.setdefault(trajectory.member, trajectory.lr_factor) != trajectory.lr_factor:
                 raise InputError(f"{trajectory.member} has trajectories with different factors", "give it one")
         members = list(factors)
-        if not members:
-            return {}
+        stats: dict[MemberId, UpdateStats] = {}
+        size = self.together or max(1, len(members))
+        try:
+            for at in range(0, len(members), size):
+                group = set(members[at : at + size])
+                own = [trajectory for trajectory in batch if trajectory.member in group]
+                stats |= self._update(own, recipe, {member: factors[member] for member in members if member in group})
+        except InputError as error:
+            if stats:  # whoever asks may only ask again where nobody has changed
+                raise MachineError(error.what, error.mend) from error
+            raise
+        finally:
+            self.bank.settle()
+        return stats
+
+    def _update(
+        self, batch: Sequence[Trajectory], recipe: Recipe, factors: dict[MemberId, float]
+    ) -> dict[MemberId, UpdateStats]:
+        """Of members whose gradients are there together; `factors` are those of their learning rates."""
+        members = list(factors)
         rows = [self.bank.row(member) for member in members]
-        masters = self.bank.masters_A_D
+        exact, device = self.bank.masters_A_D.dtype, self.bank.device
         gradients = Gradients(
-            torch.zeros(len(rows), self.bank.width, dtype=masters.dtype, device=masters.device),
-            torch.tensor(rows, device=masters.device),
+            torch.zeros(len(rows), self.bank.width, dtype=exact, device=device), torch.tensor(rows, device=device)
         )
         tally = self._with_room(lambda: self._accumulate(batch, recipe, gradients), batch)
         norm_T = gradients.sum_T_D.norm(dim=1)
@@ -68,7 +87,9 @@ class Trainer:
             gradients.sum_T_D.mul_((recipe.max_grad_norm / (norm_T + 1e-6)).clamp(max=1.0).unsqueeze(1))
         for factor in dict.fromkeys(factors[members[at]] for at in sound):
             alike = [at for at in sound if factors[members[at]] == factor]
-            self._step([rows[at] for at in alike], [gradients.sum_T_D[at] for at in alike], recipe, factor)
+            # What is hosted passes through the device one row after the other.
+            for group in [[at] for at in alike] if self.bank.hosted else [alike]:
+                self._step([rows[at] for at in group], [gradients.sum_T_D[at] for at in group], recipe, factor)
         return stats
 
     def score(self, requests: Sequence[ScoreRequest]) -> list[Score]:
@@ -129,14 +150,14 @@ class Trainer:
 
     def _step(self, rows: list[int], grads: list[Tensor], recipe: Recipe, lr_factor: float) -> None:
         """AdamW on these rows of the bank, and on nothing else."""
-        moments = [self.bank.adam(row) for row in rows]
+        lent = [self.bank.lent(row) for row in rows]
         # torch adds this step itself.
         before = torch.tensor([float(self.bank.advance(row) - 1) for row in rows], device=grads[0].device)
         adamw(
-            [self.bank.masters_A_D[row] for row in rows],
+            [master for master, _, _ in lent],
             grads,
-            [first for first, _ in moments],
-            [second for _, second in moments],
+            [first for _, first, _ in lent],
+            [second for _, _, second in lent],
             [],
             list(before.unbind(0)),
             fused=True,
@@ -148,8 +169,8 @@ class Trainer:
             eps=recipe.eps,
             maximize=False,
         )
-        for row in rows:
-            self.bank.refresh(row)
+        for row, states in zip(rows, lent, strict=True):
+            self.bank.take_back(row, states)
 
     def largest(self, items: Sequences) -> tuple[int, int]:
         """The micro-batch that takes the most memory: its sequences, and its memory as a number of tokens."""

@@ -73,16 +73,21 @@ class Fit:
     """Tokens of an update that go through the base at once; 0 where it does not fit."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Most:
     """The most members of a rank that leave room to work: for tokens at once, and for one long completion."""
 
     trained: int
     evolved: int
     """By evolution alone, for which nothing is kept to train."""
+    trained_host: int
+    """What those in training take of the host's memory; 0 where masters and moments are on the device."""
+    evolved_host: int
 
     def __str__(self) -> str:
-        return f"{self.trained:,} members in training, {self.evolved:,} by evolution alone"
+        masters = f" (masters in {size_text(self.evolved_host)} of the host's memory)" if self.evolved_host else ""
+        trained = f"{self.trained:,} members in training{_hosted(self.trained_host)}"
+        return f"{trained}, {self.evolved:,} by evolution alone{masters}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -104,7 +109,13 @@ class BaseCheckup:
     quantise: str
     base_bytes: int
     members_bytes: int
-    """Weights, optimiser states and gradients of all members."""
+    """Weights, optimiser states and gradients of all members; where they are hosted what they compute with."""
+    hosted: bool
+    """Masters and moments are in the host's memory, for which the device has no room."""
+    host_bytes: int
+    """What they take there."""
+    together: int
+    """Members whose gradients are there at the same time."""
     micro_tokens: int
     checkpointing: bool
     update_peak: int
@@ -124,6 +135,9 @@ class BaseCheckup:
             ("", f"on {self.device} in {self.dtype}, {size_text(self.memory)} of memory free"),
             ("", f"the base{stored} takes {size_text(self.base_bytes)}, {trained} {size_text(self.members_bytes)}"),
         ]
+        if self.hosted and self.micro_tokens:
+            where = f"their masters and moments take {size_text(self.host_bytes)} of the host's memory"
+            lines.append(("", f"{where}, gradients {self.together:,} at a time"))
         if self.micro_tokens:
             kept = "the blocks' inputs kept" if self.checkpointing else "all activations kept"
             rows = f"{self.cache_rows:,} rows of {ROW_TOKENS:,}"
@@ -157,12 +171,15 @@ class WorkerFit:
     """The most that leave room to train."""
     evolved: int
     """The most by evolution alone."""
+    host_bytes: int
+    """What the most take of the machine's memory for each worker, if their masters and moments are there."""
 
     def line(self, workers: int) -> str:
         each = f"each of {workers} workers has {size_text(self.memory)} ({self.device}, {self.dtype})"
         sizes = f"the base {size_text(self.base_bytes)}, a member of rank {self.rank} {size_text(self.member_bytes)}"
         alone = f"by evolution alone for {self.evolved:,} each"
-        return f"{each}, {sizes}: room for {self.members:,} members each, {workers * self.members:,} in all, {alone}"
+        room = f"room for {self.members:,} members each{_hosted(self.host_bytes)}, {workers * self.members:,} in all"
+        return f"{each}, {sizes}: {room}, {alone}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -277,9 +294,10 @@ def check_workers(name: str, engine: EngineConfig, machines: Sequence[ClusterMac
                 device=has.device,
                 dtype=getattr(torch, has.dtype),
                 trains=trains,
+                host=has.host,
             )
 
-        plan, most = planned(1, trains=True), _most(planned, has.size)
+        plan, most = planned(1, trains=True), _most(planned)
         fits.append(
             WorkerFit(
                 device=has.device,
@@ -290,6 +308,7 @@ def check_workers(name: str, engine: EngineConfig, machines: Sequence[ClusterMac
                 rank=engine.rank,
                 members=most.trained,
                 evolved=most.evolved,
+                host_bytes=most.trained_host,
             )
         )
     return fits
@@ -299,23 +318,28 @@ class _Planned(Protocol):
     def __call__(self, members: int, *, trains: bool) -> "MemoryPlan": ...
 
 
-def _most(planned: _Planned, size: int) -> Most:
-    """What fits into so many bytes."""
-
+def _most(planned: _Planned) -> Most:
     def too_many(members: int, trains: bool) -> bool:
         plan = planned(members, trains=trains)
         return plan.micro_tokens == 0 or plan.cache_tokens < ROW_TOKENS
 
-    def find(*, trains: bool) -> int:
-        counts = range(1, size // planned(1, trains=trains).member + 1)
-        return bisect_left(counts, True, key=lambda members: too_many(members, trains))
+    def find(*, trains: bool) -> tuple[int, int]:
+        """How many, and what they take of the host's memory."""
+        bound = 1
+        while not too_many(bound, trains):
+            bound *= 2
+        most = bisect_left(range(1, bound), True, key=lambda members: too_many(members, trains))
+        return most, planned(most, trains=trains).host if most else 0
 
-    return Most(find(trains=True), find(trains=False))
+    (trained, trained_host), (evolved, evolved_host) = find(trains=True), find(trains=False)
+    return Most(trained=trained, evolved=evolved, trained_host=trained_host, evolved_host=evolved_host)
 
 
 def check_base(name: str, members: int, settings: EngineConfig) -> BaseCheckup:
     """What would fit if this base were loaded now. Only its configuration is read."""
     try:
+        import torch
+
         from redqueen.engine import memory, shapes
         from redqueen.engine.adaptable import adaptable, llama_family
     except (ImportError, OSError) as error:
@@ -326,13 +350,15 @@ def check_base(name: str, members: int, settings: EngineConfig) -> BaseCheckup:
     model = shapes.outline(name, settings.quantise)
     linears, why = adaptable(model, settings.target_modules), llama_family(model)
     shape, free = memory.Shape.of(model, fast=why is None), memory.available(device)
+    host = memory.available(torch.device("cpu"))
     if (most := most_memory(settings, device)) is not None:
         free = min(free, most)
 
     def planned(members: int, rank: int = settings.rank, *, trains: bool = True) -> memory.MemoryPlan:
         return memory.plan(
-            shape, linears, rank=rank, members=members, memory=free, device=device.type, dtype=dtype, trains=trains
-        )
+            shape, linears, rank=rank, members=members, memory=free, device=device.type, dtype=dtype, trains=trains,
+            host=host,
+        )  # fmt: skip
 
     plan = planned(members)
     return BaseCheckup(
@@ -348,6 +374,9 @@ def check_base(name: str, members: int, settings: EngineConfig) -> BaseCheckup:
         quantise=settings.quantise,
         base_bytes=plan.weights,
         members_bytes=plan.resident() - plan.weights,
+        hosted=plan.hosted,
+        host_bytes=plan.host,
+        together=plan.together,
         micro_tokens=plan.micro_tokens,
         checkpointing=plan.checkpointing,
         update_peak=plan.peak(plan.micro_tokens),
@@ -356,7 +385,7 @@ def check_base(name: str, members: int, settings: EngineConfig) -> BaseCheckup:
         fits=tuple(
             Fit(members, rank, planned(members, rank).micro_tokens) for members in FIT_MEMBERS for rank in FIT_RANKS
         ),
-        most=_most(planned, free),
+        most=_most(planned),
     )
 
 
@@ -400,6 +429,10 @@ def _device() -> tuple[Device, list[Missing]]:
 def _of(machine: ClusterMachine) -> str:
     has = f"{machine.cpus} CPUs, {machine.gpus:g} GPUs, {machine.memory_gib:g} GiB: room for {machine.workers} workers"
     return f"{machine.address}: {has}; {', '.join(f'{name} {its}' for name, its in machine.versions.items())}"
+
+
+def _hosted(size: int) -> str:
+    return f" (masters and moments in {size_text(size)} of the host's memory)" if size else ""
 
 
 def _count(members: int) -> str:

@@ -46,7 +46,7 @@ class PlanReport:
     besides: tuple[str, ...]
     """What the first step has not, and others have."""
     memory_gib: Mapping[str, float]
-    """What the engine plans to hold."""
+    """What the engine plans to hold, also in the host's memory where members are hosted."""
 
     def as_json(self) -> dict[str, Any]:
         return asdict(self) | {"step_seconds": self.step_seconds, "run_seconds": self.step_seconds * self.steps}
@@ -84,6 +84,8 @@ def plan(settings: Config) -> PlanReport:
             "members": (planned.resident() - planned.weights) / GIB,
             f"with {'an update' if stage.local.bank.trains else 'scoring'}": planned.peak(planned.micro_tokens) / GIB,
         }
+        if planned.hosted:
+            memory["beside it in the host's memory"] = planned.host / GIB
     tasks = settings.tasks
     matches = len({row.match for row in (*rows.tasks, *rows.rejections)})
     proposals = len(rows.tasks) + len(rows.rejections)
