@@ -7,7 +7,6 @@ with a dash (`--input -5`).
 
 import contextlib
 import dataclasses
-import difflib
 import io
 import re
 from collections.abc import Collection, Sequence
@@ -18,7 +17,7 @@ import tyro
 from pydantic import create_model
 
 from redqueen.commands.command import Configured
-from redqueen.errors import InputError
+from redqueen.errors import InputError, nearest
 from redqueen.settings import Config, Section, keys, load
 from redqueen.settings.fields import Metavar
 from redqueen.settings.reading import section_of
@@ -78,8 +77,7 @@ def _split(command: type, name: str, words: Sequence[str]) -> tuple[list[str], l
         dotted = option.startswith("--") and "." in option
         takes_value = dotted or options.get(option)
         if takes_value is None:
-            close = difflib.get_close_matches(option, options, 1)
-            raise InputError(f"unknown option {option}", f"did you mean {close[0]}?" if close else _see(name))
+            raise InputError(f"unknown option {option}", _meant(command, name, option))
         if not takes_value:
             if attached:
                 raise InputError(f"{option} takes no value", f"leave out ={value}")
@@ -98,13 +96,30 @@ def _split(command: type, name: str, words: Sequence[str]) -> tuple[list[str], l
     return [*plain, "--", *positional], overrides
 
 
+def _meant(command: type, name: str, option: str) -> str:
+    """What an unknown option may have been meant to be: one of the command's, or a setting without its section."""
+    spelled: dict[str, list[str]] = {each.removeprefix("--"): [each] for each in _options(command)}
+    for key in _used_settings(command):
+        dotted = key.replace("_", "-")
+        for word in (dotted.rpartition(".")[2], dotted.replace(".", "-")):
+            spelled.setdefault(word, []).append(f"--{dotted}")
+    close = nearest(option.lstrip("-"), spelled)
+    return _see(name) if close is None else f"did you mean {' or '.join(spelled[close])}?"
+
+
+def _used_settings(command: type) -> list[str]:
+    """The dotted names of the settings that a command reads."""
+    if not issubclass(command, Configured):
+        return []
+    return sorted(key for key in keys() if command.uses is None or {key, key.partition(".")[0]} & set(command.uses))
+
+
 def _check_used(command: type, name: str, option: str) -> None:
     """Refuse a setting that the command does not read. Unknown settings are refused where settings are read."""
     if not issubclass(command, Configured):
         raise InputError(f"{name} has no settings, so {option} cannot be used", _see(name))
     key = option.removeprefix("--").replace("-", "_")
-    section, _, _ = key.partition(".")
-    if command.uses is not None and key in keys() and not {section, key} & set(command.uses):
+    if key in keys() and key not in _used_settings(command):
         raise InputError(f"{name} does not use {option}", f"leave it out, or {_see(name)}")
 
 

@@ -64,6 +64,8 @@ def find_command(argv: Sequence[str]) -> tuple[str, list[str]]:
         known = " or ".join(f"`redqueen {name}`" for name in longer)
         raise InputError(f"{first} needs a second word", f"try {known}")
     given = f"{first} {rest[0]}" if longer else first
-    close = difflib.get_close_matches(given, COMMANDS, 1, 0.5)
+    # It may be one word or two, as in `bnech step`.
+    found = (difflib.get_close_matches(words, COMMANDS, 1, 0.5) for words in (given, " ".join(argv[:2])))
+    close = next(filter(None, found), None)
     mend = f"did you mean `redqueen {close[0]}`?" if close else "try `redqueen --help`"
     raise InputError(f"unknown command {given}", mend)

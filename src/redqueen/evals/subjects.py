@@ -23,7 +23,7 @@ from redqueen.engine.protocol import MemberId, MemberState
 from redqueen.errors import InputError
 from redqueen.population.members import SOLO, Role
 from redqueen.runs import CHECKPOINTS, CONFIG, checkpoints
-from redqueen.runs.records_file import RECORDS
+from redqueen.runs.records_file import RECORDS, meant
 from redqueen.settings import Config, load_run
 
 if TYPE_CHECKING:
@@ -171,7 +171,8 @@ def _base(what: str) -> None:
     except InputError as error:
         if what in KNOWN or Path(what).expanduser().exists():
             raise
-        raise InputError(f"{what} is no run, no member and no PEFT folder, and {error.what}", error.mend) from None
+        mend = meant(Path(what)) or error.mend
+        raise InputError(f"{what} is no run, no member and no PEFT folder, and {error.what}", mend) from None
 
 
 def _run(what: str) -> tuple[Path | None, int | None, str | None]:

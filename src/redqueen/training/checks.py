@@ -17,6 +17,7 @@ from redqueen.settings import Config, flat
 from redqueen.settings.toml import shown
 from redqueen.tasks.families import Families
 from redqueen.tasks.guards import read_patterns
+from redqueen.ui.trackers import refuse_unknown
 
 
 def with_kinds(settings: Config) -> Config:
@@ -33,6 +34,7 @@ def check(settings: Config) -> None:
     """Refuse settings with which no race can be run or nothing can be learnt."""
     _check_plugins(settings)
     refuse_settings(settings.cluster)
+    refuse_unknown(settings.track.to)
     _check_tasks(settings)
     _check_sources(settings)
     _check_single(settings)

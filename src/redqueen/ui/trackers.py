@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Protocol
 
-from redqueen.errors import ConfigError
+from redqueen.errors import ConfigError, did_you_mean
 
 ID_FILE = "tracker_id"
 """In the run's folder: what a resumed run finds its own figures again by, wherever the folder has been moved to."""
@@ -60,9 +60,7 @@ def open_trackers(
     names: Sequence[str], run_folder: Path, project: str, run_name: str, config: dict[str, Any]
 ) -> list[Tracker]:
     """The trackers called so. A run that is resumed goes on in the same place."""
-    for name in names:
-        if name not in TRACKERS:
-            raise ConfigError(f"there is no tracker {name}", f"use {', '.join(TRACKERS)}")
+    refuse_unknown(names)
     # All of them first: a package that is missing must not leave another tracker's run half open.
     for name in dict.fromkeys(names):
         _import(name)
@@ -74,6 +72,13 @@ def open_trackers(
             close_trackers(opened, lambda _: None)
             raise ConfigError(f"{name} cannot be opened: {_why(error)}", "mend it, or leave this tracker out") from None
     return opened
+
+
+def refuse_unknown(names: Sequence[str]) -> None:
+    for name in names:
+        if name not in TRACKERS:
+            mend = did_you_mean(name, TRACKERS, f"use {', '.join(TRACKERS)}")
+            raise ConfigError(f"there is no tracker {name}", mend)
 
 
 def log_to(
