@@ -57,7 +57,7 @@ def read(command: type[C], name: str, words: Sequence[str]) -> C | None:
 
 def _split(command: type, name: str, words: Sequence[str]) -> tuple[list[str], list[tuple[str, str]]]:
     """Arguments for tyro, each option joined to its value, apart from the dotted overrides."""
-    options, shorts = _options(command), _shorts(command)
+    known, short = options(command), shorts(command)
     positional: list[str] = []
     plain: list[str] = []
     overrides: list[tuple[str, str]] = []
@@ -73,9 +73,9 @@ def _split(command: type, name: str, words: Sequence[str]) -> tuple[list[str], l
             positional.append(word)
             continue
         option, attached, value = word.partition("=")
-        option = shorts.get(option, option)
+        option = short.get(option, option)
         dotted = option.startswith("--") and "." in option
-        takes_value = dotted or options.get(option)
+        takes_value = dotted or known.get(option)
         if takes_value is None:
             raise InputError(f"unknown option {option}", _meant(command, name, option))
         if not takes_value:
@@ -98,8 +98,8 @@ def _split(command: type, name: str, words: Sequence[str]) -> tuple[list[str], l
 
 def _meant(command: type, name: str, option: str) -> str:
     """What an unknown option may have been meant to be: one of the command's, or a setting without its section."""
-    spelled: dict[str, list[str]] = {each.removeprefix("--"): [each] for each in _options(command)}
-    for key in _used_settings(command):
+    spelled: dict[str, list[str]] = {each.removeprefix("--"): [each] for each in options(command)}
+    for key in used_settings(command):
         dotted = key.replace("_", "-")
         for word in (dotted.rpartition(".")[2], dotted.replace(".", "-")):
             spelled.setdefault(word, []).append(f"--{dotted}")
@@ -107,7 +107,7 @@ def _meant(command: type, name: str, option: str) -> str:
     return _see(name) if close is None else f"did you mean {' or '.join(spelled[close])}?"
 
 
-def _used_settings(command: type) -> list[str]:
+def used_settings(command: type) -> list[str]:
     """The dotted names of the settings that a command reads."""
     if not issubclass(command, Configured):
         return []
@@ -119,7 +119,7 @@ def _check_used(command: type, name: str, option: str) -> None:
     if not issubclass(command, Configured):
         raise InputError(f"{name} has no settings, so {option} cannot be used", _see(name))
     key = option.removeprefix("--").replace("-", "_")
-    if key in keys() and key not in _used_settings(command):
+    if key in keys() and key not in used_settings(command):
         raise InputError(f"{name} does not use {option}", f"leave it out, or {_see(name)}")
 
 
@@ -154,7 +154,7 @@ def _part(model: type[Section], uses: Collection[str] | None, prefix: str = "") 
 
 
 def _count(command: type, name: str, positional: Sequence[str]) -> None:
-    needed = [field for field in dataclasses.fields(command) if field.default is dataclasses.MISSING]
+    needed = positionals(command)
     least = sum(field.metadata.get("least", 1) for field in needed)
     if len(positional) < least:
         raise InputError(f"{name} needs {needed[len(positional)].name.upper()}", _see(name))
@@ -170,7 +170,7 @@ def _takes_rest(field: dataclasses.Field[Any]) -> bool:
     return get_origin(hint) is tuple
 
 
-def _options(command: type) -> dict[str, bool]:
+def options(command: type) -> dict[str, bool]:
     """The options of a command, and whether each takes a value. A field without a default is positional."""
     return {
         f"--{_option_name(field)}": field.type is not bool
@@ -179,7 +179,16 @@ def _options(command: type) -> dict[str, bool]:
     }
 
 
-def _shorts(command: type) -> dict[str, str]:
+def positionals(command: type) -> list[dataclasses.Field[Any]]:
+    return [field for field in dataclasses.fields(command) if field.default is dataclasses.MISSING]
+
+
+def fields_of(command: type, option: str) -> list[dataclasses.Field[Any]]:
+    """The field that an option is for, if the command has the option."""
+    return [field for field in dataclasses.fields(command) if f"--{_option_name(field)}" == option]
+
+
+def shorts(command: type) -> dict[str, str]:
     """Short spellings of options, such as `-o`."""
     return {
         short: f"--{_option_name(field)}"

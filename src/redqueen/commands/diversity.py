@@ -18,7 +18,7 @@ class DiversityCommand(Reporting, Configured):
     uses = ("engine.device", "engine.dtype", "engine.rows", "engine.memory", "engine.quantise")
     folders: Annotated[tuple[Path, ...], tyro.conf.arg(metavar="FOLDER FOLDER...", help_behavior_hint="")]
     """Two or more PEFT folders of adapters on one base."""
-    base: Annotated[str | None, tyro.conf.arg(metavar="NAME")] = None
+    base: Annotated[str | None, tyro.conf.arg(metavar="BASE")] = None
     """Also compare what they say on a few prompts with this base: a known name, a folder or a hub id (slow on CPU)."""
 
     def report(self) -> Report:

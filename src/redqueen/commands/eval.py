@@ -33,7 +33,7 @@ class EvalCommand(Reporting, Configured):
     what: Annotated[tuple[str, ...], tyro.conf.arg(metavar="RUN|RUN:STEP|RUN/ID|FOLDER|BASE...", help_behavior_hint="")]
     """Runs (their newest checkpoint, or that of a step), single members or the `soup` of a run's students, PEFT folders
     or a base; all of one base."""
-    suite: Annotated[str | None, tyro.conf.arg(metavar="code|math|all|NAME,NAME")] = None
+    suite: Annotated[str | None, tyro.conf.arg(metavar="code|math|all|BENCHMARK,BENCHMARK")] = None
     """Which benchmarks: humaneval_plus, mbpp_plus, livecodebench (code); mmlu;
     aime24, aime25, amc23, math500, minerva_math, gsm8k, olympiadbench (math);
     cruxeval_o, cruxeval_i, and with a chain of thought cruxeval_o_cot, cruxeval_i_cot;

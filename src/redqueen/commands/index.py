@@ -40,6 +40,7 @@ COMMANDS: Mapping[str, CommandEntry] = {
     for name in (
         "train", "study", "watch", "report", "tasks", "compare", "crossplay", "eval", "exam", "export", "retention",
         "doctor", "verify", "examples", "check", "diversity", "plugins", "operators", "breed", "base list", "base pull",
+        "completion",
         "bench verifier", "bench sample", "bench update", "bench members", "bench operators", "bench step",
         "simulate ratings", "simulate lineage",
     )

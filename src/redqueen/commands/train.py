@@ -37,7 +37,7 @@ class TrainCommand(OfRace):
 
     run_folder: Annotated[str | None, tyro.conf.arg(name="run", metavar="DIR")] = None
     """The folder of the run; runs/PRESET-ARM-SEED when left out."""
-    arm: Annotated[str | None, tyro.conf.arg(metavar="NAME", help=ARM_HELP)] = None
+    arm: Annotated[str | None, tyro.conf.arg(metavar="ARM", help=ARM_HELP)] = None
     fork: Annotated[str | None, tyro.conf.arg(metavar="RUN:STEP")] = None
     """Begin from another run's checkpoint of this step, with these settings."""
     plan: bool = False

@@ -74,6 +74,11 @@ def keys() -> frozenset[str]:
     return frozenset(key for key, field in _fields(Config) if section_of(field) is None)
 
 
+def types() -> dict[str, Any]:
+    """The type of each setting, by its dotted name."""
+    return {key: field.annotation for key, field in _fields(Config) if section_of(field) is None}
+
+
 def affecting(*effects: Affects) -> frozenset[str]:
     """The dotted names of the settings that affect this, as their fields say."""
     return frozenset(key for key, effect in _effects(Config) if effect in effects)
