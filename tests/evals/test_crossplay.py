@@ -146,7 +146,10 @@ def test_the_newest_tasks_of_all_kinds_are_taken_whose_difficulty_counts(tmp_pat
 
     def chosen(count: int, until: int = 7) -> list[Any]:
         return crossplay._newest(
-            Group(what=str(folder), step=until, role=None, members={}), load(None), cast(Families, Names()), count
+            Group(what=str(folder), step=until, role=None, members={}, run=folder),
+            load(None),
+            cast(Families, Names()),
+            count,
         )
 
     assert chosen(3) == ["code_o 1", "code_i 1", "code_f 2"]

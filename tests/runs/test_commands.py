@@ -13,12 +13,14 @@ import torch
 from engine import tiny
 from transformers import AutoModelForCausalLM
 
+from redqueen.analysis.best import best as best_of
 from redqueen.analysis.compare import arm_names
 from redqueen.analysis.intervals import half_width, student_t
 from redqueen.commands import arguments
 from redqueen.commands.index import COMMANDS, find_command
 from redqueen.engine import peft
-from redqueen.errors import RedQueenError, UserError
+from redqueen.errors import InputError, RedQueenError, UserError
+from redqueen.evals.subjects import find_subjects
 from redqueen.population.members import Birth, Member, Population, Role
 from redqueen.population.ratings import Rating
 from redqueen.runs import benchmarks, checkpoints, exams
@@ -500,7 +502,7 @@ def test_what_export_cannot_do_is_one_line(trained, tmp_path):
     assert "no member s1 at step 20; the members are s0, t0.3, t1" in refusal("export", trained, "--member", "s1", *to)
     assert "no member ../s0" in refusal("export", trained, "--member", "../s0", *to)
     assert "checkpoints are of steps 10, 20" in refusal("export", trained, "--member", "s0", "--step", 15, *to)
-    assert "add --member ID, or student" in refusal("export", trained, *to)
+    assert "name one, such as" in refusal("export", trained, *to)
     assert "add --to FOLDER" in refusal("export", trained, "--member", "s0")
     merged = ["export", trained, "--member", "s0", "--merged", *to]
     assert "--dtype is for PEFT folders" in refusal(*merged, "--dtype", "bfloat16")
@@ -515,6 +517,54 @@ def test_what_export_cannot_do_is_one_line(trained, tmp_path):
     shutil.rmtree(tmp_path / "base")
     assert "there is no base" in refusal("export", trained, "--member", "s0", "--merged", *to)
     assert not (tmp_path / "x").exists()
+
+
+# How members are named
+
+
+def test_a_member_is_named_in_one_way_everywhere(trained, tmp_path, capsys):
+    """By itself, at a step, or by what it is best at; `--member` and `--step` say the same."""
+    call("export", trained, "--member", "t1", "--step", 10, "--to", tmp_path / "a")
+    call("export", f"{trained}:10/t1", "--to", tmp_path / "b")
+    call("export", f"{trained}/t1", "--step", 10, "--to", tmp_path / "c")
+    call("export", f"{trained}/teacher", "--to", tmp_path / "d")
+    states = {name: peft.load(tmp_path / name) for name in "abcd"}
+    assert [tiny.difference(states["a"], states[name]) for name in "bc"] == [0, 0]
+    capsys.readouterr()
+    found = answer(capsys, "diversity", f"{trained}:10/t1", tmp_path / "a", f"{trained}/teacher", tmp_path / "d")
+    assert found["folders"] == [f"{trained}:10/t1", str(tmp_path / "a"), f"{trained}/teacher", str(tmp_path / "d")]
+    distances = found["weight_distances"]
+    assert [distances[0][1], distances[2][3]] == pytest.approx([0, 0], abs=1e-6)
+    assert answer(capsys, "diversity", trained)["folders"] == [f"{trained}/{id}" for id in ("s0", "t0.3", "t1")]
+    bred = [
+        answer(capsys, "breed", "dare", *parents, "--to", tmp_path / to)
+        for to, parents in (("x", [f"{trained}:10/t1", f"{trained}/teacher"]), ("y", [tmp_path / "a", tmp_path / "d"]))
+    ]
+    assert bred[0]["norm"] == bred[1]["norm"]
+    assert tiny.difference(peft.load(tmp_path / "x"), peft.load(tmp_path / "y")) == 0
+
+
+def test_who_sits_an_exam_is_named_likewise(trained):
+    subjects = find_subjects([f"{trained}/teacher", f"{trained}:10/s0"], "all")
+    best = best_of(trained, trained / "checkpoints" / "step-000020", 20, Role.TEACHER)[0]
+    assert list(subjects.members) == [f"{trained}/{best}", f"{trained}:10/s0"]
+    assert [group.step for group in subjects.groups] == [20, 10]
+    assert any(f"{best} is the best teacher" in note for note in subjects.notes)
+    with pytest.raises(InputError, match=f"{best} is named twice"):
+        find_subjects([f"{trained}/teacher", f"{trained}/{best}"], "all")
+
+
+def test_what_cannot_be_named_is_one_line(trained, tmp_path):
+    to = ["--to", tmp_path / "x"]
+    s0, early = f"{trained}/s0", f"{trained}:10/s0"
+    assert "names a member, and so does --member t1; leave out" in refusal("export", s0, "--member", "t1", *to)
+    assert "names a step, and so does --step 20" in refusal("export", early, "--step", 20, *to)
+    assert "no member s9 at step 20" in refusal("export", f"{trained}/s9", *to)
+    assert f"is a whole run; name one of its members, such as {trained}/stu" in refusal("breed", "dare", trained, *to)
+    assert "is no PEFT folder and no member of a run" in refusal("diversity", tmp_path / "none", trained)
+    assert "needs to know which member; name one, such as" in refusal("retention", trained)
+    assert "checkpoints are of steps 10, 20" in refusal("retention", f"{trained}:5/s0")
+    assert "is no run" in refusal("crossplay", tmp_path, trained)
 
 
 # compare
