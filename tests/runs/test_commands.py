@@ -23,7 +23,7 @@ from redqueen.errors import InputError, RedQueenError, UserError
 from redqueen.evals.subjects import find_subjects
 from redqueen.population.members import Birth, Member, Population, Role
 from redqueen.population.ratings import Rating
-from redqueen.runs import benchmarks, checkpoints, exams
+from redqueen.runs import FORKED_FROM, benchmarks, checkpoints, exams
 from redqueen.runs.exams import ExamResult
 from redqueen.runs.rows import MetricRow, StepRecord
 from redqueen.runs.store import Store
@@ -700,6 +700,42 @@ def test_a_run_of_before_a_setting_that_does_nothing_in_it_is_of_the_same_arm(tm
     config = a / "config.toml"
     config.write_text(config.read_text().replace("scatter", "# scatter"))
     assert len(answer(capsys, "compare", a, b)["arms"]) == 1
+
+
+def test_whatever_does_nothing_in_a_race_makes_no_other_arm(tmp_path, capsys):
+    """As `settings.idle` says: without gradients there is no learning rate to halve, and without evolution no trial."""
+    a = raced(tmp_path / "x-0", 0, lambda _: 50, evolution__every="0")
+    idle = {"evolution__trial": "8", "evolution__inject": "1", "evolution__pull_rate": "2.0"}
+    b = raced(tmp_path / "x-1", 1, lambda _: 50, evolution__every="0", **idle)
+    c = raced(tmp_path / "y-0", 0, lambda _: 50, evolution__every="10", evolution__trial="8")
+    found = answer(capsys, "compare", a, b, c)
+    assert [arm["runs"] for arm in found["arms"]] == [[str(a), str(b)], [str(c)]]
+    assert found["settings"] == {"evolution.every": [0, 10], "evolution.trial": [0, 8]}
+
+
+def test_one_race_of_seed_0_is_one_race(tmp_path, capsys):
+    a, *b = [raced(tmp_path / name, int(name[-1]), lambda _: 50) for name in ("a0", "b0", "b1")]
+    for run in b:
+        (run / "config.toml").write_text(dump(load(str(run / "config.toml"), [("rl.lr", "0.5")])))
+    text = printed(capsys, "compare", a, *b)
+    assert re.search(r"^races +1 \(seed 0\) +2 \(seeds 0, 1\)$", text, re.M), text
+
+
+def test_forks_are_told_and_that_they_share_steps(tmp_path, capsys):
+    a, b, c = (raced(tmp_path / f"x-{seed}", seed, lambda _: 50) for seed in range(3))
+    shares = "runs that share steps are not independent: intervals and verdicts take them as if they were"
+
+    def notes(*runs: Path) -> list[str]:
+        return [note for note in answer(capsys, "compare", *runs)["notes"] if "fork" in note or "share steps" in note]
+
+    for run, origin in ((b, a), (c, a)):
+        with Store.open(run) as store:
+            store.set_facts({FORKED_FROM: f"{origin.absolute()}, step 20"})
+    told = [f"{run} is a fork of {a.absolute()}, step 20: the steps up to there are that run's" for run in (b, c)]
+    assert notes(a, b) == [told[0], shares]
+    assert notes(b, c) == [*told, shares], "of one origin"
+    assert notes(b) == [told[0]]
+    assert notes(a) == []
 
 
 def test_values_that_are_not_finite_are_left_out(tmp_path, capsys):

@@ -12,7 +12,7 @@ from redqueen.errors import InputError, did_you_mean
 from redqueen.plugins import MATCHMAKERS, name_and_values
 from redqueen.population.matchmaking import Maker, count_matches
 from redqueen.settings import Config, flat, override
-from redqueen.training.checks import idle
+from redqueen.settings.idle import idle
 
 Settings = dict[str, dict[str, Any]]
 
