@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 import torch
 from engine import tiny
+from tasks.proposing import CODE
 from transformers import AutoModelForCausalLM
 
 from redqueen.analysis.best import best as best_of
@@ -28,6 +29,7 @@ from redqueen.runs.exams import ExamResult
 from redqueen.runs.rows import MetricRow, StepRecord
 from redqueen.runs.store import Store
 from redqueen.settings import dump, load
+from redqueen.tasks.code.seeds import SEEDS
 from runs.making import attempt, meeting, record, rejection, task
 
 POPULATION = Population(
@@ -517,6 +519,40 @@ def test_what_export_cannot_do_is_one_line(trained, tmp_path):
     shutil.rmtree(tmp_path / "base")
     assert "there is no base" in refusal("export", trained, "--member", "s0", "--merged", *to)
     assert not (tmp_path / "x").exists()
+
+
+# What students wrote, for other trainers
+
+
+def test_attempts_are_written_as_chats_and_as_pairs(tmp_path, capsys):
+    seed, other = SEEDS[:2]
+    tasks = [
+        task(1, 0, kind=seed.kind, id=seed.id, record=seed.record()),
+        task(1, 1, kind=other.kind, id=other.id, record=other.record()),
+        task(1, 2, kind=seed.kind, id=seed.id, record=seed.record()),
+    ]
+    grades = ["correct", "wrong", "correct", "malformed", "void", "correct"]
+    attempts = [
+        *(attempt(1, 0, number=n, text=f"text {n % 5}", grade=grade) for n, grade in enumerate(grades)),
+        attempt(1, 1, text="nothing", grade="wrong"),
+        attempt(1, 2, text="again"),
+    ]
+    folder = made(tmp_path / "run", [StepRecord(step=1, tasks=tasks, attempts=attempts)])
+    prompt = [dict(message) for message in CODE.kinds[seed.kind].solve_prompt(seed).messages]
+    said = printed(capsys, "tasks", folder, "--to", tmp_path / "sft.jsonl", "--as", "sft")
+    assert said == f"2 rows for sft are in {tmp_path / 'sft.jsonl'}\n"
+    rows = [json.loads(line) for line in (tmp_path / "sft.jsonl").read_text().splitlines()]
+    assert [row["messages"][:-1] for row in rows] == [prompt, prompt]
+    assert [row["messages"][-1] for row in rows] == [{"role": "assistant", "content": f"text {n}"} for n in (0, 2)]
+    call("tasks", folder, "--to", tmp_path / "dpo.jsonl", "--as", "dpo")
+    [first, second] = [json.loads(line) for line in (tmp_path / "dpo.jsonl").read_text().splitlines()]
+    assert first["prompt"] == second["prompt"] == prompt
+    pairs = [(row["chosen"][0]["content"], row["rejected"][0]["content"]) for row in (first, second)]
+    assert pairs == [("text 0", "text 1"), ("text 2", "text 3")]
+    assert "needs to know where to write" in refusal("tasks", folder, "--as", "sft")
+    assert "ends in .jsonl" in refusal("tasks", folder, "--as", "sft", "--to", tmp_path / "x.parquet")
+    assert "is there already" in refusal("tasks", folder, "--as", "sft", "--to", tmp_path / "sft.jsonl")
+    assert "leave out --rejected" in refusal("tasks", folder, "--rejected", "--as", "sft", "--to", tmp_path / "y.jsonl")
 
 
 # How members are named

@@ -66,9 +66,9 @@ def train(settings: Config, folder: Path, view: View, forked: Fork | None = None
             by = "run.steps" if end.step >= settings.run.steps else "run.flops"
             view.say(f"nothing is left to do after step {end.step}; raise {by} to go on")
             return reached(run, settings, end.step, restore_population(end.state.get("population", {})))
-        start, to = Start.of_run(settings, rules, run), settings.track
+        start = Start.of_run(settings, rules, run)
         with (
-            tracking(to.to, folder, project=to.project, config=settings.model_dump(), say=view.say) as track,
+            tracking(settings.track, folder, config=settings.model_dump(), say=view.say) as track,
             open_races([start], cluster=True) as stage,
         ):
             started(start, run, stage, view)
