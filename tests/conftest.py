@@ -44,7 +44,8 @@ SLOW = (
     "verifier/test_mutation.py", "verifier/test_pool.py", "verifier/test_replies.py", "verifier/test_shards.py",
     "workers/test_connect.py", "workers/test_engine.py", "workers/test_failures.py", "workers/test_losses.py",
     "workers/test_ray.py", "workers/test_train.py", "workers/test_verifier.py", "workers/test_watched.py",
-    "test_bench.py", "test_chains.py", "test_cli.py", "test_doctor.py", "test_pico.py",
+    "test_bench.py", "test_chains.py", "test_cli.py", "test_completion.py", "test_doctor.py", "test_examples.py",
+    "test_pico.py",
     "test_readme.py", "test_simulate.py", "test_stress.py", "test_study.py", "test_trackers.py",
 )  # fmt: skip
 """They take five seconds or more: races, whole corpora, programs that are waited for."""

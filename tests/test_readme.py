@@ -63,7 +63,7 @@ def test_the_commands_that_are_used_most(tmp_path: Path):
             case "compare":
                 shell = [word for part in words[1:] for word in (sorted(map(str, tmp_path.glob(part))) or [part])]
                 # They differ in their seeds alone: one arm.
-                assert re.search(r"^seeds +97, 98$", run(["compare", *shell], tmp_path), re.M)
+                assert re.search(r"^races +2 \(seeds 97, 98\)$", run(["compare", *shell], tmp_path), re.M)
             case _:
                 assert run(words, tmp_path)
         done.append(words[0])

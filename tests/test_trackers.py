@@ -218,6 +218,15 @@ def test_a_tracker_that_cannot_be_opened_is_one_line_and_closes_the_others(run, 
     assert sound.closed == 1
 
 
+def test_wandb_goes_online_by_one_setting(run, monkeypatch, tmp_path):
+    """Without a key it cannot, and says so before any race begins; offline it needs none."""
+    pytest.importorskip("wandb", reason="wandb is not installed (the track extra)")
+    monkeypatch.delenv("WANDB_API_KEY")
+    monkeypatch.setenv("HOME", str(tmp_path))
+    with pytest.raises(ConfigError, match="wandb cannot be opened: No API key configured"):
+        open_trackers(["wandb"], run, "tests", "r", CONFIG, online=True)
+
+
 def test_a_moved_run_keeps_its_place(run, tmp_path, trackio_folder):
     play("trackio", run, range(1, 3))
     moved = run.rename(tmp_path / "moved")

@@ -4,6 +4,9 @@ Every error that a user can cause or mend derives from `UserError` and carries b
 how to mend it; the command line prints it as one line and exits with 2. `Fault` is ours and exits with 1.
 """
 
+import difflib
+from collections.abc import Iterable
+
 
 class RedQueenError(Exception):
     """Anything that Red Queen raises on purpose."""
@@ -66,3 +69,14 @@ class NotJudged(MachineError):
 
 class VerifierFault(Fault):
     """The pool of the verifier cannot go on."""
+
+
+def nearest(given: str, known: Iterable[str]) -> str | None:
+    """The known word that looks like the one that was given, if one does."""
+    return next(iter(difflib.get_close_matches(given, list(known), 1)), None)
+
+
+def did_you_mean(given: str, known: Iterable[str], otherwise: str) -> str:
+    """How to mend a word that nobody knows: the known one that looks like it, or else what there is."""
+    close = nearest(given, known)
+    return otherwise if close is None else f"did you mean {close}?"

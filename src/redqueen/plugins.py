@@ -7,7 +7,6 @@ example of each.
 """
 
 import ast
-import difflib
 import hashlib
 import importlib
 import importlib.util
@@ -22,7 +21,7 @@ from traceback import walk_tb
 from types import FunctionType, ModuleType
 from typing import TYPE_CHECKING, Any
 
-from redqueen.errors import ConfigError
+from redqueen.errors import ConfigError, nearest
 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
@@ -151,10 +150,10 @@ class Registry:
     def _unknown(self, name: str, what: str) -> ConfigError:
         prefixed = (f"{prefix}:{made.stands_for}" for prefix, made in self.prefixes.items())
         names = (*self.suites, *self.names(), *prefixed)
-        close = difflib.get_close_matches(name, names, 1)
+        close = nearest(name, names)
         taking = "".join(f", {own}:FILE" for own in self.of_files)
         mend = f"use FILE.py:NAME{taking} or one of {', '.join(names)}"
-        return ConfigError(what, f"did you mean {close[0]}? Or {mend}" if close else mend)
+        return ConfigError(what, mend if close is None else f"did you mean {close}? Or {mend}")
 
     def _from_file(self, path: Path, name: str) -> Any:
         module = _imported(path, self.noun)

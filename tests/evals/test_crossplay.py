@@ -145,9 +145,8 @@ def test_the_newest_tasks_of_all_kinds_are_taken_whose_difficulty_counts(tmp_pat
             store.write(StepRecord(step=step, tasks=[row]))
 
     def chosen(count: int, until: int = 7) -> list[Any]:
-        return crossplay._newest(
-            Group(what=str(folder), step=until, role=None, members={}), load(None), cast(Families, Names()), count
-        )
+        group = Group(what=str(folder), step=until, role=None, members={}, run=folder)
+        return crossplay._newest(group, load(None), cast(Families, Names()), count)
 
     assert chosen(3) == ["code_o 1", "code_i 1", "code_f 2"]
     assert chosen(9) == ["code_o 1", "code_i 1", "code_f 2", "code_o 2"], "none twice, and all that there are"

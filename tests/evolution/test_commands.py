@@ -120,7 +120,7 @@ def test_an_operator_of_at_most_forty_lines_is_loaded_from_a_file_outside_the_pa
         (("della drop=0.9 spread=0.4", "ada", "bob"), "stay within"),
         (("nowhere.py:op", "ada"), "there is no file"),
         (("fisher", "ada", "bob"), "optimiser states"),
-        (("spectral", "eve"), "cannot be read"),
+        (("spectral", "eve"), "is no PEFT folder and no member of a run"),
     ],
 )
 def test_mistakes_are_one_line_and_make_nothing(capsys, parents, tmp_path, words, says):

@@ -123,3 +123,25 @@ def test_a_child_within_the_parents_own_spread_is_back():
     found = _report("p", {"near": ("near", 0), "far": ("far", 0)}, played)
     assert found.level == pytest.approx(0.6)
     assert {row.operator: row.back for row in found.rows} == {"near": 1, "far": 0}
+
+
+@pytest.mark.parametrize(
+    ("copies", "fresh", "told"),
+    [
+        (0.6, 0.1, []),
+        (0.6, 0.6, ["100% of the fresh members are back too"]),
+        (0.1, 0.1, ["of the copies of the parent 0% are back"]),
+    ],
+)
+def test_a_warning_is_given_where_a_control_speaks_against_the_test_and_nowhere_else(copies, fresh, told, capsys):
+    from redqueen.console import show
+    from redqueen.evolution.retention import _report
+
+    played = [{"p": 0.6 + 0.01 * (-1) ** update, "copy": copies, "fresh": fresh} for update in range(6)]
+    found = _report("p", {"copy": ("copy_parent", 0), "fresh": ("fresh", 0)}, played)
+    assert len(found.warnings) == len(told)
+    assert all(warning.startswith(words) for warning, words in zip(found.warnings, told, strict=True))
+    assert found.as_json()["warnings"] == found.warnings
+    show(found, as_json=False)
+    shown = capsys.readouterr().out
+    assert all(warning in shown for warning in found.warnings)

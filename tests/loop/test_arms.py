@@ -154,5 +154,5 @@ def test_no_arm_is_the_population():
 
 
 def test_an_arm_that_is_not_there_is_refused_with_those_that_are():
-    with pytest.raises(InputError, match=r"there is no arm wide; the arms are population, single, .*shuffled-rewards"):
-        apply(POPULATION, "wide")
+    with pytest.raises(InputError, match=r"there is no arm any; the arms are population, single, .*shuffled-rewards"):
+        apply(POPULATION, "any")

@@ -2,13 +2,16 @@
 
 import json
 import re
+import shutil
 from pathlib import Path
 
 import pytest
+import torch
 from kill import SETTINGS, Left
 
 from loop.making import listening, race_to_the_end, settings
 from redqueen.commands.main import main
+from redqueen.engine.known import EMBEDDED
 from redqueen.evolution.retention import CONTROLS
 from redqueen.phases.timeline import BINS
 from redqueen.population.members import restore
@@ -53,6 +56,40 @@ def test_a_plan_says_what_the_first_step_has_not(file: Path, capsys):
     assert trial == "every 5 steps a trial: 2 teachers with 16 proposals, about 3 attempts at each", "of whole prompts"
     more = ("--tasks.replay", 0, "--evolution.trial", 0)
     assert answer(capsys, "train", file, "--plan", "--json", *more)["besides"] == []
+
+
+def test_without_the_weights_a_plan_is_of_the_configuration_and_comes_to_the_same(file: Path, tmp_path: Path, capsys):
+    """As much as can be told before anything is loaded."""
+    shutil.copy(EMBEDDED["chains"].folder / "config.json", tmp_path)
+    tried = answer(capsys, "train", file, "--plan", "--json")
+    told = answer(capsys, "train", file, "--plan", "--json", "--engine.base", tmp_path)
+    assert told["why"] == f"the weights of {tmp_path} are not here (there is no model.safetensors)"
+    for name in ("prompts", "proposals", "attempts", "most_sampled_tokens", "steps"):
+        assert told[name] == tried[name]
+    assert (told["base"]["members"], told["base"]["rank"]) == (4, 4)
+    assert told["base"]["base_bytes"] / 2**30 == pytest.approx(tried["memory_gib"]["base"])
+    assert told["base"]["members_bytes"] / 2**30 == pytest.approx(tried["memory_gib"]["members"])
+    assert main(["train", str(file), "--plan", "--engine.base", str(tmp_path)]) == 0
+    shown = capsys.readouterr().out
+    assert "nothing was tried" in shown and "a step: 4 members, 2 prompts, 16 proposals, 48 attempts" in shown
+
+
+@pytest.mark.skipif(torch.cuda.is_available(), reason="this machine has a GPU")
+def test_a_gpu_that_is_not_here_is_planned_for_by_its_memory(file: Path, capsys):
+    words = ("train", file, "--plan", "--engine.base", "random:7b", "--engine.device", "cuda", "--engine.dtype", "best")
+    told = answer(capsys, *words, "--engine.memory", "24GiB", "--json")["base"]
+    assert (told["device"], told["dtype"], told["memory"]) == ("cuda", "bfloat16", 24 * 2**30)
+    assert 14 < told["base_bytes"] / 2**30 < 15 and told["micro_tokens"] > 0
+    small = answer(capsys, *words, "--engine.memory", "12GiB", "--json")["base"]
+    assert small["micro_tokens"] == 0, "it does not fit"
+    assert main([str(word) for word in words]) == 2
+    assert "--engine.memory 24GiB" in capsys.readouterr().err
+
+
+def test_what_must_be_there_for_a_plan_is_said(file: Path, tmp_path: Path, capsys):
+    assert main(["train", str(file), "--plan", "--engine.base", str(tmp_path / "none")]) == 2
+    error = capsys.readouterr().err
+    assert "--engine.base FOLDER with its config.json is enough" in error and error.count("\n") == 1
 
 
 def test_arms_take_turns_on_one_engine(file: Path, tmp_path: Path, capsys):

@@ -11,13 +11,14 @@ from engine import tiny
 from rich.console import Console
 from transformers import AutoTokenizer, LlamaConfig, LlamaForCausalLM
 
-from redqueen.analysis.folders import Comparison, compare
+from redqueen.analysis.folders import Comparison, NamedAdapter, compare
 from redqueen.commands.main import main
 from redqueen.engine.base import load as load_base
 from redqueen.engine.known import EMBEDDED
 from redqueen.engine.local import LocalEngine
 from redqueen.engine.peft import save
 from redqueen.engine.protocol import MemberState
+from redqueen.evolution.adapters import read_adapters
 from redqueen.settings.models import EngineConfig
 
 CPU = EngineConfig(device="cpu", rows=8)
@@ -72,13 +73,17 @@ def folders(members, tmp_path_factory) -> dict[str, Path]:
     return {name: place / name for name in members}
 
 
+def adapters(*folders: Path) -> list[NamedAdapter]:
+    return read_adapters(list(map(str, folders)), whole_runs=False)[0]
+
+
 @pytest.fixture(scope="module")
 def found(folders, base) -> Comparison:
-    return compare(list(folders.values()), str(base), CPU)
+    return compare(adapters(*folders.values()), str(base), CPU)
 
 
 def test_weights_are_compared_without_a_base_whatever_the_rank(folders):
-    found = compare(list(folders.values()), None, CPU)
+    found = compare(adapters(*folders.values()), None, CPU)
     assert found.ranks == (4, 4, 6, 4)
     assert found.weight_distances[0][2] == pytest.approx(0, abs=1e-6)
     assert found.weight_distances[0][1] == pytest.approx(1, abs=0.2)
@@ -102,7 +107,7 @@ def test_adapters_of_some_modules_only_are_compared_on_the_base(members, base, t
             module: pair for module, pair in members[name].factors.items() if module.endswith("layers.1.mlp.up_proj")
         }
         save(replace(members[name], factors=some), tmp_path / name, base_name="tiny", modules=members[name].factors)
-    found = compare([tmp_path / "first", tmp_path / "second"], str(base), CPU)
+    found = compare(adapters(tmp_path / "first", tmp_path / "second"), str(base), CPU)
     assert found.function_distances is not None
     assert found.function_distances[0][1] > 0
 
@@ -136,8 +141,8 @@ def test_mistakes_are_one_line(folders, base, members, tmp_path, capsys):
     save(replace(members["first"], factors=foreign), tmp_path / "foreign", base_name="tiny", modules=foreign)
     strangers = [str(tmp_path / "foreign")] * 2
     for words, told in (
-        ([], "diversity needs FOLDERS"),
-        ([first], "name two folders or more"),
+        ([], "diversity needs WHAT"),
+        ([first], "name two or more"),
         ([first, str(tmp_path / "nowhere")], "give a PEFT folder"),
         ([first, str(tmp_path / "some")], "cannot be compared: only one of them adapts model.layers.0.mlp.down_proj"),
         ([first, first, "--base", "nowhere"], "there is no base nowhere"),

@@ -183,6 +183,17 @@ def test_the_page_shows_the_family_that_is_raced_here_and_it_has_at_most_sixty_l
     assert len(list(filter(str.strip, source.splitlines()))) <= 60
 
 
+def test_every_snippet_of_the_page_is_a_file_that_is_tried_here_or_a_part_of_one(examples, verifier, tmp_path):
+    snippets = re.findall(r"^```python\n(.*?)^```$", PAGE, re.DOTALL | re.MULTILINE)
+    files = [re.findall(r"\w+", snippet)[0].lower() for snippet in snippets if snippet.startswith('"""')]
+    assert files == ["arithmetic", "sql", "code_e", "sharpen", "curious", "best", "halfway", "steady", "puzzles"]
+    [part] = [snippet for snippet in snippets if not snippet.startswith('"""')]
+    (tmp_path / "arithmetic.py").write_text((examples / "arithmetic.py").read_text() + "\n" + part)
+    family = FAMILIES.get(f"{tmp_path}/arithmetic.py:Arithmetic")
+    shown, asked = (family.kinds()["sum"].task_type("sum", numbers) for numbers in ((1, 5, 0), (2, 5, 0)))
+    assert asyncio.run(family.shortcuts([shown, asked], verifier)) == ["shown", None]
+
+
 # One of each sort, through the settings
 
 

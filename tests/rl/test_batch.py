@@ -111,7 +111,13 @@ def test_a_length_that_cannot_be_is_a_fault(length, limit):
 
 @pytest.mark.parametrize(
     ("advantages", "told"),
-    [([1.0], "gave 1 advantages for 2 rollouts"), ([1.0, math.nan], "gave nan for a student's text of reward -1.0")],
+    [
+        ([1.0], "gave 1 advantages for 2 rollouts"),
+        ([1.0, math.nan], "gave nan for a student's text of reward -1.0"),
+        ([1.0, None], "gave None for a student's text of reward -1.0"),
+        (None, "gave NoneType; mend it: it must give a list of numbers"),
+        (iter([1.0, 2.0]), "gave list_iterator; mend it"),
+    ],
 )
 def test_an_estimator_that_gives_too_few_or_no_numbers_is_told(advantages, told):
     with pytest.raises(ConfigError, match=told):

@@ -11,21 +11,25 @@ from pathlib import Path
 import pytest
 import torch
 from engine import tiny
+from tasks.proposing import CODE
 from transformers import AutoModelForCausalLM
 
+from redqueen.analysis.best import best as best_of
 from redqueen.analysis.compare import arm_names
 from redqueen.analysis.intervals import half_width, student_t
 from redqueen.commands import arguments
 from redqueen.commands.index import COMMANDS, find_command
 from redqueen.engine import peft
-from redqueen.errors import RedQueenError, UserError
+from redqueen.errors import InputError, RedQueenError, UserError
+from redqueen.evals.subjects import find_subjects
 from redqueen.population.members import Birth, Member, Population, Role
 from redqueen.population.ratings import Rating
-from redqueen.runs import benchmarks, checkpoints, exams
+from redqueen.runs import FORKED_FROM, benchmarks, checkpoints, exams
 from redqueen.runs.exams import ExamResult
 from redqueen.runs.rows import MetricRow, StepRecord
 from redqueen.runs.store import Store
 from redqueen.settings import dump, load
+from redqueen.tasks.code.seeds import SEEDS
 from runs.making import attempt, meeting, record, rejection, task
 
 POPULATION = Population(
@@ -500,7 +504,7 @@ def test_what_export_cannot_do_is_one_line(trained, tmp_path):
     assert "no member s1 at step 20; the members are s0, t0.3, t1" in refusal("export", trained, "--member", "s1", *to)
     assert "no member ../s0" in refusal("export", trained, "--member", "../s0", *to)
     assert "checkpoints are of steps 10, 20" in refusal("export", trained, "--member", "s0", "--step", 15, *to)
-    assert "add --member ID, or student" in refusal("export", trained, *to)
+    assert "name one, such as" in refusal("export", trained, *to)
     assert "add --to FOLDER" in refusal("export", trained, "--member", "s0")
     merged = ["export", trained, "--member", "s0", "--merged", *to]
     assert "--dtype is for PEFT folders" in refusal(*merged, "--dtype", "bfloat16")
@@ -515,6 +519,88 @@ def test_what_export_cannot_do_is_one_line(trained, tmp_path):
     shutil.rmtree(tmp_path / "base")
     assert "there is no base" in refusal("export", trained, "--member", "s0", "--merged", *to)
     assert not (tmp_path / "x").exists()
+
+
+# What students wrote, for other trainers
+
+
+def test_attempts_are_written_as_chats_and_as_pairs(tmp_path, capsys):
+    seed, other = SEEDS[:2]
+    tasks = [
+        task(1, 0, kind=seed.kind, id=seed.id, record=seed.record()),
+        task(1, 1, kind=other.kind, id=other.id, record=other.record()),
+        task(1, 2, kind=seed.kind, id=seed.id, record=seed.record()),
+    ]
+    grades = ["correct", "wrong", "correct", "malformed", "void", "correct"]
+    attempts = [
+        *(attempt(1, 0, number=n, text=f"text {n % 5}", grade=grade) for n, grade in enumerate(grades)),
+        attempt(1, 1, text="nothing", grade="wrong"),
+        attempt(1, 2, text="again"),
+    ]
+    folder = made(tmp_path / "run", [StepRecord(step=1, tasks=tasks, attempts=attempts)])
+    prompt = [dict(message) for message in CODE.kinds[seed.kind].solve_prompt(seed).messages]
+    said = printed(capsys, "tasks", folder, "--to", tmp_path / "sft.jsonl", "--as", "sft")
+    assert said == f"2 rows for sft are in {tmp_path / 'sft.jsonl'}\n"
+    rows = [json.loads(line) for line in (tmp_path / "sft.jsonl").read_text().splitlines()]
+    assert [row["messages"][:-1] for row in rows] == [prompt, prompt]
+    assert [row["messages"][-1] for row in rows] == [{"role": "assistant", "content": f"text {n}"} for n in (0, 2)]
+    call("tasks", folder, "--to", tmp_path / "dpo.jsonl", "--as", "dpo")
+    [first, second] = [json.loads(line) for line in (tmp_path / "dpo.jsonl").read_text().splitlines()]
+    assert first["prompt"] == second["prompt"] == prompt
+    pairs = [(row["chosen"][0]["content"], row["rejected"][0]["content"]) for row in (first, second)]
+    assert pairs == [("text 0", "text 1"), ("text 2", "text 3")]
+    assert "needs to know where to write" in refusal("tasks", folder, "--as", "sft")
+    assert "ends in .jsonl" in refusal("tasks", folder, "--as", "sft", "--to", tmp_path / "x.parquet")
+    assert "is there already" in refusal("tasks", folder, "--as", "sft", "--to", tmp_path / "sft.jsonl")
+    assert "leave out --rejected" in refusal("tasks", folder, "--rejected", "--as", "sft", "--to", tmp_path / "y.jsonl")
+
+
+# How members are named
+
+
+def test_a_member_is_named_in_one_way_everywhere(trained, tmp_path, capsys):
+    """By itself, at a step, or by what it is best at; `--member` and `--step` say the same."""
+    call("export", trained, "--member", "t1", "--step", 10, "--to", tmp_path / "a")
+    call("export", f"{trained}:10/t1", "--to", tmp_path / "b")
+    call("export", f"{trained}/t1", "--step", 10, "--to", tmp_path / "c")
+    call("export", f"{trained}/teacher", "--to", tmp_path / "d")
+    states = {name: peft.load(tmp_path / name) for name in "abcd"}
+    assert [tiny.difference(states["a"], states[name]) for name in "bc"] == [0, 0]
+    capsys.readouterr()
+    found = answer(capsys, "diversity", f"{trained}:10/t1", tmp_path / "a", f"{trained}/teacher", tmp_path / "d")
+    assert found["folders"] == [f"{trained}:10/t1", str(tmp_path / "a"), f"{trained}/teacher", str(tmp_path / "d")]
+    distances = found["weight_distances"]
+    assert [distances[0][1], distances[2][3]] == pytest.approx([0, 0], abs=1e-6)
+    assert answer(capsys, "diversity", trained)["folders"] == [f"{trained}/{id}" for id in ("s0", "t0.3", "t1")]
+    bred = [
+        answer(capsys, "breed", "dare", *parents, "--to", tmp_path / to)
+        for to, parents in (("x", [f"{trained}:10/t1", f"{trained}/teacher"]), ("y", [tmp_path / "a", tmp_path / "d"]))
+    ]
+    assert bred[0]["norm"] == bred[1]["norm"]
+    assert tiny.difference(peft.load(tmp_path / "x"), peft.load(tmp_path / "y")) == 0
+
+
+def test_who_sits_an_exam_is_named_likewise(trained):
+    subjects = find_subjects([f"{trained}/teacher", f"{trained}:10/s0"], "all")
+    best = best_of(trained, trained / "checkpoints" / "step-000020", 20, Role.TEACHER)[0]
+    assert list(subjects.members) == [f"{trained}/{best}", f"{trained}:10/s0"]
+    assert [group.step for group in subjects.groups] == [20, 10]
+    assert any(f"{best} is the best teacher" in note for note in subjects.notes)
+    with pytest.raises(InputError, match=f"{best} is named twice"):
+        find_subjects([f"{trained}/teacher", f"{trained}/{best}"], "all")
+
+
+def test_what_cannot_be_named_is_one_line(trained, tmp_path):
+    to = ["--to", tmp_path / "x"]
+    s0, early = f"{trained}/s0", f"{trained}:10/s0"
+    assert "names a member, and so does --member t1; leave out" in refusal("export", s0, "--member", "t1", *to)
+    assert "names a step, and so does --step 20" in refusal("export", early, "--step", 20, *to)
+    assert "no member s9 at step 20" in refusal("export", f"{trained}/s9", *to)
+    assert f"is a whole run; name one of its members, such as {trained}/stu" in refusal("breed", "dare", trained, *to)
+    assert "is no PEFT folder and no member of a run" in refusal("diversity", tmp_path / "none", trained)
+    assert "needs to know which member; name one, such as" in refusal("retention", trained)
+    assert "checkpoints are of steps 10, 20" in refusal("retention", f"{trained}:5/s0")
+    assert "is no run" in refusal("crossplay", tmp_path, trained)
 
 
 # compare
@@ -650,6 +736,42 @@ def test_a_run_of_before_a_setting_that_does_nothing_in_it_is_of_the_same_arm(tm
     config = a / "config.toml"
     config.write_text(config.read_text().replace("scatter", "# scatter"))
     assert len(answer(capsys, "compare", a, b)["arms"]) == 1
+
+
+def test_whatever_does_nothing_in_a_race_makes_no_other_arm(tmp_path, capsys):
+    """As `settings.idle` says: without gradients there is no learning rate to halve, and without evolution no trial."""
+    a = raced(tmp_path / "x-0", 0, lambda _: 50, evolution__every="0")
+    idle = {"evolution__trial": "8", "evolution__inject": "1", "evolution__pull_rate": "2.0"}
+    b = raced(tmp_path / "x-1", 1, lambda _: 50, evolution__every="0", **idle)
+    c = raced(tmp_path / "y-0", 0, lambda _: 50, evolution__every="10", evolution__trial="8")
+    found = answer(capsys, "compare", a, b, c)
+    assert [arm["runs"] for arm in found["arms"]] == [[str(a), str(b)], [str(c)]]
+    assert found["settings"] == {"evolution.every": [0, 10], "evolution.trial": [0, 8]}
+
+
+def test_one_race_of_seed_0_is_one_race(tmp_path, capsys):
+    a, *b = [raced(tmp_path / name, int(name[-1]), lambda _: 50) for name in ("a0", "b0", "b1")]
+    for run in b:
+        (run / "config.toml").write_text(dump(load(str(run / "config.toml"), [("rl.lr", "0.5")])))
+    text = printed(capsys, "compare", a, *b)
+    assert re.search(r"^races +1 \(seed 0\) +2 \(seeds 0, 1\)$", text, re.M), text
+
+
+def test_forks_are_told_and_that_they_share_steps(tmp_path, capsys):
+    a, b, c = (raced(tmp_path / f"x-{seed}", seed, lambda _: 50) for seed in range(3))
+    shares = "runs that share steps are not independent: intervals and verdicts take them as if they were"
+
+    def notes(*runs: Path) -> list[str]:
+        return [note for note in answer(capsys, "compare", *runs)["notes"] if "fork" in note or "share steps" in note]
+
+    for run, origin in ((b, a), (c, a)):
+        with Store.open(run) as store:
+            store.set_facts({FORKED_FROM: f"{origin.absolute()}, step 20"})
+    told = [f"{run} is a fork of {a.absolute()}, step 20: the steps up to there are that run's" for run in (b, c)]
+    assert notes(a, b) == [told[0], shares]
+    assert notes(b, c) == [*told, shares], "of one origin"
+    assert notes(b) == [told[0]]
+    assert notes(a) == []
 
 
 def test_values_that_are_not_finite_are_left_out(tmp_path, capsys):

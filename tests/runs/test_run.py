@@ -15,9 +15,9 @@ from hypothesis import strategies as st
 
 import redqueen
 from redqueen.errors import Fault, InputError, RunError
-from redqueen.runs import CHECKPOINTS, CONFIG, checkpoints
+from redqueen.runs import CHECKPOINTS, CONFIG, FORKED_FROM, checkpoints
 from redqueen.runs.records_file import RECORDS
-from redqueen.runs.run import FORKED_FROM, LOCK, Run, fork
+from redqueen.runs.run import LOCK, Run, fork
 from redqueen.runs.settled import differences
 from redqueen.runs.store import Store
 from runs.making import BASE, Crash, all_same, content, dying, lost, members, record, workers

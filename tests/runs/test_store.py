@@ -625,3 +625,11 @@ def test_a_closed_store_leaves_one_file(tmp_path):
     with Store.create(tmp_path) as store:
         store.write(record(1))
     assert [each.name for each in tmp_path.iterdir()] == [RECORDS]
+
+
+def test_a_run_whose_name_is_misspelt_is_told_by_the_one_beside_it(tmp_path):
+    (tmp_path / "demo").mkdir()
+    Store.create(tmp_path / "demo").close()
+    with pytest.raises(InputError) as refused:
+        Store.read(tmp_path / "dmeo")
+    assert refused.value.mend == f"did you mean {tmp_path / 'demo'}?"

@@ -24,9 +24,10 @@ from redqueen.analysis.quarters import Figure, Series, series
 from redqueen.console import printable
 from redqueen.errors import InputError
 from redqueen.population.members import Role
-from redqueen.runs import benchmarks, metrics
+from redqueen.runs import FORKED_FROM, benchmarks, metrics
 from redqueen.runs.store import Store
-from redqueen.settings import Affects, Config, affecting, flat, load_run
+from redqueen.settings import Affects, Config, affecting, load_run
+from redqueen.settings.idle import in_force
 from redqueen.settings.toml import value_text
 
 if TYPE_CHECKING:
@@ -58,9 +59,11 @@ class MeasuredRun:
     ended: bool
     adapters: int
     settings: Mapping[str, Any]
-    """By dotted key."""
+    """By dotted key, as they are in force."""
     figures: Mapping[str, Figure]
     compute: Mapping[str, float]
+    forked_from: str | None
+    """The run and the step that it began from, where it is a fork."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -115,7 +118,7 @@ class Comparison:
 
         columns = [(arm.name, arm.measures) for arm in self.arms]
         head = [
-            ("seeds", [", ".join(map(str, arm.seeds)) for arm in self.arms]),
+            ("races", [_races_text(arm.seeds) for arm in self.arms]),
             ("steps", [steps_text(arm.steps) for arm in self.arms]),
             ("adapters", [str(arm.adapters) for arm in self.arms]),
         ]
@@ -131,7 +134,7 @@ class Comparison:
         if self.differences:
             console.print()
             title = f"Less {self.differences[0].against}, seed by seed"
-            seeds = [("seeds", [", ".join(map(str, difference.seeds)) for difference in self.differences])]
+            seeds = [("races", [_races_text(difference.seeds) for difference in self.differences])]
             columns = [(difference.arm, difference.measures) for difference in self.differences]
             _table(console, title, columns, seeds, [])
         if self.claims:
@@ -166,6 +169,7 @@ def compare(folders: Sequence[Path]) -> Comparison:
     differing = {key: by_arm for key, by_arm in values.items() if any(value != by_arm[0] for value in by_arm)}
     notes = [
         *_unfinished(run for runs in arms_runs for run in runs),
+        *_forks([run for runs in arms_runs for run in runs]),
         *_about_intervals(arms),
         OWN_TASKS,
         *_unequal(arms),
@@ -204,6 +208,7 @@ def measure(folder: Path) -> MeasuredRun:
         if seconds:
             compute[SECONDS] = math.fsum(seconds.values())
         figures = _figures(store, settings, steps) | _benchmarks(folder)
+        forked_from = store.facts().get(FORKED_FROM)
     adapters = 1 if settings.population.single else settings.population.teachers + settings.population.students
     return MeasuredRun(
         folder=str(folder),
@@ -212,7 +217,8 @@ def measure(folder: Path) -> MeasuredRun:
         wanted=settings.run.steps,
         ended=settings.run.ends(steps, flops),
         adapters=adapters,
-        settings=flat(settings),
+        settings=in_force(settings),
+        forked_from=forked_from,
         figures=figures,
         compute=compute,
     )
@@ -311,7 +317,7 @@ def arm_names(groups: Sequence[Sequence[str]]) -> list[str]:
 
 def race_of(settings: Config) -> str:
     """The same for all runs of one arm."""
-    return _race_key(flat(settings))
+    return _race_key(in_force(settings))
 
 
 def _race_key(settings: Mapping[str, Any]) -> str:
@@ -322,8 +328,6 @@ def _race(settings: Mapping[str, Any]) -> dict[str, Any]:
     """The settings without those that runs of one arm may differ in."""
     same_race = affecting(Affects.NOTHING, Affects.SEED)
     race = {key: value for key, value in settings.items() if key not in same_race}
-    if race["rl.update"] != "none":
-        race["evolution.scatter"] = None  # members that learn begin as the base
     # Each seed's may be what another arm's race of that seed has spent.
     return race | {"run.flops": race["run.flops"] is not None}
 
@@ -333,6 +337,16 @@ def _race(settings: Mapping[str, Any]) -> dict[str, Any]:
 
 def _unfinished(runs: Iterable[MeasuredRun]) -> list[str]:
     return [f"{run.folder} is at step {run.steps} of {run.wanted}" for run in runs if not run.ended]
+
+
+def _forks(runs: Sequence[MeasuredRun]) -> list[str]:
+    forks = [run for run in runs if run.forked_from is not None]
+    notes = [f"{run.folder} is a fork of {run.forked_from}: the steps up to there are that run's" for run in forks]
+    origins = [str(run.forked_from).rpartition(", step ")[0] for run in forks]
+    related = len(set(origins)) < len(origins) or {*origins} & {os.path.abspath(run.folder) for run in runs}
+    if related:
+        notes.append("runs that share steps are not independent: intervals and verdicts take them as if they were")
+    return notes
 
 
 def _about_intervals(arms: Sequence[Arm]) -> list[str]:
@@ -400,6 +414,11 @@ def _claims(console: "Console", found: Sequence[Claim]) -> None:
         table.add_row(*(Text(printable(cell)) for cell in row))
     console.print(table)
     console.print(Text(TOLD), soft_wrap=True)
+
+
+def _races_text(seeds: Sequence[int]) -> str:
+    """How many there are, and of which seeds."""
+    return f"{len(seeds)} ({'seed' if len(seeds) == 1 else 'seeds'} {', '.join(map(str, seeds))})"
 
 
 def steps_text(steps: Sequence[int]) -> str:

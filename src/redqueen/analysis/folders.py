@@ -1,4 +1,4 @@
-"""`redqueen diversity`: adapters in PEFT folders, beside each other.
+"""`redqueen diversity`: adapters beside each other, from PEFT folders and from runs.
 
 Any plain LoRA adapters of one base and the same modules can be compared, of whatever rank and alpha and whoever has
 trained them. What they say is measured on prompts of the bundled seeds, which the bare base continues.
@@ -41,6 +41,15 @@ PROBE_TOKENS = 48
 Rows = tuple[tuple[float, ...], ...]
 
 
+@dataclass(frozen=True, slots=True)
+class NamedAdapter:
+    what: str
+    """As the user named it."""
+    state: MemberState
+    like: Path
+    """The PEFT folder that it is in; that of a student where it is the mean of several."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Comparison:
     """What `redqueen diversity` found."""
@@ -76,21 +85,21 @@ class Comparison:
         console.print(", ".join([size, *means]), soft_wrap=True)
 
 
-def compare(folders: Sequence[Path], base: str | None, settings: EngineConfig) -> Comparison:
-    """The adapters in these folders; with a base also what they say on it."""
-    states = [peft.load(folder) for folder in folders]
-    peft.same_base(folders)
-    for folder, state in zip(folders[1:], states[1:], strict=True):
-        if differ := difference(states[0], state):
+def compare(adapters: Sequence[NamedAdapter], base: str | None, settings: EngineConfig) -> Comparison:
+    """These adapters; with a base also what they say on it."""
+    states = [adapter.state for adapter in adapters]
+    peft.same_base([adapter.like for adapter in adapters])
+    for adapter in adapters[1:]:
+        if differ := difference(states[0], adapter.state):
             raise InputError(
-                f"{folders[0]} and {folder} cannot be compared: {differ}",
+                f"{adapters[0].what} and {adapter.what} cannot be compared: {differ}",
                 "name adapters of one base and the same modules",
             )
     cosine_N_N = weight_cosines(states, place(settings)[0])
     distance_N_N = weight_distances(cosine_N_N)
     function_M_M = None if base is None else asyncio.run(_function(states, base, settings))
     return Comparison(
-        folders=tuple(map(str, folders)),
+        folders=tuple(adapter.what for adapter in adapters),
         ranks=tuple(state.rank for state in states),
         effective_size=effective_size(cosine_N_N),
         mean_weight_distance=mean_distance(distance_N_N),

@@ -7,7 +7,6 @@ with a dash (`--input -5`).
 
 import contextlib
 import dataclasses
-import difflib
 import io
 import re
 from collections.abc import Collection, Sequence
@@ -18,7 +17,7 @@ import tyro
 from pydantic import create_model
 
 from redqueen.commands.command import Configured
-from redqueen.errors import InputError
+from redqueen.errors import InputError, nearest
 from redqueen.settings import Config, Section, keys, load
 from redqueen.settings.fields import Metavar
 from redqueen.settings.reading import section_of
@@ -58,7 +57,7 @@ def read(command: type[C], name: str, words: Sequence[str]) -> C | None:
 
 def _split(command: type, name: str, words: Sequence[str]) -> tuple[list[str], list[tuple[str, str]]]:
     """Arguments for tyro, each option joined to its value, apart from the dotted overrides."""
-    options, shorts = _options(command), _shorts(command)
+    known, short = options(command), shorts(command)
     positional: list[str] = []
     plain: list[str] = []
     overrides: list[tuple[str, str]] = []
@@ -74,12 +73,11 @@ def _split(command: type, name: str, words: Sequence[str]) -> tuple[list[str], l
             positional.append(word)
             continue
         option, attached, value = word.partition("=")
-        option = shorts.get(option, option)
+        option = short.get(option, option)
         dotted = option.startswith("--") and "." in option
-        takes_value = dotted or options.get(option)
+        takes_value = dotted or known.get(option)
         if takes_value is None:
-            close = difflib.get_close_matches(option, options, 1)
-            raise InputError(f"unknown option {option}", f"did you mean {close[0]}?" if close else _see(name))
+            raise InputError(f"unknown option {option}", _meant(command, name, option))
         if not takes_value:
             if attached:
                 raise InputError(f"{option} takes no value", f"leave out ={value}")
@@ -98,13 +96,30 @@ def _split(command: type, name: str, words: Sequence[str]) -> tuple[list[str], l
     return [*plain, "--", *positional], overrides
 
 
+def _meant(command: type, name: str, option: str) -> str:
+    """What an unknown option may have been meant to be: one of the command's, or a setting without its section."""
+    spelled: dict[str, list[str]] = {each.removeprefix("--"): [each] for each in options(command)}
+    for key in used_settings(command):
+        dotted = key.replace("_", "-")
+        for word in (dotted.rpartition(".")[2], dotted.replace(".", "-")):
+            spelled.setdefault(word, []).append(f"--{dotted}")
+    close = nearest(option.lstrip("-"), spelled)
+    return _see(name) if close is None else f"did you mean {' or '.join(spelled[close])}?"
+
+
+def used_settings(command: type) -> list[str]:
+    """The dotted names of the settings that a command reads."""
+    if not issubclass(command, Configured):
+        return []
+    return sorted(key for key in keys() if command.uses is None or {key, key.partition(".")[0]} & set(command.uses))
+
+
 def _check_used(command: type, name: str, option: str) -> None:
     """Refuse a setting that the command does not read. Unknown settings are refused where settings are read."""
     if not issubclass(command, Configured):
         raise InputError(f"{name} has no settings, so {option} cannot be used", _see(name))
     key = option.removeprefix("--").replace("-", "_")
-    section, _, _ = key.partition(".")
-    if command.uses is not None and key in keys() and not {section, key} & set(command.uses):
+    if key in keys() and key not in used_settings(command):
         raise InputError(f"{name} does not use {option}", f"leave it out, or {_see(name)}")
 
 
@@ -139,7 +154,7 @@ def _part(model: type[Section], uses: Collection[str] | None, prefix: str = "") 
 
 
 def _count(command: type, name: str, positional: Sequence[str]) -> None:
-    needed = [field for field in dataclasses.fields(command) if field.default is dataclasses.MISSING]
+    needed = positionals(command)
     least = sum(field.metadata.get("least", 1) for field in needed)
     if len(positional) < least:
         raise InputError(f"{name} needs {needed[len(positional)].name.upper()}", _see(name))
@@ -155,7 +170,7 @@ def _takes_rest(field: dataclasses.Field[Any]) -> bool:
     return get_origin(hint) is tuple
 
 
-def _options(command: type) -> dict[str, bool]:
+def options(command: type) -> dict[str, bool]:
     """The options of a command, and whether each takes a value. A field without a default is positional."""
     return {
         f"--{_option_name(field)}": field.type is not bool
@@ -164,7 +179,16 @@ def _options(command: type) -> dict[str, bool]:
     }
 
 
-def _shorts(command: type) -> dict[str, str]:
+def positionals(command: type) -> list[dataclasses.Field[Any]]:
+    return [field for field in dataclasses.fields(command) if field.default is dataclasses.MISSING]
+
+
+def fields_of(command: type, option: str) -> list[dataclasses.Field[Any]]:
+    """The field that an option is for, if the command has the option."""
+    return [field for field in dataclasses.fields(command) if f"--{_option_name(field)}" == option]
+
+
+def shorts(command: type) -> dict[str, str]:
     """Short spellings of options, such as `-o`."""
     return {
         short: f"--{_option_name(field)}"

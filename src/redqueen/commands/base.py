@@ -32,7 +32,7 @@ class BaseListCommand(Reporting):
 class BasePullCommand(Command):
     """Download a base that is known by name. An interrupted download is resumed."""
 
-    name: Annotated[str, tyro.conf.arg(metavar="NAME")]
+    name: Annotated[str, tyro.conf.arg(metavar="BASE")]
     """A name from `redqueen base list`."""
 
     def run(self) -> None:

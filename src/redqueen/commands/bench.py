@@ -56,7 +56,7 @@ class _OnBase(Reporting, Configured):
     uses = ADAPTER_OPTIONS
     shape: Shape = "tiny"
     """A base of this shape with random weights."""
-    base: Annotated[str | None, tyro.conf.arg(metavar="NAME")] = None
+    base: Annotated[str | None, tyro.conf.arg(metavar="BASE")] = None
     """Instead: a real base, as a known name, a folder, a .gguf file or a hub id."""
     rank: int | None = None
     """The adapters' rank; --engine.rank when left out."""

@@ -1,4 +1,4 @@
-"""`redqueen breed`: a child of adapters in PEFT folders."""
+"""`redqueen breed`: a child of adapters."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -7,7 +7,7 @@ from typing import Annotated
 import tyro
 
 from redqueen.commands.command import Configured, Reporting
-from redqueen.console import TextReport, printable
+from redqueen.console import TextReport, printable, say
 from redqueen.errors import InputError
 
 
@@ -18,8 +18,9 @@ class BreedCommand(Reporting, Configured):
     uses = ("engine.device",)
     operator: Annotated[str, tyro.conf.arg(metavar="OPERATOR")]
     """A name from `redqueen operators`, or FILE.py:NAME, code that you trust: it runs with all your rights."""
-    parents: Annotated[tuple[Path, ...], tyro.conf.arg(metavar="FOLDER")]
-    """PEFT folders of adapters on one base, with the same rank and alpha; the better one first."""
+    parents: Annotated[tuple[str, ...], tyro.conf.arg(metavar="RUN/MEMBER|FOLDER")]
+    """Adapters on one base with the same rank and alpha, the better one first: PEFT folders, or members of runs (see
+    `exam --help`)."""
     to: Annotated[Path | None, tyro.conf.arg(metavar="FOLDER")] = None
     """Where the child is written; the folder must not exist yet."""
     seed: int = 0
@@ -33,6 +34,7 @@ class BreedCommand(Reporting, Configured):
         if self.to.exists():
             raise InputError(f"{self.to} exists already", "name another folder, or remove it")
         from redqueen.engine import peft
+        from redqueen.evolution.adapters import read_adapters
         from redqueen.evolution.variation import child, find, portrait
         from redqueen.resources import place
 
@@ -42,12 +44,15 @@ class BreedCommand(Reporting, Configured):
                 f"{operator.name} needs the parents' optimiser states, which PEFT folders do not hold",
                 "use another operator",
             )
-        parents = [peft.load(folder) for folder in self.parents]
-        peft.same_base(self.parents)
+        adapters, notes = read_adapters(self.parents, whole_runs=False)
+        for note in notes:
+            say(note)
+        peft.same_base([adapter.like for adapter in adapters])
+        parents = [adapter.state for adapter in adapters]
         state = child(operator, parents, seed=self.seed, device=place(self.settings.engine)[0])
         norm, cosines = portrait(state, parents)
-        peft.save_like(state, self.to, self.parents[0])
-        about = {"child": str(self.to), "operator": operator.name, "parents": list(map(str, self.parents))}
+        peft.save_like(state, self.to, adapters[0].like)
+        about = {"child": str(self.to), "operator": operator.name, "parents": list(self.parents)}
         similarity = ", ".join(f"{cosine:.3f} to {path}" for cosine, path in zip(cosines, self.parents, strict=True))
         lines = [
             f"{operator.name} made {self.to}: {operator.about[:1].lower()}{operator.about[1:]}",

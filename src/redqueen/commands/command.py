@@ -25,6 +25,10 @@ CLUSTER_OPTIONS = (
     "cluster.address", "cluster.workers", "cluster.verifiers", "cluster.gpus_per_worker", "cluster.patience_s",
 )  # fmt: skip
 """For commands that may have members on a cluster, and no race whose result hangs on their shards."""
+Whats = Annotated[
+    tuple[str, ...], tyro.conf.arg(metavar="RUN|RUN:STEP|RUN/MEMBER|FOLDER|BASE...", help_behavior_hint="")
+]
+"""Who is asked: see `runs.naming`."""
 _COUNT = re.compile("[1-9][0-9]{0,8}", re.ASCII)
 
 

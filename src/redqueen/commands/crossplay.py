@@ -1,7 +1,6 @@
 """`redqueen crossplay`: the students of two runs at the tasks of both."""
 
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Annotated
 
 import tyro
@@ -20,10 +19,10 @@ class CrossplayCommand(Reporting, Configured):
     """
 
     uses = ("verifier", *ENGINE_OPTIONS, *CLUSTER_OPTIONS)
-    run_a: Annotated[Path, tyro.conf.arg(metavar="RUN_A", help_behavior_hint="")]
-    """A run, at its newest checkpoint."""
-    run_b: Annotated[Path, tyro.conf.arg(metavar="RUN_B", help_behavior_hint="")]
-    """Another one, on the same base."""
+    run_a: Annotated[str, tyro.conf.arg(metavar="RUN|RUN:STEP|RUN/MEMBER", help_behavior_hint="")]
+    """A run with its living students, at its newest checkpoint or at that of a step; or one of its members."""
+    run_b: Annotated[str, tyro.conf.arg(metavar="RUN|RUN:STEP|RUN/MEMBER", help_behavior_hint="")]
+    """The same of another run, or of another step, on the same base."""
     tasks: int = 64
     """Of each run: its newest ones whose difficulty counts, of each kind in turn."""
     attempts: int = 8
@@ -33,13 +32,13 @@ class CrossplayCommand(Reporting, Configured):
         tasks, attempts = positive("--tasks", self.tasks), positive("--attempts", self.attempts)
         from redqueen.evals.crossplay import cross_play
         from redqueen.evals.subjects import find_subjects
-        from redqueen.runs.store import Store
+        from redqueen.evolution.consensus import weights_of
+        from redqueen.runs.naming import named_in_run
 
         runs = self.run_a, self.run_b
         for run in runs:
-            with Store.read(run):  # refuses what is no run
-                pass
-        subjects = find_subjects([str(run) for run in runs], "students")
+            named_in_run(run)  # refuses what is none
+        subjects = find_subjects(runs, "students", read=weights_of)
         return cross_play(
             subjects,
             tasks=tasks,

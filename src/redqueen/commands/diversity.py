@@ -1,13 +1,12 @@
 """`redqueen diversity`: how far apart adapters are."""
 
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Annotated
 
 import tyro
 
 from redqueen.commands.command import Configured, Reporting
-from redqueen.console import Report
+from redqueen.console import Report, say
 from redqueen.errors import InputError
 
 
@@ -16,14 +15,18 @@ class DiversityCommand(Reporting, Configured):
     """Measure how far apart adapters are: in their weights, and with --base in what they say."""
 
     uses = ("engine.device", "engine.dtype", "engine.rows", "engine.memory", "engine.quantise")
-    folders: Annotated[tuple[Path, ...], tyro.conf.arg(metavar="FOLDER FOLDER...", help_behavior_hint="")]
-    """Two or more PEFT folders of adapters on one base."""
-    base: Annotated[str | None, tyro.conf.arg(metavar="NAME")] = None
+    what: Annotated[tuple[str, ...], tyro.conf.arg(metavar="RUN|RUN/MEMBER|FOLDER...", help_behavior_hint="")]
+    """Two or more adapters on one base: PEFT folders, members of runs (see `exam --help`) or all members of a run."""
+    base: Annotated[str | None, tyro.conf.arg(metavar="BASE")] = None
     """Also compare what they say on a few prompts with this base: a known name, a folder or a hub id (slow on CPU)."""
 
     def report(self) -> Report:
-        if len(self.folders) < 2:
-            raise InputError("one adapter has nothing to be compared with", "name two folders or more")
         from redqueen.analysis import folders
+        from redqueen.evolution.adapters import read_adapters
 
-        return folders.compare(self.folders, self.base, self.settings.engine)
+        adapters, notes = read_adapters(self.what, whole_runs=True)
+        for note in notes:
+            say(note)
+        if len(adapters) < 2:
+            raise InputError("one adapter has nothing to be compared with", "name two or more")
+        return folders.compare(adapters, self.base, self.settings.engine)

@@ -18,7 +18,7 @@ class DoctorCommand(Reporting, Configured):
         "engine.device", "engine.dtype", "engine.rank", "engine.memory", "engine.quantise", "engine.target_modules",
         "cluster.address", "cluster.gpus_per_worker",
     )  # fmt: skip
-    base: Annotated[str | None, tyro.conf.arg(metavar="NAME")] = None
+    base: Annotated[str | None, tyro.conf.arg(metavar="BASE")] = None
     """Also check what fits with this base: a known name, a folder, a .gguf file, a hub id, or a shape (random:7b)."""
     members: int = 8
     """How many members are to be trained on it, of the rank in --engine.rank."""

@@ -13,6 +13,7 @@ from redqueen.commands.command import (
     ENGINE_OPTIONS,
     Configured,
     Reporting,
+    Whats,
     optional_positive,
     pass_at,
     positive,
@@ -30,10 +31,11 @@ class EvalCommand(Reporting, Configured):
     """
 
     uses = ("verifier", *ENGINE_OPTIONS, *CLUSTER_OPTIONS)
-    what: Annotated[tuple[str, ...], tyro.conf.arg(metavar="RUN|RUN:STEP|RUN/ID|FOLDER|BASE...", help_behavior_hint="")]
-    """Runs (their newest checkpoint, or that of a step), single members or the `soup` of a run's students, PEFT folders
-    or a base; all of one base."""
-    suite: Annotated[str | None, tyro.conf.arg(metavar="code|math|all|NAME,NAME")] = None
+    what: Whats
+    """Runs (their newest checkpoint, or that of a step), single members of these, PEFT folders or a base; all of one
+    base. A member is an id, `student` or `teacher` for the best one as in `export`, or `soup` for the mean of all
+    students: runs/a/s0.2, runs/a:20/soup."""
+    suite: Annotated[str | None, tyro.conf.arg(metavar="code|math|all|BENCHMARK,BENCHMARK")] = None
     """Which benchmarks: humaneval_plus, mbpp_plus, livecodebench (code); mmlu;
     aime24, aime25, amc23, math500, minerva_math, gsm8k, olympiadbench (math);
     cruxeval_o, cruxeval_i, and with a chain of thought cruxeval_o_cot, cruxeval_i_cot;

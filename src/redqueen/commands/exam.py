@@ -13,6 +13,7 @@ from redqueen.commands.command import (
     ENGINE_OPTIONS,
     Configured,
     Reporting,
+    Whats,
     check_output,
     optional_positive,
     pass_at,
@@ -35,9 +36,10 @@ class ExamCommand(Reporting, Configured):
         "verifier", *ENGINE_OPTIONS, *CLUSTER_OPTIONS,
         "tasks.families", "tasks.form", "tasks.unfenced", "tasks.attempt_tokens", "rl.temperature",
     )  # fmt: skip
-    what: Annotated[tuple[str, ...], tyro.conf.arg(metavar="RUN|RUN:STEP|RUN/ID|FOLDER|BASE...", help_behavior_hint="")]
-    """Runs (their newest checkpoint, or that of a step), single members or the `soup` of a run's students, PEFT folders
-    or a base; all of one base."""
+    what: Whats
+    """Runs (their newest checkpoint, or that of a step), single members of these, PEFT folders or a base; all of one
+    base. A member is an id, `student` or `teacher` for the best one as in `export`, or `soup` for the mean of all
+    students: runs/a/s0.2, runs/a:20/soup."""
     tasks: Annotated[str | None, tyro.conf.arg(metavar="FILE.jsonl|NAME")] = None
     """The exam: a file, or the name of one that a task family has, such as `functions`; that of the base or the first
     when left out."""

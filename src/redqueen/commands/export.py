@@ -10,6 +10,7 @@ import tyro
 from redqueen.commands.command import Command
 from redqueen.console import printable
 from redqueen.errors import InputError
+from redqueen.runs.naming import named_in_run
 
 ALL = "all"
 """Every living member."""
@@ -19,12 +20,13 @@ ALL = "all"
 class ExportCommand(Command):
     """Export a member of a run: as a PEFT folder, or merged into a copy of its base."""
 
-    folder: Annotated[Path, tyro.conf.arg(metavar="RUN")]
-    """The run, finished or under way."""
+    what: Annotated[str, tyro.conf.arg(metavar="RUN/MEMBER|RUN:STEP/MEMBER")]
+    """A member of a run, finished or under way, such as runs/demo/s0.2; `student` and `teacher` mean the best one by
+    what `exam` or `eval` found of all of them, by its rating where they found nothing; `soup` is the mean of all
+    students, `all` every living member, each in a folder of its own. Without a step the newest checkpoint with whole
+    adapters is meant."""
     member: Annotated[str | None, tyro.conf.arg(metavar="ID|student|teacher|soup|all")] = None
-    """Which one, such as s0.2; `student` and `teacher` mean the best one by what `exam` or `eval` found of all of
-    them, by its rating where they found nothing; `soup` is the mean of all students, `all` every living member, each in
-    a folder of its own."""
+    """The member, where the argument is the run alone."""
     to: Annotated[Path | None, tyro.conf.arg(metavar="FOLDER")] = None
     """Where it is written; the folder must not exist yet."""
     dtype: Literal["float32", "bfloat16"] = "float32"
@@ -32,15 +34,13 @@ class ExportCommand(Command):
     base: Annotated[str | None, tyro.conf.arg(metavar="NAME")] = None
     """The name of the base in the PEFT folder, such as a hub id; that of the run when left out."""
     step: Annotated[int | None, tyro.conf.arg(metavar="N")] = None
-    """The checkpoint of this step; the newest with whole adapters when left out."""
+    """The checkpoint of this step, where the argument has none."""
     scale: float = 1.0
     """What the member's update is multiplied by: less than 1 keeps it nearer to its base."""
     merged: bool = False
     """Write the whole base with the member merged into its weights: a model that needs no PEFT."""
 
     def run(self) -> None:
-        if self.member is None:
-            raise InputError("export needs to know which member", "add --member ID, or student, teacher, soup or all")
         if self.to is None:
             raise InputError("export needs to know where to write the member", "add --to FOLDER")
         if self.to.exists():
@@ -52,18 +52,22 @@ class ExportCommand(Command):
         if self.merged and (self.base is not None or self.dtype != "float32"):
             option = "--dtype" if self.base is None else "--base"
             raise InputError(f"{option} is for PEFT folders, and a merged model is none", "leave one of the two out")
+        found = named_in_run(self.what, self.member, self.step)
+        if found.member is None:
+            mend = f"name one, such as {self.what}/student, or teacher, soup, all or an id"
+            raise InputError("export needs to know which member", mend)
         import torch
 
         from redqueen.analysis import export
         from redqueen.evolution.consensus import exported
 
-        checkpoint, notes = export.find(self.folder, self.step)
+        checkpoint, notes = export.find(found.run, found.step)
         for note in notes:
             print(printable(note))
-        if self.member == ALL:
+        if found.member == ALL:
             members = {id: self.to / id for id in export.members(checkpoint)}
         else:
-            id, notes = export.named(self.folder, checkpoint, self.member)
+            id, notes = export.named(found.run, checkpoint, found.member)
             for note in notes:
                 print(printable(note))
             members = {id: self.to}
@@ -74,10 +78,10 @@ class ExportCommand(Command):
         for member, to in members.items():
             state, like = exported(checkpoint, member)
             if self.merged:
-                notes = export.merged(self.folder, state.scaled(self.scale), to)
+                notes = export.merged(found.run, state.scaled(self.scale), to)
             else:
                 notes = export.adapter(
-                    self.folder, checkpoint, member, state, to,
+                    found.run, checkpoint, member, state, to,
                     like=like, scale=self.scale, base_name=self.base, dtype=dtype,
                 )  # fmt: skip
             for note in notes:

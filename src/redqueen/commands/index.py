@@ -40,6 +40,7 @@ COMMANDS: Mapping[str, CommandEntry] = {
     for name in (
         "train", "study", "watch", "report", "tasks", "compare", "crossplay", "eval", "exam", "export", "retention",
         "doctor", "verify", "examples", "check", "diversity", "plugins", "operators", "breed", "base list", "base pull",
+        "completion",
         "bench verifier", "bench sample", "bench update", "bench members", "bench operators", "bench step",
         "simulate ratings", "simulate lineage",
     )
@@ -64,6 +65,8 @@ def find_command(argv: Sequence[str]) -> tuple[str, list[str]]:
         known = " or ".join(f"`redqueen {name}`" for name in longer)
         raise InputError(f"{first} needs a second word", f"try {known}")
     given = f"{first} {rest[0]}" if longer else first
-    close = difflib.get_close_matches(given, COMMANDS, 1, 0.5)
+    # It may be one word or two, as in `bnech step`.
+    found = (difflib.get_close_matches(words, COMMANDS, 1, 0.5) for words in (given, " ".join(argv[:2])))
+    close = next(filter(None, found), None)
     mend = f"did you mean `redqueen {close[0]}`?" if close else "try `redqueen --help`"
     raise InputError(f"unknown command {given}", mend)

@@ -17,13 +17,13 @@ class ReportCommand(Command):
 
     folders: Annotated[tuple[Path, ...], tyro.conf.arg(metavar="RUN...", help_behavior_hint="")]
     """The runs, under way or finished. Several runs are also shown as arms, in the same charts."""
-    to: Annotated[Path | None, tyro.conf.arg(name="output", aliases=["-o"], metavar="FILE.html")] = None
+    to: Annotated[Path | None, tyro.conf.arg(aliases=["--output", "-o"], metavar="FILE.html")] = None
     """Where the report is written; report.html in the run's folder when left out."""
 
     def run(self) -> None:
         needs("page", "plotly")
         if self.to is None and len(self.folders) > 1:
-            raise InputError("a report of several runs needs a name", "add -o FILE.html")
+            raise InputError("a report of several runs needs a name", "add --to FILE.html")
         from redqueen.ui.page.document import report
 
         path = self.to or next(iter(self.folders)) / "report.html"

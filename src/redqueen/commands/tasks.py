@@ -3,7 +3,7 @@
 import re
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import tyro
 
@@ -13,6 +13,7 @@ from redqueen.errors import InputError
 
 if TYPE_CHECKING:
     from redqueen.analysis.browse import Filters
+    from redqueen.analysis.training_rows import As
     from redqueen.runs.store import Store
 
 SHOWN = 20
@@ -51,6 +52,10 @@ class TasksCommand(Reporting):
     to: Annotated[Path | None, tyro.conf.arg(metavar="FILE.jsonl|FILE.parquet|FOLDER")] = None
     """Write them to this file, the oldest first; or, each once, as a taskset of verifiers (v1) to this new folder."""
 
+    form: Annotated[Literal["sft", "dpo"] | None, tyro.conf.arg(name="as")] = None
+    """With --to FILE.jsonl: what students wrote, for other trainers: right attempts as chats, or pairs of a right and a
+    wrong one. It imports the run's task families, code that you trust."""
+
     def report(self) -> Report:
         from redqueen.analysis import browse
         from redqueen.runs.store import Store
@@ -63,6 +68,8 @@ class TasksCommand(Reporting):
         with Store.read(self.folder) as store:
             if place is not None:
                 return browse.one(store, *place)
+            if self.form is not None:
+                return self._for_trainers(store, filters, limit, self.form)
             if self.to is None:
                 return browse.listing(store, filters, limit or SHOWN)
             if not self.to.suffix:
@@ -72,6 +79,24 @@ class TasksCommand(Reporting):
             rows = write(self.to, filters.row_type, browse.rows(store, filters, limit, newest_first=False))
             line = printable(f"{rows:,} {'rejections' if self.rejected else 'tasks'} are in {self.to}")
             return TextReport({"file": str(self.to), "rows": rows}, [line])
+
+    def _for_trainers(self, store: "Store", filters: "Filters", limit: int | None, form: "As") -> Report:
+        from redqueen.analysis import browse, training_rows
+        from redqueen.runs import CONFIG
+        from redqueen.runs.rows import RejectionRow
+        from redqueen.settings import load_run
+
+        if self.to is None:
+            raise InputError(f"--as {form} needs to know where to write", "add --to FILE.jsonl")
+        if self.rejected:
+            raise InputError(
+                f"--as {form} is of attempts, and nobody attempts what was rejected", "leave out --rejected"
+            )
+        found = browse.rows(store, filters, limit, newest_first=False)
+        tasks = (row for row in found if not isinstance(row, RejectionRow))
+        rows = training_rows.write(self.to, store, load_run(self.folder / CONFIG), tasks, form)
+        line = printable(f"{rows:,} rows for {form} are in {self.to}")
+        return TextReport({"file": str(self.to), "rows": rows}, [line])
 
     def _taskset(self, store: "Store", filters: "Filters", limit: int | None) -> Report:
         from redqueen.analysis import browse, taskset_folder

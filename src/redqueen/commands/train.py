@@ -37,11 +37,12 @@ class TrainCommand(OfRace):
 
     run_folder: Annotated[str | None, tyro.conf.arg(name="run", metavar="DIR")] = None
     """The folder of the run; runs/PRESET-ARM-SEED when left out."""
-    arm: Annotated[str | None, tyro.conf.arg(metavar="NAME", help=ARM_HELP)] = None
+    arm: Annotated[str | None, tyro.conf.arg(metavar="ARM", help=ARM_HELP)] = None
     fork: Annotated[str | None, tyro.conf.arg(metavar="RUN:STEP")] = None
     """Begin from another run's checkpoint of this step, with these settings."""
     plan: bool = False
-    """Try one step, print what it costs (tokens, memory, seconds) and stop."""
+    """Try one step, print what it costs (tokens, memory, seconds) and stop. Without the weights or the GPU, print what
+    its base's configuration alone says."""
     quiet: bool = False
     """Print nothing while the race runs."""
     json: bool = False
@@ -52,9 +53,7 @@ class TrainCommand(OfRace):
         if self.json and not self.plan:
             raise InputError("--json is for --plan", "a run's figures are in its records: `redqueen tasks`, `compare`")
         if self.plan:
-            from redqueen.training.plan import plan
-
-            show(plan(settings), as_json=self.json)
+            self._plan(settings)
             return
         from redqueen.training.resuming import refuse_others
 
@@ -74,6 +73,16 @@ class TrainCommand(OfRace):
                 raise Interrupted(reached.signal)
         finally:
             view.close()
+
+    def _plan(self, settings: Config) -> None:
+        from redqueen.training.outline import lacking, outline
+
+        if (why := lacking(settings)) is not None:
+            show(outline(settings, why), as_json=self.json)
+            return
+        from redqueen.training.plan import plan
+
+        show(plan(settings), as_json=self.json)
 
     def folder(self, seed: int) -> Path:
         """Of the run with this seed."""

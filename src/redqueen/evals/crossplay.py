@@ -10,7 +10,6 @@ from collections import Counter, deque
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from itertools import chain
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from redqueen.analysis.resampling import DRAWS, Interval, paired
@@ -184,7 +183,8 @@ def _own_tasks(subjects: Subjects, families: Mapping[str, Families], count: int)
 def _newest(group: Group, settings: Config, families: Families, count: int) -> list[Task]:
     """The newest tasks of a run whose difficulty counts, of each kind in turn; none twice."""
     chosen: dict[str, TaskRow] = {}
-    with Store.read(Path(group.what)) as store:
+    assert group.run is not None
+    with Store.read(group.run) as store:
         waiting = deque(
             store.tasks(kind=kind, until=group.step, trivial=False, newest_first=True) for kind in settings.tasks.kinds
         )

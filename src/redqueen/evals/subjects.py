@@ -23,7 +23,8 @@ from redqueen.engine.protocol import MemberId, MemberState
 from redqueen.errors import InputError
 from redqueen.population.members import SOLO, Role
 from redqueen.runs import CHECKPOINTS, CONFIG, checkpoints
-from redqueen.runs.records_file import RECORDS
+from redqueen.runs.naming import Named, named
+from redqueen.runs.records_file import meant
 from redqueen.settings import Config, load_run
 
 if TYPE_CHECKING:
@@ -98,7 +99,7 @@ def find_subjects(
     read: ReadMember = read_member,
     every: int | None = None,
 ) -> Subjects:
-    """Everybody that these runs (`RUN`, `RUN:STEP`, `RUN/ID`), PEFT folders and bases have; they must share one base.
+    """Everybody that these runs (as `runs.naming` reads them), PEFT folders and bases have; they must share one base.
     `base_name` is for PEFT folders that call it otherwise, `read` for an ID that stands for more than a member. With
     `every` they are runs, each at all its checkpoints of every so many steps."""
     if every is not None:
@@ -111,28 +112,32 @@ def find_subjects(
         if what in bases:
             raise InputError(f"{what} is named twice", "name it once")
         prefix = f"{what}/" if every is not None or len(whats) > 1 else ""
-        run, step, member = _run(what)
-        if run is not None:
+        of_run = named(what)
+        if of_run is not None:
+            run = of_run.run
             runs[what] = load_run(run / CONFIG)
-            checkpoint, told = export.find(run, step)
+            checkpoint, told = export.find(run, of_run.step)
             notes += told
-            if member is None:
+            if of_run.member is None:
                 groups += _of_run(what, prefix, run, checkpoint, runs[what], roles)
             else:
-                state = read(checkpoint, member)
-                groups.append(
-                    Group(what=what, step=export.step_of(checkpoint), role=None, members={what: state}, run=run)
-                )
-            named = runs[what].engine.base
+                id, told = export.named(run, checkpoint, of_run.member)
+                notes += told
+                own = f"{what.removesuffix(of_run.member)}{id}"
+                if any(own in group.members for group in groups):
+                    raise InputError(f"{own} is named twice", "name it once")
+                step, members = export.step_of(checkpoint), {own: read(checkpoint, id)}
+                groups.append(Group(what=what, step=step, role=None, members=members, run=run))
+            base = runs[what].engine.base
         elif (Path(what) / peft.CONFIG).is_file():
             groups.append(Group(what=what, step=None, role=None, members={what: peft.load(what)}))
-            named = base_name or json.loads((Path(what) / peft.CONFIG).read_text()).get("base_model_name_or_path")
-            if not isinstance(named, str) or not named:
+            base = base_name or json.loads((Path(what) / peft.CONFIG).read_text()).get("base_model_name_or_path")
+            if not isinstance(base, str) or not base:
                 raise InputError(f"the adapter in {what} does not say what base it is for", "say it with --engine.base")
         else:
             _base(what)
-            named = what
-        bases[what] = _one_name(named)
+            base = what
+        bases[what] = _one_name(base)
     first, base = next(iter(bases.items()))
     for what, other in bases.items():
         if other != base:
@@ -147,10 +152,10 @@ def find_subjects(
 
 def _checkpoints_of(what: str, every: int) -> list[str]:
     """A run at each of its checkpoints of every so many steps, as `find_subjects` takes it."""
-    run, step, member = _run(what)
-    if run is None or step is not None or member is not None:
+    of_run = named(what)
+    if of_run is None or of_run != Named(of_run.run):
         raise InputError(f"{what} is no run", "--every is for whole runs: name their folders")
-    kept = checkpoints.steps(run / CHECKPOINTS)
+    kept = checkpoints.steps(of_run.run / CHECKPOINTS)
     wanted = [step for step in kept if step % every == 0]
     if not wanted:
         raise InputError(
@@ -171,20 +176,8 @@ def _base(what: str) -> None:
     except InputError as error:
         if what in KNOWN or Path(what).expanduser().exists():
             raise
-        raise InputError(f"{what} is no run, no member and no PEFT folder, and {error.what}", error.mend) from None
-
-
-def _run(what: str) -> tuple[Path | None, int | None, str | None]:
-    """The folder of the run that is meant, if one is, the step, and the member if only one is meant."""
-    if (Path(what) / RECORDS).is_file():
-        return Path(what), None, None
-    for name, member in ((what, None), (str(Path(what).parent), Path(what).name)):
-        if member is not None and (Path(name) / RECORDS).is_file() and not Path(what).exists():
-            return Path(name), None, member
-        folder, _, step = name.rpartition(":")
-        if folder and step.isascii() and step.isdigit() and (Path(folder) / RECORDS).is_file():
-            return Path(folder), int(step), member
-    return None, None, None
+        mend = meant(Path(what)) or error.mend
+        raise InputError(f"{what} is no run, no member and no PEFT folder, and {error.what}", mend) from None
 
 
 def _of_run(what: str, prefix: str, run: Path, checkpoint: Path, settings: Config, roles: Roles) -> list[Group]:

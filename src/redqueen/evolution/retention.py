@@ -21,7 +21,10 @@ from redqueen.plugins import OPERATORS
 if TYPE_CHECKING:
     from rich.console import Console
 
-CONTROLS = ("copy_parent", "linear_0_5")
+COPY = "copy_parent"
+CONTROLS = (COPY, "linear_0_5")
+HALF = 0.5
+"""The share of a control's children that decides what is said of it."""
 WINDOW = 3
 """Updates whose mean counts as a child's reward: single ones are noise."""
 _RESAMPLES = 2000
@@ -67,8 +70,26 @@ class RetentionReport:
     curves: tuple[Curve, ...]
     rows: tuple[RetentionRow, ...]
 
+    @property
+    def warnings(self) -> list[str]:
+        """What the controls say against the test, nothing where they did as they should."""
+        back = {row.operator: row.back for row in self.rows}
+        warnings = []
+        if back.get(FRESH, 0) >= HALF:
+            warnings.append(
+                f"{back[FRESH]:.0%} of the fresh members are back too: this level needs no parent, so the test does "
+                "not tell operators apart; test a member that learnt more, or with more --updates"
+            )
+        if back.get(COPY, 1) < HALF:
+            warnings.append(
+                f"of the copies of the parent {back[COPY]:.0%} are back: training takes more from children than any "
+                "operator could, so the test does not tell operators apart"
+            )
+        return warnings
+
     def as_json(self) -> dict[str, Any]:
-        answer = asdict(self)
+        answer: dict[str, Any] = asdict(self)
+        answer["warnings"] = self.warnings
         for row in answer["rows"]:
             row["updates"] = None if math.isinf(row["updates"]) else row["updates"]
             row["interval"] = [None if math.isinf(end) else end for end in row["interval"]]
@@ -86,6 +107,8 @@ class RetentionReport:
             "last": [f"{row.last_reward:.3f}" for row in self.rows],
         }
         print_table(console, {"operator": [row.operator for row in self.rows]}, columns)
+        for warning in self.warnings:
+            console.print(warning, soft_wrap=True, highlight=False)
 
 
 async def measure(

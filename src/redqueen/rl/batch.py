@@ -7,6 +7,7 @@ here, so rollouts that are left out or a member with fewer of them change nobody
 import math
 from collections.abc import Sequence
 from dataclasses import replace
+from numbers import Real
 
 from redqueen.errors import ConfigError, Fault
 from redqueen.rl.advantages import Estimator
@@ -33,15 +34,8 @@ def weigh(rollouts: Sequence[Rollout], estimator: Estimator, keep_zeros: bool) -
             raise Fault(f"a rollout has {length} tokens where 1 to {limit} can be")
         if not math.isfinite(rollout.reward):
             raise Fault(f"a {rollout.role}'s reward is {rollout.reward}")
-    advantages = estimator.estimate(rollouts)
-    if len(advantages) != len(rollouts):
-        what = f"rl.estimator gave {len(advantages)} advantages for {len(rollouts)} rollouts"
-        raise ConfigError(what, "mend it: it must give one for each")
     rows: list[Rollout] = []
-    for rollout, advantage in zip(rollouts, advantages, strict=True):
-        if not math.isfinite(advantage):
-            what = f"rl.estimator gave {advantage} for a {rollout.role}'s text of reward {rollout.reward}"
-            raise ConfigError(what, "mend it: advantages are finite numbers")
+    for rollout, advantage in zip(rollouts, _estimated(rollouts, estimator), strict=True):
         tokens = len(rollout.sample.tokens) if estimator.by_length else rollout.request.max_tokens
         scale = 1 / (len(rollouts) * tokens)
         rows.append(replace(rollout, advantage=advantage * scale, scale=scale))
@@ -49,3 +43,18 @@ def weigh(rollouts: Sequence[Rollout], estimator: Estimator, keep_zeros: bool) -
     if len(telling) < MIN_ROWS:
         return []
     return rows if keep_zeros else telling
+
+
+def _estimated(rollouts: Sequence[Rollout], estimator: Estimator) -> list[float]:
+    """The estimator's advantages. It may be the user's own, so whatever else it gives is refused in one line."""
+    advantages: object = estimator.estimate(rollouts)
+    if not isinstance(advantages, list | tuple):
+        raise ConfigError(f"rl.estimator gave {type(advantages).__name__}", "mend it: it must give a list of numbers")
+    if len(advantages) != len(rollouts):
+        what = f"rl.estimator gave {len(advantages)} advantages for {len(rollouts)} rollouts"
+        raise ConfigError(what, "mend it: it must give one for each")
+    for rollout, advantage in zip(rollouts, advantages, strict=True):
+        if not isinstance(advantage, Real) or not math.isfinite(advantage):
+            what = f"rl.estimator gave {advantage!r} for a {rollout.role}'s text of reward {rollout.reward}"
+            raise ConfigError(what, "mend it: advantages are finite numbers")
+    return list(map(float, advantages))

@@ -14,7 +14,7 @@ from types import TracebackType
 from typing import Any, Self, TypeVar
 from urllib.parse import quote
 
-from redqueen.errors import InputError, RunError
+from redqueen.errors import InputError, RunError, nearest
 from redqueen.runs.atomic import put_in_place
 from redqueen.runs.columns import HINTS, decoder, select
 from redqueen.runs.schema import check, make
@@ -66,7 +66,8 @@ class RecordsFile:
         except OSError as error:
             raise InputError(f"{folder} cannot be read: {error.strerror}", "give the folder of a run") from None
         if not exists:
-            raise InputError(f"{folder} is no run: there is no {RECORDS} in it", "give the folder of a run")
+            mend = meant(folder) or "give the folder of a run"
+            raise InputError(f"{folder} is no run: there is no {RECORDS} in it", mend)
         with readable(path):
             uri = f"file:{quote(str(path.absolute()))}?mode=ro"
             db = connect(uri)
@@ -160,6 +161,12 @@ class RecordsFile:
         sql += f" LIMIT {limit:d}" if limit is not None else ""
         for fields in self._query(sql, HINTS[row].values(), values):
             yield row(**dict(zip(HINTS[row], fields, strict=True)))
+
+
+def meant(folder: Path) -> str | None:
+    """How to mend the name of a run that is not there: the run beside it whose name looks like it, if one does."""
+    close = nearest(folder.name, (records.parent.name for records in folder.parent.glob(f"*/{RECORDS}")))
+    return None if close is None else f"did you mean {folder.with_name(close)}?"
 
 
 def where(conditions: Iterable[tuple[str, Any]]) -> tuple[str, list[Any]]:

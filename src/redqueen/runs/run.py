@@ -19,7 +19,7 @@ from typing import Any, Self
 
 from redqueen.engine.protocol import MemberId, MemberState
 from redqueen.errors import Fault, RunError
-from redqueen.runs import CHECKPOINTS, CONFIG, REPORT, checkpoints
+from redqueen.runs import CHECKPOINTS, CONFIG, FORKED_FROM, REPORT, checkpoints
 from redqueen.runs.atomic import clear_leftovers, flush_entry, leftover, put_in_place, write_text
 from redqueen.runs.checkpoints import Loaded
 from redqueen.runs.records_file import RECORDS
@@ -29,8 +29,6 @@ from redqueen.runs.store import Store
 LOCK = "lock"
 _HOLDER = re.compile(rb"[0-9]*\n?")
 """What a lock holds: the number of the process that has the run, or had it last."""
-FORKED_FROM = "forked_from"
-"""The fact that a fork has."""
 
 
 @dataclass(kw_only=True)

@@ -13,6 +13,7 @@ from redqueen.settings.reading import (
     load_run,
     override,
     presets,
+    types,
     unwritten,
 )
 
@@ -30,5 +31,6 @@ __all__ = [
     "load_run",
     "override",
     "presets",
+    "types",
     "unwritten",
 ]

@@ -242,9 +242,12 @@ class TrackConfig(Section):
         Field(examples=[["tensorboard"]]),
         Metavar("NAME,NAME"),
     ] = ()
-    """"trackio", "wandb", "tensorboard"; all stay on this machine unless their own settings say otherwise."""
+    """"trackio", "wandb", "tensorboard"; all stay on this machine unless track.online or their own settings say
+    otherwise."""
     project: str = Field(default="redqueen", min_length=1)
     """What the run is filed under there."""
+    online: bool = False
+    """Let wandb send figures to its server at once, as WANDB_MODE=online does; it needs `wandb login`."""
 
 
 class EvalsConfig(Section):

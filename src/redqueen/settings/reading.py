@@ -4,7 +4,6 @@ Whatever is wrong with a file or an override becomes one `ConfigError` that says
 a validator's own report.
 """
 
-import difflib
 import tomllib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import reduce
@@ -16,7 +15,7 @@ from typing import Any, NoReturn, get_args, get_origin
 from pydantic import TypeAdapter, ValidationError
 from pydantic.fields import FieldInfo
 
-from redqueen.errors import ConfigError
+from redqueen.errors import ConfigError, did_you_mean, nearest
 from redqueen.settings.fields import Affects
 from redqueen.settings.models import Config, Section
 from redqueen.settings.toml import shown, to_toml, value_text
@@ -75,6 +74,11 @@ def keys() -> frozenset[str]:
     return frozenset(key for key, field in _fields(Config) if section_of(field) is None)
 
 
+def types() -> dict[str, Any]:
+    """The type of each setting, by its dotted name."""
+    return {key: field.annotation for key, field in _fields(Config) if section_of(field) is None}
+
+
 def affecting(*effects: Affects) -> frozenset[str]:
     """The dotted names of the settings that affect this, as their fields say."""
     return frozenset(key for key, effect in _effects(Config) if effect in effects)
@@ -116,9 +120,10 @@ def _read(source: str) -> dict[str, Any]:
     try:
         return tomllib.loads(place.read_text(encoding="utf-8"))
     except (FileNotFoundError, NotADirectoryError):
+        known = presets()
         raise ConfigError(
             f"there is no settings file {name}",
-            f"give the path of a .toml file or one of the presets ({', '.join(presets())})",
+            did_you_mean(source, known, f"give the path of a .toml file or one of the presets ({', '.join(known)})"),
         ) from None
     except UnicodeDecodeError:
         raise ConfigError(f"{name} is not UTF-8 text", "give a .toml file") from None
@@ -239,9 +244,7 @@ def _nearest(key: str) -> str:
     """What to do about an unknown key: the known one that looks like it, or all there are."""
     known = [name for name, _ in _fields(Config) if name != key]
     by_last = {name.rpartition(".")[2]: name for name in known}
-    close = difflib.get_close_matches(key, known, 1) or [
-        by_last[last] for last in difflib.get_close_matches(key.rpartition(".")[2], by_last, 1)
-    ]
+    close = nearest(key, known) or by_last.get(nearest(key.rpartition(".")[2], by_last) or "")
     if close:
-        return f"did you mean {close[0]}?"
+        return f"did you mean {close}?"
     return f"the settings are {', '.join(name for name, field in _fields(Config) if section_of(field) is None)}"

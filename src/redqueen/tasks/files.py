@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from redqueen.errors import InputError
+from redqueen.errors import InputError, did_you_mean
 from redqueen.tasks.families import Families
 from redqueen.tasks.protocol import Draft, HeldOut, Task
 from redqueen.tasks.verdicts import Rejection
@@ -80,7 +80,8 @@ def exam_file(name: str, families: Families) -> Path:
     exams, path = families.exams, Path(name)
     if name not in exams and not path.suffix and not path.exists():
         names = f"{', '.join(exams)} or " if exams else ""
-        raise InputError(f"there is no exam {name}, and no such file", f"use {names}a .jsonl file")
+        mend = did_you_mean(name, exams, f"use {names}a .jsonl file")
+        raise InputError(f"there is no exam {name}, and no such file", mend)
     return exams.get(name, path)
 
 

@@ -8,11 +8,11 @@ from collections.abc import Callable, Collection
 from typing import Any
 from urllib.parse import quote_plus
 
-from redqueen.errors import InputError
+from redqueen.errors import InputError, did_you_mean
 from redqueen.plugins import MATCHMAKERS, name_and_values
 from redqueen.population.matchmaking import Maker, count_matches
 from redqueen.settings import Config, flat, override
-from redqueen.training.checks import idle
+from redqueen.settings.idle import idle
 
 Settings = dict[str, dict[str, Any]]
 
@@ -89,7 +89,8 @@ def apply(settings: Config, arm: str | None) -> Config:
     name, values = name_and_values(arm)
     if name != POPULATION:
         if name not in ARMS:
-            raise InputError(f"there is no arm {name}", f"the arms are {', '.join([POPULATION, *ARMS])}")
+            known = [POPULATION, *ARMS]
+            raise InputError(f"there is no arm {name}", did_you_mean(name, known, f"the arms are {', '.join(known)}"))
         changed = settings.model_dump()
         ARMS[name](changed)
         settings = _without_use(settings, Config.model_validate(changed))

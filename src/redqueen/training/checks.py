@@ -14,9 +14,11 @@ from redqueen.population.members import founders
 from redqueen.rl.advantages import Estimator
 from redqueen.rl.batch import MIN_ROWS
 from redqueen.settings import Config, flat
+from redqueen.settings.idle import idle
 from redqueen.settings.toml import shown
 from redqueen.tasks.families import Families
 from redqueen.tasks.guards import read_patterns
+from redqueen.ui.trackers import refuse_unknown
 
 
 def with_kinds(settings: Config) -> Config:
@@ -33,6 +35,7 @@ def check(settings: Config) -> None:
     """Refuse settings with which no race can be run or nothing can be learnt."""
     _check_plugins(settings)
     refuse_settings(settings.cluster)
+    refuse_unknown(settings.track.to)
     _check_tasks(settings)
     _check_sources(settings)
     _check_single(settings)
@@ -47,43 +50,6 @@ def refuse_idle(settings: Config) -> None:
     for name, why in idle(settings).items():
         what = f"{name} = {shown(asked[name], quote=True)} would do nothing: {why}"
         raise ConfigError(what, f"set {name} to {'none' if off[name] is None else shown(off[name], quote=True)}")
-
-
-def idle(settings: Config) -> dict[str, str]:
-    """The settings that ask for something and would do nothing beside the others, each with the reason."""
-    population, evolution, rl = settings.population, settings.evolution, settings.rl
-    off = Config().evolution
-    counts = {"teachers": population.teachers, "students": population.students}
-    several = {role for role, count in counts.items() if count > 1 and rl.frozen != role}
-    gradients = rl.update != "none"
-    shared = set(counts) if rl.share == "everybody" else {rl.share}
-    found: dict[str, str] = {}
-    if rl.share != "nobody" and not (gradients and shared & several):
-        found["rl.share"] = "there are no two members of such a role that learn"
-    if rl.teacher_lr is not None and (
-        population.single or not population.teachers or not gradients or rl.frozen == "teachers"
-    ):
-        single = "one adapter in both roles has one learning rate"
-        found["rl.teacher_lr"] = single if population.single else "no teacher learns"
-    if rl.full_rows and not gradients:
-        found["rl.full_rows"] = "nobody learns"
-    if rl.half_life and not gradients:
-        found["rl.half_life"] = "nobody learns"
-    if settings.tasks.replay and (not gradients or rl.frozen == "students"):
-        found["tasks.replay"] = "no student learns"
-    if evolution.trial and not (evolution.every and several):
-        found["evolution.trial"] = "nobody is ever replaced"
-    if evolution.inject and not (evolution.every and several):
-        found["evolution.inject"] = "nobody is ever replaced"
-    if evolution.scatter != off.scatter and gradients:
-        found["evolution.scatter"] = "with gradients members begin as the base"
-    if evolution.pull and not (gradients and several):
-        found["evolution.pull"] = "no role has two members that learn"
-    if evolution.pull_rate != 1 and (not evolution.pull or "evolution.pull" in found):
-        found["evolution.pull_rate"] = "nobody is pulled"
-    if evolution.inject and evolution.pull:
-        found["evolution.inject"] = "members that are pulled are meant to be alike"
-    return found
 
 
 def named_plugins(settings: Config) -> Iterator[tuple[Registry, str]]:

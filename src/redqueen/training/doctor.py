@@ -22,11 +22,14 @@ from redqueen.console import size_text
 from redqueen.engine.messages import one_line
 from redqueen.errors import InputError
 from redqueen.resources import most_memory, place
+from redqueen.settings.fields import bytes_in
 from redqueen.settings.models import ClusterConfig, EngineConfig, VerifierConfig
 from redqueen.verifier import AvailableTier, Tier, available_tier
 from redqueen.verifier.zygotes import available_cores
 
 if TYPE_CHECKING:  # torch takes seconds to import, and may be missing
+    import torch
+
     from redqueen.engine.memory import MemoryPlan
 
 GIB = 1 << 30
@@ -346,17 +349,14 @@ def check_base(name: str, members: int, settings: EngineConfig) -> BaseCheckup:
         raise InputError(
             f"no base can run here ({one_line(error)})", "`redqueen doctor` says what is missing"
         ) from None
-    device, dtype = place(settings)
+    device, dtype, free, host = room(settings)
     model = shapes.outline(name, settings.quantise)
     linears, why = adaptable(model, settings.target_modules), llama_family(model)
-    shape, free = memory.Shape.of(model, fast=why is None), memory.available(device)
-    host = memory.available(torch.device("cpu"))
-    if (most := most_memory(settings, device)) is not None:
-        free = min(free, most)
+    shape = memory.Shape.of(model, fast=why is None)
 
     def planned(members: int, rank: int = settings.rank, *, trains: bool = True) -> memory.MemoryPlan:
         return memory.plan(
-            shape, linears, rank=rank, members=members, memory=free, device=device.type, dtype=dtype, trains=trains,
+            shape, linears, rank=rank, members=members, memory=free, device=device, dtype=dtype, trains=trains,
             host=host,
         )  # fmt: skip
 
@@ -366,7 +366,7 @@ def check_base(name: str, members: int, settings: EngineConfig) -> BaseCheckup:
         path="llama" if why is None else "general",
         why=why,
         parameters=shape.parameters,
-        device=device.type,
+        device=device,
         dtype=str(dtype).removeprefix("torch."),
         memory=free,
         members=members,
@@ -387,6 +387,22 @@ def check_base(name: str, members: int, settings: EngineConfig) -> BaseCheckup:
         ),
         most=_most(planned),
     )
+
+
+def room(settings: EngineConfig) -> tuple[str, "torch.dtype", int, int | None]:
+    """The kind of device that an engine would run on, its dtype, and the bytes that it may take of it and of the host.
+    For a GPU that is not here, engine.memory says how much it has, and nothing is known of its host."""
+    import torch
+
+    from redqueen.engine import memory
+
+    most = settings.memory
+    if settings.device == "cuda" and not torch.cuda.is_available() and most is not None and "%" not in most:
+        return "cuda", torch.float32 if settings.dtype == "float32" else torch.bfloat16, bytes_in(most, 0), None
+    device, dtype = place(settings)
+    free, capped = memory.available(device), most_memory(settings, device)
+    host = memory.available(torch.device("cpu"))
+    return device.type, dtype, free if capped is None else min(free, capped), host
 
 
 def _machine() -> Machine:

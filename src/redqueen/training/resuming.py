@@ -9,7 +9,7 @@ from redqueen.runs.records_file import RECORDS
 from redqueen.runs.settled import settled
 from redqueen.runs.store import Store
 from redqueen.settings import Affects, Config, affecting, dump, flat, load_run, override, unwritten
-from redqueen.training.checks import idle
+from redqueen.settings.idle import idle
 
 
 def as_begun(settings: Config, folder: Path) -> Config:

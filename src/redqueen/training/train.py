@@ -15,14 +15,15 @@ from redqueen.loop import run_race
 from redqueen.phases.view import View, end_text
 from redqueen.population.members import Population
 from redqueen.population.members import restore as restore_population
-from redqueen.runs import CONFIG
+from redqueen.runs import CONFIG, FORKED_FROM
 from redqueen.runs.checkpoints import Loaded
-from redqueen.runs.run import FORKED_FROM, Run, fork, origin_of
+from redqueen.runs.run import Run, fork, origin_of
 from redqueen.runs.store import Store
 from redqueen.settings import Affects, Config, affecting, dump, flat, load_run, unwritten
+from redqueen.settings.idle import idle
 from redqueen.settings.toml import shown
 from redqueen.tasks.families import Families
-from redqueen.training.checks import idle, refuse_idle
+from redqueen.training.checks import refuse_idle
 from redqueen.training.resuming import as_begun, at_least, at_least_done, is_run, kept, unsaid
 from redqueen.training.rules import read_rules
 from redqueen.training.setup import Stage, Start, open_races
@@ -65,9 +66,9 @@ def train(settings: Config, folder: Path, view: View, forked: Fork | None = None
             by = "run.steps" if end.step >= settings.run.steps else "run.flops"
             view.say(f"nothing is left to do after step {end.step}; raise {by} to go on")
             return reached(run, settings, end.step, restore_population(end.state.get("population", {})))
-        start, to = Start.of_run(settings, rules, run), settings.track
+        start = Start.of_run(settings, rules, run)
         with (
-            tracking(to.to, folder, project=to.project, config=settings.model_dump(), say=view.say) as track,
+            tracking(settings.track, folder, config=settings.model_dump(), say=view.say) as track,
             open_races([start], cluster=True) as stage,
         ):
             started(start, run, stage, view)

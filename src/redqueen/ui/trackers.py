@@ -14,7 +14,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Protocol
 
-from redqueen.errors import ConfigError
+from redqueen.errors import ConfigError, did_you_mean
+from redqueen.settings.models import TrackConfig
 
 ID_FILE = "tracker_id"
 """In the run's folder: what a resumed run finds its own figures again by, wherever the folder has been moved to."""
@@ -36,15 +37,10 @@ class Tracker(Protocol):
 
 @contextlib.contextmanager
 def tracking(
-    names: Sequence[str],
-    run_folder: Path,
-    *,
-    project: str,
-    config: dict[str, Any],
-    say: Callable[[str], None],
+    to: TrackConfig, run_folder: Path, *, config: dict[str, Any], say: Callable[[str], None]
 ) -> Iterator[Callable[[int, Mapping[str, float]], None]]:
-    """What logs the figures of a step to the trackers called so, as long as each of them works."""
-    trackers = open_trackers(names, run_folder, project, run_folder.name, config)
+    """What logs the figures of a step where the settings say, as long as each tracker works."""
+    trackers = open_trackers(to.to, run_folder, to.project, run_folder.name, config, online=to.online)
 
     def track(step: int, values: Mapping[str, float]) -> None:
         nonlocal trackers
@@ -57,23 +53,34 @@ def tracking(
 
 
 def open_trackers(
-    names: Sequence[str], run_folder: Path, project: str, run_name: str, config: dict[str, Any]
+    names: Sequence[str],
+    run_folder: Path,
+    project: str,
+    run_name: str,
+    config: dict[str, Any],
+    *,
+    online: bool = False,
 ) -> list[Tracker]:
     """The trackers called so. A run that is resumed goes on in the same place."""
-    for name in names:
-        if name not in TRACKERS:
-            raise ConfigError(f"there is no tracker {name}", f"use {', '.join(TRACKERS)}")
+    refuse_unknown(names)
     # All of them first: a package that is missing must not leave another tracker's run half open.
     for name in dict.fromkeys(names):
         _import(name)
     opened: list[Tracker] = []
     for name in dict.fromkeys(names):
         try:
-            opened.append(TRACKERS[name](run_folder, project, run_name, config))
+            opened.append(TRACKERS[name](run_folder, project, run_name, config, online))
         except Exception as error:  # whatever its package raises
             close_trackers(opened, lambda _: None)
             raise ConfigError(f"{name} cannot be opened: {_why(error)}", "mend it, or leave this tracker out") from None
     return opened
+
+
+def refuse_unknown(names: Sequence[str]) -> None:
+    for name in names:
+        if name not in TRACKERS:
+            mend = did_you_mean(name, TRACKERS, f"use {', '.join(TRACKERS)}")
+            raise ConfigError(f"there is no tracker {name}", mend)
 
 
 def log_to(
@@ -107,7 +114,7 @@ class Trackio:
 
     name = "trackio"
 
-    def __init__(self, run_folder: Path, project: str, run_name: str, config: dict[str, Any]) -> None:
+    def __init__(self, run_folder: Path, project: str, run_name: str, config: dict[str, Any], online: bool) -> None:
         trackio = _import(self.name)
         # trackio keeps "the" current run in context variables and ends it when another begins: in a context of its
         # own, each of several races keeps its run.
@@ -137,18 +144,18 @@ class Trackio:
 
 
 class Wandb:
-    """Into the run's folder, for `wandb sync`; straight to the server with WANDB_MODE=online."""
+    """Into the run's folder, for `wandb sync`; straight to the server where the settings or WANDB_MODE say so."""
 
     name = "wandb"
 
-    def __init__(self, run_folder: Path, project: str, run_name: str, config: dict[str, Any]) -> None:
+    def __init__(self, run_folder: Path, project: str, run_name: str, config: dict[str, Any], online: bool) -> None:
         wandb = _import(self.name)
         self._run: Any = wandb.init(
             project=project,
             name=run_name,
             id=_id(run_folder),
             resume="allow",
-            mode=os.environ.get("WANDB_MODE", "offline"),
+            mode="online" if online else os.environ.get("WANDB_MODE", "offline"),
             dir=str(run_folder),
             config=config,
             # It would otherwise print beside the live view, and record the view as the run's output.
@@ -170,7 +177,7 @@ class TensorBoard:
 
     name = "tensorboard"
 
-    def __init__(self, run_folder: Path, project: str, run_name: str, config: dict[str, Any]) -> None:
+    def __init__(self, run_folder: Path, project: str, run_name: str, config: dict[str, Any], online: bool) -> None:
         self._make = _import(self.name).SummaryWriter
         self._folder = run_folder / TENSORBOARD_FOLDER
         self._writer: Any = None
@@ -189,7 +196,7 @@ class TensorBoard:
             writer.close()
 
 
-TRACKERS: dict[str, Callable[[Path, str, str, dict[str, Any]], Tracker]] = {
+TRACKERS: dict[str, Callable[[Path, str, str, dict[str, Any], bool], Tracker]] = {
     "trackio": Trackio,
     "wandb": Wandb,
     "tensorboard": TensorBoard,
