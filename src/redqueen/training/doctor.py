@@ -341,8 +341,6 @@ def _most(planned: _Planned) -> Most:
 def check_base(name: str, members: int, settings: EngineConfig) -> BaseCheckup:
     """What would fit if this base were loaded now. Only its configuration is read."""
     try:
-        import torch
-
         from redqueen.engine import memory, shapes
         from redqueen.engine.adaptable import adaptable, llama_family
     except (ImportError, OSError) as error:
