@@ -21,7 +21,7 @@ def population(store: Store, events: Sequence[EventRow], step: int) -> Populatio
     happened = [event for event in events if event.step <= step]
     born = {event.child for event in events}
     founders = [id for id in (*store.players(), *ratings, *(event.dead for event in happened)) if id not in born]
-    everyone = {id: Member(id=id, role=_role(id), seat=id) for id in founders}
+    everyone = {id: Member(id=id, role=_role(id), seat=id.partition(".")[0]) for id in founders}
     for event in happened:
         birth = Birth(event.step, event.operator, event.parents)
         everyone[event.child] = Member(id=event.child, role=Role(event.role), seat=event.seat, birth=birth)

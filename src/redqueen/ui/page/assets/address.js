@@ -51,7 +51,7 @@ RQ.follow = async () => {
       before = null;
       if (Object.keys(filters).length) { RQ.setFilters(filters); await RQ.browse(); }
       const place = section && document.getElementById(section);
-      if (place) place.scrollIntoView();
+      if (place) place.scrollIntoView({behavior: "instant"});
     }
   } finally {
     following = false;

@@ -13,12 +13,12 @@ RQ.el = (tag, attributes = {}, ...children) => {
     else if (value === true) node.setAttribute(name, "");
     else if (value !== false && value != null) node.setAttribute(name, value);
   }
-  node.append(...children.flat().filter((child) => child != null).map((child) => child instanceof Node ? child : String(child)));
+  node.append(...children.flat(Infinity).filter((child) => child != null).map((child) => child instanceof Node ? child : String(child)));
   return node;
 };
 
 RQ.fill = (node, ...children) => {
-  node.replaceChildren(...children.flat().filter((child) => child != null));
+  node.replaceChildren(...children.flat(Infinity).filter((child) => child != null));
   return node;
 };
 
@@ -110,13 +110,14 @@ const edged = new ResizeObserver((entries) => {
     faded(wide);
   }
 });
+RQ.watchEdges = (table) => edged.observe(table);
 document.addEventListener("scroll", (event) => { if (event.target.classList?.contains("wide")) faded(event.target); }, {capture: true, passive: true});
 
 // heads: [text, class, what it means]; rows of cells, each a node, a text, or [content, class].
 // A head sorts its column: up or down, and back to the order in which the rows came.
 // Whoever was at a link of it by the keyboard is there again afterwards.
 RQ.table = (table, heads, rows, caption) => RQ.stay(table, () => {
-  edged.observe(table);
+  RQ.watchEdges(table);
   const order = table.order;
   const head = ([text, kind, means], column) => {
     if (!text || rows.length < 2) return RQ.el("th", {scope: "col", class: kind, title: means}, text);

@@ -177,10 +177,10 @@ RQ.drawMembers = (run) => {
   const rated = (member) => {
     const mu = last(series(run, M.mu, member.id));
     if (mu == null) return "-";
-    return RQ.el("span", {}, `${mu.toFixed(1)} ±${last(series(run, M.sigma, member.id)).toFixed(1)}`, played.has(member.id) ? null : RQ.el("small", {class: "tag"}, "prior"));
+    return RQ.el("span", {}, `${mu.toFixed(1)} ±${last(series(run, M.sigma, member.id)).toFixed(1)}`, played.has(member.id) ? null : [" ", RQ.el("small", {class: "tag"}, "prior")]);
   };
-  const tags = (member) => [run.best.some((each) => each.id === member.id) ? RQ.el("small", {class: "tag best"}, "exported") : null,
-    newest && member.born === newest && member.died == null ? RQ.el("small", {class: "tag"}, "newborn") : null];
+  const tags = (member) => [run.best.some((each) => each.id === member.id) ? [" ", RQ.el("small", {class: "tag best"}, "exported")] : null,
+    newest && member.born === newest && member.died == null ? [" ", RQ.el("small", {class: "tag"}, "newborn")] : null];
   const rows = ranked(run, all ? run.members : living(run)).map((member) => {
     const from = member.died == null ? run.late : 1;
     const means = Object.values(RQ.MEMBER_COLUMNS).map((metric) => RQ.two(mean(series(run, metric, member.id), from)));
@@ -241,6 +241,7 @@ RQ.drawMatrix = (run) => {
     return RQ.el("td", {style: shade, title: said, "aria-label": said}, RQ.two(rate), RQ.el("small", {}, wins));
   };
   const matrix = document.getElementById("matrix");
+  RQ.watchEdges(matrix);
   RQ.stay(matrix, () => RQ.fill(matrix,
     RQ.el("thead", {}, RQ.el("tr", {}, RQ.el("th", {class: "word first"}, "teacher \\ student"), students.map((each) => RQ.el("th", {scope: "col"}, memberLink(each))))),
     RQ.el("tbody", {}, teachers.map((teacher) => RQ.el("tr", {}, RQ.el("th", {scope: "row", class: "word first"}, memberLink(teacher)),
