@@ -138,9 +138,7 @@ def test_every_chart_has_its_points(either, recorded):
         expected = [each.value for each in store.metrics(MU, "s0", "")]
         [line] = [each for each in drawn(either, "ratings-students") if each["name"] == "s0"]
         assert line["y"][: len(expected)] == pytest.approx(expected, rel=1e-4)
-    bands = either.page.evaluate(
-        "document.querySelectorAll('#chart-ratings-teachers .plot path.band').length"
-    )
+    bands = either.page.evaluate("document.querySelectorAll('#chart-ratings-teachers .plot path.band').length")
     assert bands == MEMBERS // 2
 
 
@@ -171,13 +169,16 @@ def test_where_the_seconds_of_the_newest_step_go_is_drawn(either, recorded):
 def test_lines_are_where_the_axes_say(either, recorded):
     """By the labels of the grid, each point of a line is at its step and its value."""
     either.draw_all()
-    axes = """([part, anchor]) => [...document.querySelectorAll(`#chart-ratings-students .axes text[text-anchor=${anchor}]`)]
+    axes = """([part, anchor]) => [...document.querySelectorAll(
+            `#chart-ratings-students .axes text[text-anchor=${anchor}]`)]
         .filter((text) => !isNaN(Number(text.textContent)))
         .map((text) => [Number(text.textContent), Number(text.getAttribute(part)) - (part === 'y' ? 3.5 : 0)])"""
     (x0, left), *_, (x1, right) = either.page.evaluate(axes, ["x", "middle"])
     (y0, low), *_, (y1, high) = either.page.evaluate(axes, ["y", "end"])
     line = either.page.locator("#chart-ratings-students .line[data-name=s0]")
-    edge = line.evaluate("line => [Number(line.parentNode.getAttribute('x')), Number(line.parentNode.getAttribute('y'))]")
+    edge = line.evaluate(
+        "line => [Number(line.parentNode.getAttribute('x')), Number(line.parentNode.getAttribute('y'))]"
+    )
     points = [[float(each) for each in pair.split()] for pair in re.split("[ML]", line.get_attribute("d"))[1:]]
     with Store.read(recorded) as store:
         expected = [(each.step, each.value) for each in store.metrics(MU, "s0", "")]
@@ -202,7 +203,9 @@ def test_the_pointer_reads_values_and_chooses_a_part_and_names_leave_lines_out(e
     either.page.mouse.down()
     either.page.mouse.move(box["x"] + box["width"] * 0.7, middle)
     either.page.mouse.up()
-    steps = "each => [...each.querySelectorAll('.axes text[text-anchor=middle]')].map((text) => Number(text.textContent))"
+    steps = (
+        "each => [...each.querySelectorAll('.axes text[text-anchor=middle]')].map((text) => Number(text.textContent))"
+    )
     chosen = [each for each in chart.evaluate(steps) if each == each]
     assert chosen and min(chosen) > 1 and max(chosen) < STEPS
     chart.get_by_role("button", name="whole range").click()
@@ -683,9 +686,11 @@ def test_a_band_ends_where_values_do(browser, tmp_path):
     with report_of(browser, tmp_path / "run.html", tmp_path / "run") as watched:
         found = watched.page.evaluate(
             """(keys) => keys.map((key) => {
-                RQ.drawArms([{name: "a", seeds: [0, 1, 2], runs: [], again: [], forks: [], differs: [], twin: null, series: {[key]: {mean: [1, 1], half: [8, 8]}}}]);
+                RQ.drawArms([{name: "a", seeds: [0, 1, 2], runs: [], again: [], forks: [], differs: [], twin: null,
+                    series: {[key]: {mean: [1, 1], half: [8, 8]}}}]);
                 RQ.redraw(true);
-                const [band] = document.getElementById(`chart-arm-${key.replaceAll("/", "-")}`).children[1].data.filter((each) => each.fill);
+                const plot = document.getElementById(`chart-arm-${key.replaceAll("/", "-")}`).children[1];
+                const [band] = plot.data.filter((each) => each.fill);
                 const known = band.y.filter((value) => value != null);
                 return [Math.min(...known), Math.max(...known)];
             })""",
@@ -734,8 +739,10 @@ def test_what_goes_on_beyond_an_edge_fades_out_there(browser, recorded):
         assert edges and all(beyond == said for beyond, said in edges) and any(beyond for beyond, _ in edges)
         # Whatever else is wider than its place is cut off without a word.
         cut = watched.page.evaluate(
-            """[...document.querySelectorAll('main *, header *')].filter((each) => each.offsetParent && !each.closest('.wide')
-            && !each.closest('svg') && each.getBoundingClientRect().right > innerWidth + 1).map((each) => each.outerHTML.slice(0, 80))"""
+            """[...document.querySelectorAll('main *, header *')]
+            .filter((each) => each.offsetParent && !each.closest('.wide') && !each.closest('svg'))
+            .filter((each) => each.getBoundingClientRect().right > innerWidth + 1)
+            .map((each) => each.outerHTML.slice(0, 80))"""
         )
         assert cut == []
         member = watched.page.locator("#member-table").locator("..")

@@ -54,7 +54,9 @@ def held(folder: Path) -> bool:
     except FileNotFoundError:  # a run that was copied without it
         return False
     except OSError as error:
-        raise RunError(f"{folder / LOCK} cannot be read: {error.strerror}", "make it a file that you may read") from None
+        raise RunError(
+            f"{folder / LOCK} cannot be read: {error.strerror}", "make it a file that you may read"
+        ) from None
     try:
         fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
     except BlockingIOError:

@@ -41,8 +41,8 @@ def _metrics_script() -> str:
     )
     columns = ", ".join(f"{head}: RQ.METRICS.{metric.name}" for head, metric in MEMBER_COLUMNS.items())
     return (
-        f"RQ.WORDS = {json.dumps(words())};\nRQ.METRICS = {json.dumps(known)};\nRQ.COMPLEXITY = [{complexity}];\nRQ.COMPUTE = [{compute}];\n"
-        f"RQ.MEMBER_COLUMNS = {{{columns}}};\n"
+        f"RQ.WORDS = {json.dumps(words())};\nRQ.METRICS = {json.dumps(known)};\n"
+        f"RQ.COMPLEXITY = [{complexity}];\nRQ.COMPUTE = [{compute}];\nRQ.MEMBER_COLUMNS = {{{columns}}};\n"
     )
 
 
