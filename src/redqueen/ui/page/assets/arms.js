@@ -26,9 +26,9 @@ const claims = (arms) => {
 const listed = (arms) => {
   const runs = (arm) => [arm.runs.map(RQ.visible).join(", "), ...arm.again.map((each) => `${RQ.visible(each.run)} is the race of ${RQ.visible(each.as)} once more (seed ${each.seed}) and is not counted`)].join("; ");
   const notes = (arm) => [arm.twin == null ? null : `the same figures as ${RQ.visible(arm.twin)} throughout: their lines hide each other`,
-    ...arm.forks.map((each) => `${RQ.visible(each.run)} is a fork of ${RQ.visible(each.from)}: the steps up to there are the same race`)].filter(Boolean).join("; ");
+    ...arm.forks.map((each) => `${RQ.visible(each.run)} is a fork of ${RQ.visible(each.from)}: the steps up to there are shared`)].filter(Boolean).join("; ");
   const first = arms[0].name;
-  RQ.table(document.getElementById("arm-table"), [["arm", "word first"], ["runs", "word"], ["seeds", "word"], [`otherwise than ${RQ.visible(first)}`, "word"], ["note", "word"]],
+  RQ.table(document.getElementById("arm-table"), [["arm", "word first"], ["runs", "word"], ["seeds", "word"], [`differs from ${RQ.visible(first)} in`, "word"], ["note", "word"]],
     arms.map((arm) => [RQ.visible(arm.name), [runs(arm), "long"], arm.seeds.join(", "), [arm.differs.map(RQ.visible).join(", ") || "-", "long"], [notes(arm) || "-", "long"]]), RQ.meaning("arm"));
 };
 
@@ -53,11 +53,11 @@ RQ.drawArms = (arms) => {
     if (drawn.length) RQ.chart(place, {id, title, lines: [...drawn, ...beside], raw: true, unit, ...more});
   };
   for (const [figure, title] of Object.entries({sampled: "sampled", greedy: "greedy", pass_at_k: "pass@k"}))
-    draw(`exam//${figure}`, `Exam, ${title}`, {within: [0, 1]}, true);
+    draw(`exam//${figure}`, `Exam, ${title}`, {within: [0, 1], share: true}, true);
   const asked = [...new Set(arms.flatMap((arm) => Object.keys(arm.series)).filter((each) => each.startsWith("benchmark//")))];
-  asked.forEach((key, at) => draw(key, RQ.visible(key.slice("benchmark//".length)), {within: [0, 1]}, true, `arm-benchmark-${at}`));
+  asked.forEach((key, at) => draw(key, RQ.visible(key.slice("benchmark//".length)), {within: [0, 1], share: true}, true, `arm-benchmark-${at}`));
   for (const [metric, subject, kind = ""] of ARM_CHARTS(kinds)) {
-    draw(RQ.keyOf(metric, subject, kind), RQ.capital(`${metric.role_titles[subject] || metric.title} ${kind}`.trim()), {within: RANGE(metric)}, metric === M.ruler);
+    draw(RQ.keyOf(metric, subject, kind), RQ.capital(`${metric.role_titles[subject] || metric.title} ${kind}`.trim()), {within: RANGE(metric), share: metric.unit === "share"}, metric === M.ruler);
   }
 };
 }

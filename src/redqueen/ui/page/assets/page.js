@@ -128,8 +128,7 @@ const open = async () => {
   if (!run || number !== opened) return;
   RQ.run = run;
   draw();
-  RQ.browse();
-  await tell();
+  await Promise.all([RQ.browse(), tell()]);
 };
 const tell = async () => {
   const number = opened;
