@@ -95,16 +95,19 @@ RQ.redraw = (at_once = false) => {
     plot.draw();
   }
 };
-// Paper is light.
+// Paper is light, and has room for two charts of this width in a row.
+const PAPER = 350;
 let chosen = null;
 window.addEventListener("beforeprint", () => {
   chosen = document.documentElement.dataset.theme;
+  RQ.paper = PAPER;
   document.documentElement.dataset.theme = "light";
   RQ.repaint();
   RQ.redraw(true);
 });
 window.addEventListener("afterprint", () => {
   document.documentElement.dataset.theme = chosen;
+  RQ.paper = null;
   RQ.repaint();
 });
 // Charts that go for good.

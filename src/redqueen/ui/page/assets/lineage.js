@@ -43,7 +43,7 @@ const shortName = (member, run) => {
 };
 
 const paint = (run, rows) => (plot) => {
-  const width = plot.clientWidth || 360, height = TOP + ROW * rows.length + BOTTOM;
+  const width = (RQ.paper ? 2 * RQ.paper : plot.clientWidth) || 360, height = TOP + ROW * rows.length + BOTTOM;
   const last = Math.max(run.step, 1);
   const sx = (step) => LEFT + (width - LEFT - RIGHT) * (Math.max(step, 0) / last);
   const places = new Map(rows.map(({member}, at) => [member.id, TOP + ROW * at + 21]));

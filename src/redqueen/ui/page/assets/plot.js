@@ -89,7 +89,7 @@ RQ.plot = (plot, about) => {
   const all = RQ.traces(about);
   plot.data = all;
   const shown = all.filter((trace) => !hidden.has(trace.name));
-  const width = plot.clientWidth || 360, height = plot.clientHeight || 250;
+  const width = (RQ.paper ?? plot.clientWidth) || 360, height = RQ.paper ? 240 : plot.clientHeight || 250;
   const wide = about.x && about.x.length > 1 ? about.x[1] - about.x[0] : 0;
   // Over steps a chart begins at the first of them, over anything else at nothing.
   const reach = extent(all.flatMap((trace) => trace.x), about.unit ? [0, 0] : [1, about.steps ?? 1]);
