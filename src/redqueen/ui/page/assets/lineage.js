@@ -82,7 +82,7 @@ RQ.drawLineage = (run) => {
   const founders = {};
   for (const {member, founder} of rows) if (member === founder) founder.number = (founders[member.role] = (founders[member.role] ?? -1) + 1);
   const born = run.members.filter((member) => member.born > 0);
-  const pulled = run.pulls.length ? "; upright: all move to the mean of their role, or towards it" : "";
+  const pulled = run.pulls.length ? "; dashed and upright: all move to the mean of their role, or towards it" : "";
   const about = {id: "lineage", title: "Who descends from whom", lines: [], paint: paint(run, rows),
     note: born.length ? `a row for each member, under its first parent and in its founder's colour, from its first step to its last; a line leads down from each parent, dotted from the second${pulled}` : `no replacement yet${pulled}`,
     says: `${RQ.many(born.length, "replacement")}, listed in the table below.${run.pulls.length ? ` Members moved to the mean of their role, or towards it, after the steps ${run.pulls.join(", ")}` : ""}`};
