@@ -1,6 +1,7 @@
 """What page and report show, against the records that it comes from."""
 
 import json
+import os
 import re
 import shutil
 from dataclasses import replace
@@ -12,16 +13,19 @@ from synthetic import make, records
 
 from redqueen.analysis.browse import Filters
 from redqueen.analysis.intervals import estimate
+from redqueen.analysis.summary import summarise
 from redqueen.commands.main import main
-from redqueen.errors import InputError
 from redqueen.population.board import Board
-from redqueen.runs import benchmarks, exams
+from redqueen.population.members import Role
+from redqueen.runs import FORKED_FROM, benchmarks, exams
 from redqueen.runs.benchmarks import Result
 from redqueen.runs.exams import ExamResult
+from redqueen.runs.lock import take
 from redqueen.runs.metrics import COVERAGE, ENTROPY, METRICS, MU, REWARD, SAMPLED_TOKENS, SOLVE_RATE
 from redqueen.runs.store import Store
-from redqueen.ui.page import views
-from redqueen.ui.page.assets import METRICS_SCRIPT, SCRIPTS, asset
+from redqueen.settings import load_run
+from redqueen.ui.page import people, views
+from redqueen.ui.page.assets import METRICS_SCRIPT, SCRIPTS, asset, words
 from report.conftest import HOW, STEPS, TASKS
 
 
@@ -72,9 +76,10 @@ def test_a_race_that_has_spent_its_operations_is_at_its_end(recorded, tmp_path):
 def test_scripts_name_the_metrics_that_the_views_send_them():
     """A name that is not there is an error in a browser, and a chart without a line at best."""
     scripts = "\n".join(asset(name) for name in SCRIPTS if name != METRICS_SCRIPT)
-    named = set(re.findall(r"\bM\.(\w+)", scripts))
+    named = set(re.findall(r"\bM\.(\w+)(?!\w|\.about)", scripts))
     sent = {metric.name for metric in views.DRAWN}
     assert named <= sent <= METRICS.keys()
+    assert set(re.findall(r"\bM\.(\w+)", scripts)) <= METRICS.keys()
     groups = re.findall(r"RQ\.([A-Z_]+) = [\[{](?!\")(.*)[\]}];", asset(METRICS_SCRIPT))
     drawn = {name for group, names in groups if group != "COMPUTE" for name in re.findall(r"METRICS\.(\w+)", names)}
     assert sent == named | drawn
@@ -259,8 +264,109 @@ def test_seeds_are_compared_as_far_as_all_have_come_and_each_once(tmp_path):
     make(tmp_path / "copy", steps=6, members=4, tasks=40, seed=0, wanted=6)
     [arm] = views.arms_view([tmp_path / "a-0", tmp_path / "a-1"])
     assert {len(each["mean"]) for each in arm["series"].values()} == {3}
-    with pytest.raises(InputError, match="no second race"):
-        views.arms_view([tmp_path / "a-0", tmp_path / "copy"])
+    [arm] = views.arms_view([tmp_path / "a-0", tmp_path / "copy"])
+    assert (arm["runs"], arm["seeds"]) == (["a-0"], [0])
+    assert arm["again"] == [{"run": str(tmp_path / "copy"), "as": str(tmp_path / "a-0"), "seed": 0}]
+
+
+def test_arms_say_what_tells_them_apart_which_are_forks_and_which_are_the_same(tmp_path):
+    for name, lr in (("a", "1e-3"), ("b", "2e-3")):
+        make(tmp_path / name, steps=3, members=4, tasks=20, overrides=[("rl.lr", lr)])
+    make(tmp_path / "c", steps=3, members=4, tasks=20, seed=1, overrides=[("rl.lr", "3e-3")])
+    with Store.open(tmp_path / "c") as store:
+        store.set_facts({FORKED_FROM: "/runs/a, step 2"})
+    first, second, third = views.arms_view([tmp_path / name for name in "abc"])
+    assert [arm["differs"] for arm in (first, second, third)] == [[], ["rl.lr = 0.002"], ["rl.lr = 0.003"]]
+    assert [arm["twin"] for arm in (first, second, third)] == ["b", "a", None]
+    assert third["forks"] == [{"run": "c", "from": "/runs/a, step 2"}] and not first["forks"]
+    assert views.run_view(tmp_path / "c")["forked_from"] == "/runs/a, step 2"
+
+
+def test_members_are_those_of_the_terminal_in_its_order(recorded):
+    """The page's table is made of this view; the terminal's of the population that a checkpoint holds."""
+    with Store.read(recorded) as store:
+        there = people.population(store, list(store.events()), STEPS)
+        table = summarise(store, load_run(recorded / "config.toml"), there).members
+    view = views.run_view(recorded)
+    living = [each["id"] for each in view["members"] if each["died"] is None]
+    assert sorted(living) == sorted(row[0] for row in table.rows)
+    mu = {id: view["series"][f"mu/{id}/"][-1] for id in living}
+    assert [row[2].split()[0] for row in table.rows] == [f"{mu[row[0]]:.1f}" for row in table.rows]
+
+
+def test_who_would_be_exported_is_who_did_best_and_else_who_is_rated_best(recorded, tmp_path):
+    shutil.copytree(recorded, run := tmp_path / "run")
+    assert views.run_view(run)["best"] == [], "there is no checkpoint"
+    with Store.open(run) as store:
+        store.mark_saved(STEPS)
+        there = people.population(store, list(store.events()), STEPS)
+    found = {each["role"]: each["id"] for each in views.run_view(run)["best"]}
+    assert found == {role: there.best(role).id for role in Role}
+    worst = min(there.students, key=lambda member: member.rating.lower)
+    values = {member.id: 0.1 for member in there.students} | {worst.id: 0.9}
+    exams.keep(run, [exam_of(id, STEPS, value) for id, value in values.items()])
+    student = views.run_view(run)["best"][1]
+    assert (student["id"], student["step"]) == (worst.id, STEPS) and "by the exam own" in student["why"]
+
+
+def test_a_population_is_read_from_the_records_as_it_was_after_each_step(recorded):
+    with Store.read(recorded) as store:
+        [event] = events = list(store.events())
+        before, after = (people.population(store, events, step) for step in (event.step - 1, event.step))
+        mu = {row.subject: row.value for row in store.metrics(MU, kind="") if row.step == event.step}
+    assert event.dead in {member.id for member in before.members} and not before.graves
+    assert [grave.member.id for grave in after.graves] == [event.dead]
+    child = after.member(event.child)
+    assert (child.seat, child.birth.parents, child.rating.mu) == (event.seat, event.parents, mu.get(event.child, 25.0))
+
+
+def test_a_run_is_running_while_a_process_has_it_and_stopped_otherwise(recorded, tmp_path):
+    shutil.copytree(recorded, run := tmp_path / "run")
+    assert views.run_view(run)["state"] == "stopped"
+    lock = take(run)
+    try:
+        assert views.state_of(run) == views.run_view(run)["state"] == "running"
+    finally:
+        os.close(lock)
+    assert views.state_of(run) == "stopped"
+    make(tmp_path / "done", steps=2, members=4, tasks=8)
+    assert views.state_of(tmp_path / "done") == "finished"
+
+
+def test_kinds_say_what_their_family_says_and_no_code_that_a_run_names_is_run():
+    assert views.titles(["code", "logic"])["logic_s"] == "find values that keep all clues"
+    assert views.titles([f"{Path(__file__)}:FAMILY"]) == {}
+
+
+def test_words_are_those_of_the_glossary_and_the_page_uses_no_others():
+    scripts = "\n".join(asset(name) for name in SCRIPTS if name != METRICS_SCRIPT)
+    used = {word for call in re.findall(r"meaning\(([^)]*)\)", scripts) for word in re.findall(r'"([^"]+)"', call)}
+    used |= set(re.findall(r"RQ\.WORDS\.(\w+)", scripts))
+    assert {"seat", "rating", "cell", "behaviour", "ruler", "newborn", "arm"} <= used <= words().keys()
+    assert words()["seat"] == (
+        "a member's place in the population (t0, s3). A child takes the seat of the member it replaces."
+    )
+
+
+def test_programs_are_listed_with_their_line_breaks(recorded):
+    row = views.tasks_view(recorded, Filters())["rows"][0]
+    with Store.read(recorded) as store:
+        task = store.task(row["step"], row["place"])
+    assert task is not None
+    lines = task.record["program"].split("\n")
+    assert row["program"].split("\n") == lines[: views.PROGRAM_LINES]
+    assert row["further"] == max(0, len(lines) - views.PROGRAM_LINES)
+
+
+def test_tasks_are_found_by_their_text(recorded, capsys):
+    with Store.read(recorded) as store:
+        expected = [(row.step, row.place) for row in store.tasks() if "gcd" in row.text][::-1]
+    found = views.tasks_view(recorded, Filters(text="GCD("))
+    assert [(row["step"], row["place"]) for row in found["rows"]] == expected[: views.PAGE_ROWS] and expected
+    assert views.tasks_view(recorded, Filters(text="no such text"))["rows"] == []
+    assert views.tasks_view(recorded, Filters(text="GCD(", rejected=True))["rows"]
+    assert main(["tasks", str(recorded), "--text", "GCD(", "--json", "--limit", "999"]) == 0
+    assert len(json.loads(capsys.readouterr().out)["tasks"]) == len(expected)
 
 
 def test_a_figure_that_is_none_is_left_open(tmp_path):

@@ -35,7 +35,7 @@ def run(tmp_path: Path) -> Path:
 
 
 def chosen(run: Path, role: Role = Role.STUDENT) -> tuple[str, str]:
-    return best(run, run / "checkpoints" / checkpoints.name(STEP), STEP, role)
+    return best(run, checkpoints.population(run / "checkpoints" / checkpoints.name(STEP)), STEP, role)
 
 
 def sat(run: Path, exam: str, step: int = STEP, **sampled: float) -> None:

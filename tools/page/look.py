@@ -62,7 +62,7 @@ def measure(runs: list[Path]) -> None:
             print(f"   the same browser again: {opened(watched)}")
             points = watched.draw_all().page.evaluate(
                 "[...document.querySelectorAll('.plot')].flatMap((plot) => plot.data)"
-                ".reduce((sum, trace) => sum + trace.x.length, 0)"
+                ".reduce((sum, trace) => sum + (trace.x ?? []).length, 0)"
             )
             start = time.perf_counter()
             watched.page.select_option("#filters [name=kind]", index=1)

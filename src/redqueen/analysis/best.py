@@ -7,13 +7,12 @@ from itertools import chain
 from pathlib import Path
 
 from redqueen.errors import InputError
-from redqueen.population.members import Member, Role
-from redqueen.runs import benchmarks, checkpoints, exams
+from redqueen.population.members import Member, Population, Role
+from redqueen.runs import benchmarks, exams
 
 
-def best(run: Path, checkpoint: Path, step: int, role: Role) -> tuple[str, str]:
-    """The member's id, and by what it was chosen."""
-    population = checkpoints.population(checkpoint)
+def best(run: Path, population: Population, step: int, role: Role) -> tuple[str, str]:
+    """The member's id, and by what it was chosen, of the population as it was after this step."""
     rated = population.best(role)
     members = population.of(role)
     ids = {member.id for member in members}

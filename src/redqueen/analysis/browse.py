@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
 CELL_CHARS = 200
 """Of a program, before it is cut to the terminal."""
+_OF_ALL = ("kind", "teacher", "since", "until", "text", "before")
+"""The filters that tasks and rejections have."""
 GAP = 2
 """Between columns: padding, and the one cell of the table's own lines."""
 
@@ -39,6 +41,8 @@ class Filters:
     """Rejections, not tasks."""
     reason: str | None = None
     """Of a rejection."""
+    text: str | None = None
+    """What the teacher wrote has it somewhere, in whatever case."""
     before: tuple[int, int] | None = None
     """A step and a place."""
 
@@ -51,7 +55,7 @@ def rows(
     store: Store, filters: Filters, limit: int | None, *, newest_first: bool
 ) -> Iterator[TaskRow] | Iterator[RejectionRow]:
     """One at a time, however many there are."""
-    where: dict[str, Any] = {name: getattr(filters, name) for name in ("kind", "teacher", "since", "until", "before")}
+    where: dict[str, Any] = {name: getattr(filters, name) for name in _OF_ALL}
     where |= {"newest_first": newest_first, "limit": limit}
     if filters.rejected:
         return store.rejections(**where, reason=filters.reason)

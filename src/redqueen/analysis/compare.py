@@ -320,6 +320,11 @@ def race_of(settings: Config) -> str:
     return _race_key(in_force(settings))
 
 
+def race_settings(settings: Config) -> dict[str, Any]:
+    """By dotted key, those in which runs of one arm are alike."""
+    return _race(flat(settings))
+
+
 def _race_key(settings: Mapping[str, Any]) -> str:
     return repr(sorted(_race(settings).items()))
 

@@ -55,7 +55,7 @@ def named(run: Path, checkpoint: Path, member: str) -> tuple[str, list[str]]:
         return member, []
     if (checkpoint / checkpoints.MEMBERS / SOLO).is_dir():
         return SOLO, []
-    id, why = best(run, checkpoint, step_of(checkpoint), Role(member))
+    id, why = best(run, checkpoints.population(checkpoint), step_of(checkpoint), Role(member))
     return id, [why]
 
 

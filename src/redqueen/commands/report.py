@@ -6,7 +6,7 @@ from typing import Annotated
 
 import tyro
 
-from redqueen.commands.command import Command, needs, write_output
+from redqueen.commands.command import Command, write_output
 from redqueen.console import printable
 from redqueen.errors import InputError
 
@@ -21,7 +21,6 @@ class ReportCommand(Command):
     """Where the report is written; report.html in the run's folder when left out."""
 
     def run(self) -> None:
-        needs("page", "plotly")
         if self.to is None and len(self.folders) > 1:
             raise InputError("a report of several runs needs a name", "add --to FILE.html")
         from redqueen.ui.page.document import report

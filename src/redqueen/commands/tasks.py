@@ -35,6 +35,8 @@ class TasksCommand(Reporting):
     """From this step on."""
     until: Annotated[int | None, tyro.conf.arg(metavar="STEP")] = None
     """Up to this step."""
+    text: str | None = None
+    """Only tasks whose teacher wrote this somewhere, in whatever case."""
     solved_min: Annotated[float | None, tyro.conf.arg(metavar="RATE")] = None
     """Solved in at least this share of the attempts, 0 to 1."""
     solved_max: Annotated[float | None, tyro.conf.arg(metavar="RATE")] = None
@@ -135,6 +137,7 @@ class TasksCommand(Reporting):
             teacher=self.teacher,
             since=self.since,
             until=self.until,
+            text=self.text,
             min_rate=self.solved_min,
             max_rate=self.solved_max,
             oversight=self.oversight,

@@ -26,7 +26,7 @@ class WatchCommand(Command):
     """The address to listen on. If others can reach it, the URL holds a token, and whoever has it can read the runs."""
 
     def run(self) -> None:
-        needs("page", "starlette", "uvicorn", "plotly")
+        needs("page", "starlette", "uvicorn")
         if not 0 <= self.port <= 65535:
             raise InputError(f"--port cannot be {self.port}", "use 0 to 65535")
         from redqueen.ui.page.server import serve

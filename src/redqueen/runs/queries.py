@@ -45,6 +45,7 @@ _CONDITIONS = {
     "trivial": "(trivial IS NOT NULL) = ?",
     "oversight": "oversight = ?",
     "reason": "reason = ?",
+    "text": "instr(lower(CAST(text AS TEXT)), lower(?)) > 0",
     "before": "(step, place) < (?, ?)",
 }
 
@@ -57,6 +58,8 @@ class ProposalFilters(TypedDict, total=False):
     since: int | None
     """A step, which belongs to the range, as that of `until` does."""
     until: int | None
+    text: str | None
+    """What the teacher's text has somewhere, in whatever case."""
     before: tuple[int, int] | None
     """A step and a place, which do not."""
 

@@ -4,11 +4,7 @@ Records are written before the checkpoint that stands on them, so that the newes
 the race. What the records hold beyond it is dropped: those steps are run again, and come out the same.
 """
 
-import errno
-import fcntl
 import os
-import re
-import stat
 import sys
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
@@ -22,13 +18,10 @@ from redqueen.errors import Fault, RunError
 from redqueen.runs import CHECKPOINTS, CONFIG, FORKED_FROM, REPORT, checkpoints
 from redqueen.runs.atomic import clear_leftovers, flush_entry, leftover, put_in_place, write_text
 from redqueen.runs.checkpoints import Loaded
+from redqueen.runs.lock import LOCK, take
 from redqueen.runs.records_file import RECORDS
 from redqueen.runs.settled import settled
 from redqueen.runs.store import Store
-
-LOCK = "lock"
-_HOLDER = re.compile(rb"[0-9]*\n?")
-"""What a lock holds: the number of the process that has the run, or had it last."""
 
 
 @dataclass(kw_only=True)
@@ -58,7 +51,7 @@ class Run:
         with _plain(folder):
             _refuse_other_folders(folder)
             folder.mkdir(parents=True, exist_ok=True)
-            lock = _take_lock(folder)
+            lock = take(folder)
         try:
             with _plain(folder):
                 clear_leftovers(folder)
@@ -173,37 +166,6 @@ def _refuse_other_folders(folder: Path) -> None:
         raise RunError(f"{folder} has lost its {CONFIG}", mend)
     if not begun and not (CONFIG in names and names & {RECORDS, LOCK}):
         raise RunError(f"{folder} is not empty and no run", "name another folder, or a run's")
-
-
-def _take_lock(folder: Path) -> int:
-    """Held until it is closed, or the process ends however it may."""
-    path = folder / LOCK
-    try:
-        lock = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK, 0o644)
-    except OSError as error:
-        if error.errno != errno.ELOOP:
-            raise
-        raise RunError(f"{path} is a symbolic link", "remove it: what it leads to would be written over") from None
-    try:
-        _refuse_other_files(path, lock)
-        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        os.ftruncate(lock, 0)
-        os.pwrite(lock, f"{os.getpid()}\n".encode(), 0)
-    except BlockingIOError:
-        holder = os.pread(lock, 32, 0).decode(errors="replace").strip() or "?"
-        os.close(lock)
-        raise RunError(f"{folder} is in use by process {holder}", "wait until that is done, or stop it") from None
-    except BaseException:
-        os.close(lock)
-        raise
-    return lock
-
-
-def _refuse_other_files(path: Path, lock: int) -> None:
-    """A lock is a file of its own and holds a process's number: anything else would be lost to somebody."""
-    about = os.fstat(lock)
-    if not stat.S_ISREG(about.st_mode) or about.st_nlink != 1 or not _HOLDER.fullmatch(os.pread(lock, 32, 0)):
-        raise RunError(f"{path} is not the lock of a run", "move it out of the way, or name another folder")
 
 
 def _not_begun(folder: Path) -> bool:

@@ -16,7 +16,7 @@ from redqueen.analysis.browse import Whole
 from redqueen.errors import InputError
 from redqueen.runs.store import Store
 from redqueen.ui.page import views
-from redqueen.ui.page.assets import SCRIPTS, STYLE, asset, page, plotly_script
+from redqueen.ui.page.assets import SCRIPTS, STYLE, asset, page
 
 TASK_BYTES = 1_500_000
 """Of tasks with their attempts, for all runs together."""
@@ -45,8 +45,8 @@ def report(folders: Sequence[Path]) -> str:
     }
     # Within a script no text may end it: every < is written otherwise, which JSON reads as the same.
     data = json.dumps(embedded, separators=(",", ":"), allow_nan=False).replace("<", "\\u003c")
-    scripts = [asset(name) for name in SCRIPTS[:-1]] + [_unclosed(plotly_script().decode()), asset(SCRIPTS[-1])]
-    policy = _policy(scripts)
+    scripts = [asset(name) for name in SCRIPTS]
+    policy = _policy(scripts, asset(STYLE))
     head = f'<meta http-equiv="Content-Security-Policy" content="{policy}">\n<style>{asset(STYLE)}</style>'
     tags = [
         f'<script type="application/json" id="embedded">{data}</script>',
@@ -119,13 +119,11 @@ def _cut(value: Any) -> Any:
     return value
 
 
-def _unclosed(script: str) -> str:
-    """A script of somebody else, in which a string may hold what ends a script."""
-    return script.replace("</script", "<\\/script").replace("<!--", "<\\!--")
+def _policy(scripts: Sequence[str], style: str) -> str:
+    """Only these scripts and this style, by their hashes, and no request at all."""
+    allowed = " ".join(map(_hash, scripts))
+    return f"default-src 'none'; script-src {allowed}; style-src {_hash(style)}; img-src data:"
 
 
-def _policy(scripts: Sequence[str]) -> str:
-    """Only these scripts, by their hashes, and no request at all."""
-    hashes = (base64.b64encode(hashlib.sha256(script.encode()).digest()).decode() for script in scripts)
-    allowed = " ".join(f"'sha256-{digest}'" for digest in hashes)
-    return f"default-src 'none'; script-src {allowed}; style-src 'unsafe-inline'; img-src data: blob:"
+def _hash(text: str) -> str:
+    return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"

@@ -29,7 +29,7 @@ from redqueen.analysis.browse import Filters, one
 from redqueen.errors import InputError, UserError
 from redqueen.runs.store import Store
 from redqueen.ui.page import views
-from redqueen.ui.page.assets import PLOTLY, POLICY, SCRIPTS, STYLE, asset, page, plotly_script
+from redqueen.ui.page.assets import POLICY, SCRIPTS, STYLE, asset, page
 
 LOOK_SECONDS = 1.0
 """Between two looks for new steps."""
@@ -99,7 +99,7 @@ def application(folders: Sequence[Path], token: str = "", hosts: Sequence[str] =
         Route("/", lambda _: Response(page(), media_type="text/html", headers=HEADERS)),
         Route("/live", live),
         *(Route(f"/{name}.json", _answer(answer)) for name, answer in answers.items()),
-        *(Route(f"/{name}", _file(name)) for name in (*SCRIPTS, STYLE, PLOTLY)),
+        *(Route(f"/{name}", _file(name)) for name in (*SCRIPTS, STYLE)),
     ]
     if not token:
         # A page of somebody else must not reach us by a name that it made point here.
@@ -126,6 +126,7 @@ def filters(request: Request) -> Filters:
         teacher=query.get("teacher") or None,
         since=_number(request, "since"),
         until=_number(request, "until"),
+        text=query.get("text") or None,
         min_rate=None if rejected else _share(request, "min_rate"),
         max_rate=None if rejected else _share(request, "max_rate"),
         oversight=query.get("oversight") == "1" and not rejected,
@@ -151,8 +152,8 @@ def serve(folders: Sequence[Path], host: str, port: int, ready: Callable[[Addres
 
 
 async def _steps(runs: Sequence[Path]) -> AsyncIterator[str]:
-    """The last step of every run, whenever one has changed."""
-    known: list[int] | None = None
+    """The last step of every run and whether it is at work, whenever one has changed."""
+    known: list[tuple[int, str]] | None = None
     still = 0.0
     while True:
         steps = await asyncio.to_thread(_last_steps, runs)
@@ -166,14 +167,14 @@ async def _steps(runs: Sequence[Path]) -> AsyncIterator[str]:
         still += LOOK_SECONDS
 
 
-def _last_steps(runs: Sequence[Path]) -> list[int]:
+def _last_steps(runs: Sequence[Path]) -> list[tuple[int, str]]:
     steps = []
     for folder in runs:
         try:
             with Store.read(folder) as store:
-                steps.append(store.last_step())
+                steps.append((store.last_step(), views.state_of(folder)))
         except UserError:  # for a moment nobody can read it, or it is gone: the page says so when it asks
-            steps.append(-1)
+            steps.append((-1, ""))
     return steps
 
 
@@ -198,13 +199,7 @@ def _json(answer: Any, status: int = 200) -> Response:
 def _file(name: str) -> Callable[[Request], Response]:
     kind = "text/css" if name.endswith(".css") else "text/javascript"
 
-    def respond(_: Request) -> Response:
-        if name != PLOTLY:
-            return Response(asset(name), media_type=kind, headers=HEADERS)
-        # Long, and the same for as long as the package is: a browser may keep it, and what it has made of it.
-        return Response(plotly_script(), media_type=kind, headers=HEADERS | {"Cache-Control": "max-age=86400"})
-
-    return respond
+    return lambda _: Response(asset(name), media_type=kind, headers=HEADERS)
 
 
 def _bind(host: str, port: int) -> socket.socket:

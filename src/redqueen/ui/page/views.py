@@ -7,7 +7,7 @@ run that grows is read from where the reader left off.
 import math
 import os
 import statistics
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from itertools import accumulate
 from pathlib import Path
@@ -16,21 +16,26 @@ from typing import Any
 from redqueen.analysis import quarters
 from redqueen.analysis.browse import CELL_CHARS, Filters, rows
 from redqueen.analysis.claims import SOLVERS, claims
-from redqueen.analysis.compare import arm_names, no_race_twice, race_of
+from redqueen.analysis.compare import arm_names, race_of, race_settings
 from redqueen.analysis.intervals import band
 from redqueen.analysis.kinds import by_kind
 from redqueen.analysis.slowness import beside_others
-from redqueen.analysis.summary import origin
 from redqueen.phases.timeline import Timeline
-from redqueen.population.lineage import generations
-from redqueen.population.members import Birth, Role
-from redqueen.runs import benchmarks, exams, metrics
-from redqueen.runs.rows import EventRow, RejectionRow, TaskRow
+from redqueen.plugins import FAMILIES
+from redqueen.population.members import Role
+from redqueen.runs import FORKED_FROM, benchmarks, exams, metrics
+from redqueen.runs.lock import held
+from redqueen.runs.rows import RejectionRow, TaskRow
 from redqueen.runs.store import Store
 from redqueen.settings import Config, dump, load_run
+from redqueen.settings.toml import value_text
+from redqueen.tasks.families import Families
+from redqueen.ui.page import people
 
 PAGE_ROWS = 50
 """Tasks that are listed at once."""
+PROGRAM_LINES = 6
+"""Of a program in a list; it opens with all."""
 ALARMS = 50
 """The newest."""
 WORKER_EVENTS = 100
@@ -53,15 +58,18 @@ def run_view(folder: Path, since: int = 0) -> JSON:
         last = store.last_step()
         since = min(since, last)
         events = list(store.events())
-        limited = settings.run.flops is not None and last and settings.run.ends(last, quarters.flops(store))
+        ended = _ended(store, settings, last)
         return {
             "name": name_of(folder),
             "step": last,
-            "steps": last if limited else settings.run.steps,
+            "steps": last if ended and settings.run.flops is not None else settings.run.steps,
+            "state": state_of(folder),
+            "forked_from": store.facts().get(FORKED_FROM),
             "since": since,
             "seed": settings.run.seed,
             "single": settings.population.single,
             "kinds": list(settings.tasks.kinds),
+            "titles": titles(settings.tasks.families),
             "by_kind": [asdict(each) for each in by_kind(store, settings.tasks.kinds, quarters.quarters(last)[1][0])],
             "drift_ceiling": settings.guard.drift_ceiling,
             "series": _series(store, since, last),
@@ -71,7 +79,8 @@ def run_view(folder: Path, since: int = 0) -> JSON:
             "worker_events": [asdict(event) for event in store.worker_events(WORKER_EVENTS)],
             "exam": _exam(folder, {member for member, role in store.players().items() if role is Role.STUDENT}),
             "benchmarks": _benchmarks(folder),
-            "members": _members(store, events),
+            "members": people.members(store, events, last),
+            "best": [] if settings.population.single else people.exported(folder, store, events),
             "pulls": sorted({row.step for role in Role for row in store.metrics(metrics.PULL, role)}),
             "matches": {"all": _matches(store, 1, last), "late": _matches(store, quarters.quarters(last)[1][0], last)},
             "late": quarters.quarters(last)[1][0],
@@ -79,6 +88,21 @@ def run_view(folder: Path, since: int = 0) -> JSON:
             "reasons": store.reasons(),
             "counts": store.counts("tasks", "rejections", "events"),
         }
+
+
+def state_of(folder: Path) -> str:
+    """`finished`, `running` or, where no process has a run that is not at its end, `stopped`."""
+    with Store.read(folder) as store:
+        if _ended(store, load_run(folder / "config.toml"), store.last_step()):
+            return "finished"
+    return "running" if held(folder) else "stopped"
+
+
+def titles(families: Sequence[str]) -> dict[str, str]:
+    """What a student has to do in each kind of the families that come with the package. Others are plug-ins: looking
+    at a run must not run code that it names."""
+    own = Families.of([name for name in families if name in FAMILIES.builtins])
+    return {name: kind.title for name, kind in own.kinds.items()}
 
 
 def about_view(folder: Path) -> JSON:
@@ -105,23 +129,38 @@ def about_view(folder: Path) -> JSON:
 
 def arms_view(folders: Sequence[Path]) -> list[JSON]:
     """Runs that differ in their seed alone are one arm: step by step the mean over its seeds, and half of the band
-    around it where there are several."""
+    around it where there are several. A second folder with a race that is there already counts for nothing."""
     groups: dict[str, dict[Path, int]] = {}
+    again: dict[str, list[JSON]] = {}
+    settings_of: dict[str, Mapping[str, Any]] = {}
     for folder in folders:
         settings = _settings(folder)
-        groups.setdefault(race_of(settings), {})[folder] = settings.run.seed
-    for group in groups.values():
-        no_race_twice((seed, str(folder)) for folder, seed in group.items())
+        key = race_of(settings)
+        settings_of.setdefault(key, race_settings(settings))
+        group = groups.setdefault(key, {})
+        same = next((other for other, seed in group.items() if seed == settings.run.seed), None)
+        if same is None:
+            group[folder] = settings.run.seed
+        else:
+            again.setdefault(key, []).append({"run": str(folder), "as": str(same), "seed": settings.run.seed})
     names = arm_names([[str(folder) for folder in group] for group in groups.values()])
     held = {exam[-1].paper for folder in folders if (exam := exams.newest(folder, SOLVERS))}
-    found = claims(
-        {name: {seed: run for run, seed in group.items()} for name, group in zip(names, groups.values(), strict=True)}
-    )
-    return [
+    by_name = dict(zip(names, groups.values(), strict=True))
+    found = claims({name: {seed: run for run, seed in group.items()} for name, group in by_name.items()})
+    arms = [
         _arm(name, group, examined=len(held) == 1)
-        | {"claims": [claim.as_json() for claim in found if claim.arm == name]}
-        for name, group in zip(names, groups.values(), strict=True)
+        | {
+            "claims": [claim.as_json() for claim in found if claim.arm == name],
+            "again": again.get(key, []),
+            "forks": _forks(group),
+            "differs": _differences(settings_of[key], next(iter(settings_of.values()))),
+        }
+        for (key, group), name in zip(groups.items(), names, strict=True)
     ]
+    for arm in arms:
+        twin = next((other["name"] for other in arms if other is not arm and other["series"] == arm["series"]), None)
+        arm["twin"] = twin
+    return arms
 
 
 def tasks_view(folder: Path, filters: Filters) -> JSON:
@@ -132,10 +171,10 @@ def tasks_view(folder: Path, filters: Filters) -> JSON:
 
 
 def row_view(row: TaskRow | RejectionRow) -> JSON:
-    """A proposal in one line."""
+    """A proposal with the first lines of its program."""
     known = {"step": row.step, "place": row.place, "kind": row.kind, "teacher": row.teacher}
     if isinstance(row, RejectionRow):
-        return {**known, "reason": row.reason, "program": _one_line(row.detail or row.text)}
+        return {**known, "reason": row.reason, **_first_lines(row.detail or row.program or row.text)}
     return {
         **known,
         "solved": row.solved,
@@ -143,7 +182,7 @@ def row_view(row: TaskRow | RejectionRow) -> JSON:
         "lines": row.lines,
         "trivial": row.trivial,
         "oversight": row.oversight,
-        "program": _one_line(str(row.record.get("program", row.text) or row.record.get("asked", ""))),
+        **_first_lines(str(row.record.get("program", row.text) or row.record.get("asked", ""))),
     }
 
 
@@ -184,6 +223,24 @@ def _arm(name: str, seeds: Mapping[Path, int], *, examined: bool) -> JSON:
         "bases": {key: _short(statistics.fmean(values)) for key, values in bases.items() if values},
         "spent": {unit: _band(seed_curves)["mean"] for unit, seed_curves in spent.items()},
     }
+
+
+def _forks(group: Iterable[Path]) -> list[JSON]:
+    """The runs that were forked, and from which run and step: what they have up to it is the other one's."""
+    origins = {}
+    for folder in group:
+        with Store.read(folder) as store:
+            origins[folder] = store.facts().get(FORKED_FROM)
+    return [{"run": name_of(folder), "from": origin} for folder, origin in origins.items() if origin]
+
+
+def _differences(settings: Mapping[str, Any], first: Mapping[str, Any]) -> list[str]:
+    """What an arm is told otherwise than the first one."""
+    return [
+        f"{key} is not set" if value is None else f"{key} = {value_text(value)}"
+        for key, value in settings.items()
+        if value != first.get(key)
+    ]
 
 
 def _spent(folder: Path) -> dict[str, dict[int, float]]:
@@ -259,13 +316,20 @@ def _checks(folder: Path, examined: bool) -> dict[str, JSON]:
     return {f"exam//{figure}": {"steps": exam["steps"], **each} for figure, each in held} | found
 
 
+def _ended(store: Store, settings: Config, last: int) -> bool:
+    return last >= settings.run.steps or (last > 0 and settings.run.ends(last, quarters.flops(store)))
+
+
 def _settings(folder: Path) -> Config:
     with Store.read(folder):
         return load_run(folder / "config.toml")
 
 
-def _one_line(text: str) -> str:
-    return " ".join(text[: 20 * CELL_CHARS].split())[:CELL_CHARS]
+def _first_lines(text: str) -> JSON:
+    """As they are broken, each as far as a table has room, and how many are left out."""
+    lines = text.strip("\n").split("\n")
+    first = [line[:CELL_CHARS] for line in lines[:PROGRAM_LINES]]
+    return {"program": "\n".join(first), "further": len(lines) - len(first)}
 
 
 def _series(store: Store, since: int, last: int) -> dict[str, list[float | None]]:
@@ -323,29 +387,6 @@ def _workers(store: Store, last: int) -> list[JSON]:
     rows = store.workers(last)
     beside = beside_others(rows)
     return [asdict(row) | {"beside": _short(beside.get(row.worker))} for row in rows]
-
-
-def _members(store: Store, events: Sequence[EventRow]) -> list[JSON]:
-    """Founders as the matches know them, then everybody that was born."""
-    born = {event.child for event in events}
-    members = {id: (role, id, Birth()) for id, role in store.players().items() if id not in born}
-    for event in events:
-        members[event.child] = Role(event.role), event.seat, Birth(event.step, event.operator, event.parents)
-    deaths = {event.dead: event.step for event in events}
-    ages = generations({id: birth.parents for id, (_, _, birth) in members.items()})
-    return [
-        {
-            "id": id,
-            "role": str(role),
-            "seat": seat,
-            "born": birth.step,
-            "died": deaths.get(id),
-            "operator": birth.operator,
-            "parents": list(birth.parents),
-            "from": origin(birth, ages[id]),
-        }
-        for id, (role, seat, birth) in members.items()
-    ]
 
 
 def _matches(store: Store, since: int, until: int) -> list[JSON]:

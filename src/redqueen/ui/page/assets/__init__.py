@@ -1,25 +1,29 @@
-"""What a browser gets: our own page, style and scripts, and the script that plotly's package carries."""
+"""What a browser gets: a page, its style and its scripts, all of them our own."""
 
 import json
+import re
 from dataclasses import asdict
-from functools import cache
 from importlib.resources import files
 
-from redqueen.errors import InputError
 from redqueen.population.members import Role
 from redqueen.runs.metrics import COMPLEXITY, COMPUTE, MEMBER_COLUMNS, METRICS
 
 PAGE = "page.html"
 STYLE = "page.css"
 METRICS_SCRIPT = "metrics.js"
-SCRIPTS = ("text.js", METRICS_SCRIPT, "charts.js", "views.js", "tasks.js", "page.js")
+SCRIPTS = (
+    "text.js", METRICS_SCRIPT, "plot.js", "charts.js", "lineage.js", "views.js", "arms.js", "tasks.js", "address.js",
+    "page.js",
+)  # fmt: skip
 """In the order in which they are run; that of the metrics is written when it is asked for."""
-PLOTLY = "plotly.js"
+GLOSSARY = "glossary.md"
+"""That of the documents: the page explains its words as they do."""
 POLICY = (
-    "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; connect-src 'self'; "
-    "img-src 'self' data: blob:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+    "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src data:; base-uri 'none'; "
+    "form-action 'none'; frame-ancestors 'none'"
 )
-"""Plotly writes styles of its own, and makes pictures of its charts."""
+"""The one picture is the empty icon of the tab."""
+_WORD = re.compile(r"^- \*\*(?P<word>[^*]+)\*\*: (?P<text>.+(?:\n  .+)*)", re.MULTILINE)
 
 
 def asset(name: str) -> str:
@@ -37,25 +41,21 @@ def _metrics_script() -> str:
     )
     columns = ", ".join(f"{head}: RQ.METRICS.{metric.name}" for head, metric in MEMBER_COLUMNS.items())
     return (
-        f"RQ.METRICS = {json.dumps(known)};\nRQ.COMPLEXITY = [{complexity}];\nRQ.COMPUTE = [{compute}];\n"
-        f"RQ.MEMBER_COLUMNS = {{{columns}}};\n"
+        f"RQ.WORDS = {json.dumps(words())};\nRQ.METRICS = {json.dumps(known)};\n"
+        f"RQ.COMPLEXITY = [{complexity}];\nRQ.COMPUTE = [{compute}];\nRQ.MEMBER_COLUMNS = {{{columns}}};\n"
     )
 
 
-@cache
-def plotly_script() -> bytes:
-    try:
-        folder = files("plotly.package_data")
-    except ModuleNotFoundError:
-        raise InputError("plotly, which draws the page, is not installed", "run `pip install redqueen[page]`") from None
-    return (folder / "plotly.min.js").read_bytes()
+def words() -> dict[str, str]:
+    """What the glossary says of each word, as plain text."""
+    found = _WORD.finditer(asset(GLOSSARY))
+    return {each["word"]: re.sub(r"[*`]", "", " ".join(each["text"].split())) for each in found}
 
 
 def page(head: str = "", scripts: str = "") -> str:
     """The page; by itself it asks for its style and scripts, a report brings them along."""
     text = asset(PAGE)
     if not head:
-        ahead = f'<link rel="preload" href="{PLOTLY}" as="script">'
-        head = f'<link rel="stylesheet" href="{STYLE}">\n{ahead}'
+        head = f'<link rel="stylesheet" href="{STYLE}">'
         scripts = "\n".join(f'<script defer src="{name}"></script>' for name in SCRIPTS)
     return text.replace("<!-- head -->", head).replace("<!-- scripts -->", scripts)

@@ -12,11 +12,13 @@ const asked = async (name, query = {}) => {
   return found;
 };
 
-const fits = (row, filters) => {
+// As the records are asked: the text is looked for in what the teacher wrote.
+const fits = ({row, whole}, filters) => {
+  const found = filters.text ? (whole.task || whole.rejection).text.toLowerCase() : "";
   const rate = row.attempts ? row.solved / row.attempts : null;
   return (!filters.kind || row.kind === filters.kind) && (!filters.teacher || row.teacher === filters.teacher)
     && (!filters.since || row.step >= Number(filters.since)) && (!filters.until || row.step <= Number(filters.until))
-    && (!filters.reason || row.reason === filters.reason) && (!filters.oversight || row.oversight)
+    && (!filters.text || found.includes(filters.text.toLowerCase())) && (!filters.reason || row.reason === filters.reason) && (!filters.oversight || row.oversight)
     && (!filters.min_rate || (rate != null && rate >= Number(filters.min_rate))) && (!filters.max_rate || (rate != null && rate <= Number(filters.max_rate)));
 };
 
@@ -27,13 +29,15 @@ RQ.source = kept ? {
   about: async () => kept.runs[RQ.number].about,
   arms: async () => kept.arms,
   tasks: async (filters) => {
-    const some = kept.runs[RQ.number][filters.rejected ? "rejections" : "tasks"].map((each) => each.row).filter((row) => fits(row, filters));
+    const some = kept.runs[RQ.number][filters.rejected ? "rejections" : "tasks"].filter((each) => fits(each, filters)).map((each) => each.row);
     const from = filters.before_step ? some.findIndex((row) => row.step === filters.before_step && row.place === filters.before_place) + 1 : 0;
     return {rows: some.slice(from, from + 50), more: some.length > from + 50};
   },
   task: async (step, place) => {
     const {tasks, rejections} = kept.runs[RQ.number];
-    return [...tasks, ...rejections].find((each) => each.row.step === step && each.row.place === place).whole;
+    const found = [...tasks, ...rejections].find((each) => each.row.step === step && each.row.place === place);
+    if (!found) throw new Error(`this file does not have ${step}:${place}; the folder of the run has all`);
+    return found.whole;
   },
 } : {
   runs: async () => (await asked("runs")).runs,
@@ -66,14 +70,24 @@ const dark = matchMedia("(prefers-color-scheme: dark)");
 const setTheme = () => {
   const theme = chosenTheme() === "auto" ? (dark.matches ? "dark" : "light") : chosenTheme();
   document.documentElement.dataset.theme = theme;
+  RQ.repaint();
+};
+// With other colours, or on paper.
+RQ.repaint = () => {
   if (RQ.run) draw();
   if (RQ.arms) RQ.drawArms(RQ.arms);
 };
 
+const STATES = {
+  finished: () => "finished",
+  running: (run) => run.step ? `running, ${Math.round(100 * run.step / run.steps)} %` : "running, waiting for the first step",
+  stopped: (run) => run.step ? `stopped at ${Math.round(100 * run.step / run.steps)} %: no process has it, and the same \`redqueen train\` goes on with it` : "stopped before its first step",
+};
 const status = () => {
   const run = RQ.run;
-  const done = run.step >= run.steps ? "finished" : run.step ? `${Math.round(100 * run.step / run.steps)} %` : "waiting for the first step";
-  document.getElementById("status").textContent = `step ${run.step}/${run.steps}  ${done}${kept ? "" : RQ.connected === false ? "  (the server is gone)" : ""}`;
+  const place = document.getElementById("status");
+  const gone = !kept && RQ.connected === false ? "  (the server is gone)" : "";
+  RQ.fill(place, document.createTextNode(`step ${run.step}/${run.steps}  `), RQ.el("span", {class: `state ${run.state}`}, `${STATES[run.state](run)}${kept && run.state === "running" ? " when this was written" : ""}`), document.createTextNode(gone));
 };
 
 const draw = () => {
@@ -114,8 +128,7 @@ const open = async () => {
   if (!run || number !== opened) return;
   RQ.run = run;
   draw();
-  RQ.browse();
-  await tell();
+  await Promise.all([RQ.browse(), tell()]);
 };
 const tell = async () => {
   const number = opened;
@@ -145,7 +158,8 @@ const follow = async (steps) => {
   if (reading) { again = steps; return; }
   reading = true;
   try {
-    const reached = steps[RQ.number];
+    const [reached, state] = steps[RQ.number];
+    if (RQ.run && reached === RQ.run.step && state !== RQ.run.state) { RQ.run.state = state; status(); }
     if (!RQ.run) await open();
     else if (reached >= 0 && reached !== RQ.run.step) {
       const number = opened;
@@ -182,6 +196,14 @@ const listen = () => {
   stream.onmessage = (event) => follow(JSON.parse(event.data));
 };
 
+// Another of the runs.
+RQ.choose = async (number) => {
+  RQ.number = number;
+  document.getElementById("run").value = number;
+  await open();
+};
+
+let typed = null;
 const begin = async () => {
   const theme = document.getElementById("theme");
   try { theme.value = localStorage.getItem("redqueen-theme") || "auto"; } catch { theme.value = "auto"; }
@@ -195,8 +217,10 @@ const begin = async () => {
   document.getElementById("window").addEventListener("change", () => { if (RQ.run) RQ.drawMatrix(RQ.run); });
   const filters = document.getElementById("filters");
   filters.addEventListener("submit", (event) => event.preventDefault());
-  filters.addEventListener("change", () => RQ.browse());
-  filters.addEventListener("reset", () => setTimeout(RQ.browse));
+  filters.addEventListener("change", () => RQ.filtered());
+  filters.elements.text.addEventListener("input", () => { clearTimeout(typed); typed = setTimeout(RQ.filtered, 300); });
+  filters.querySelector("[type=reset]").addEventListener("click", () => setTimeout(RQ.filtered));
+  document.getElementById("extinct").addEventListener("change", () => { if (RQ.run) RQ.drawLineage(RQ.run); });
   document.getElementById("more").addEventListener("click", () => RQ.browse(true));
   document.getElementById("newer").addEventListener("click", () => RQ.browse());
   document.getElementById("detail").addEventListener("close", RQ.closed);
@@ -206,14 +230,17 @@ const begin = async () => {
   const choice = document.getElementById("run");
   RQ.fill(choice, names.map((name, at) => RQ.el("option", {value: at}, RQ.visible(name))));
   document.getElementById("run-choice").hidden = names.length < 2;
-  choice.addEventListener("change", () => { RQ.number = Number(choice.value); open(); });
+  RQ.names = names;
+  choice.addEventListener("change", () => { RQ.choose(Number(choice.value)); history.replaceState(null, "", `#race${choice.value === "0" ? "" : `&run=${choice.value}`}`); });
   if (kept && kept.left_out) {
     const note = document.getElementById("tasks-note");
     note.textContent = kept.left_out;
     note.hidden = false;
   }
-  await open();
+  const {run = "0"} = RQ.addressed();
+  await RQ.choose(run in names ? Number(run) : 0);
   if (names.length > 1) await compare();
+  if (location.hash) await RQ.follow();
   listen();
   document.documentElement.dataset.ready = "1";
 };

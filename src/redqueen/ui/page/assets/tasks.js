@@ -31,16 +31,17 @@ const cells = (row, rejected) => {
   const place = `${row.step}:${row.place}`;
   const open = RQ.el("button", {type: "button", class: "link", onclick: () => RQ.openTask(row.step, row.place)}, place);
   const known = [open, row.kind, RQ.visible(row.teacher)];
-  if (rejected) return [...known, row.reason, [RQ.visible(row.program), "code"]];
+  const program = [RQ.el("div", {}, RQ.program(row.program), row.further ? RQ.el("small", {}, `${RQ.many(row.further, "more line")}`) : null), "code"];
+  if (rejected) return [...known, row.reason, program];
   const rate = row.attempts ? RQ.two(row.solved / row.attempts) : "-";
-  const notes = [row.trivial ? "does not count" : "", row.oversight ? "set aside" : ""].filter(Boolean).join(", ");
-  return [...known, rate, row.lines, [RQ.visible(row.program), "code"], notes];
+  const notes = [row.trivial ? "does not count" : "", row.oversight ? "flagged for review" : ""].filter(Boolean).join(", ");
+  return [...known, rate, row.lines, program, notes];
 };
 
 const list = (more) => {
   const rejected = RQ.filters().rejected === "1";
-  const heads = rejected ? [["place", "word"], ["kind", "word"], ["teacher", "word"], ["reason", "word"], ["text", "word"]]
-    : [["place", "word"], ["kind", "word"], ["teacher", "word"], ["solved", ""], ["lines", ""], ["program", "word"], ["", "word"]];
+  const heads = rejected ? [["place", "word first"], ["kind", "word"], ["teacher", "word"], ["reason", "word"], ["text", "word"]]
+    : [["place", "word first"], ["kind", "word"], ["teacher", "word"], ["solved", ""], ["lines", ""], ["program", "word"], ["", "word"]];
   RQ.table(document.getElementById("task-table"), heads, browser.rows.map((row) => cells(row, rejected)));
   document.getElementById("more").hidden = !more;
   document.getElementById("task-count").textContent = browser.rows.length
@@ -67,6 +68,16 @@ RQ.browse = async (further = false) => {
   list(found.more);
 };
 
+// Fields as an address has them: those that are not named there are empty.
+RQ.setFilters = (given) => {
+  form().reset();
+  for (const [name, value] of Object.entries(given)) {
+    const field = form().elements[name];
+    if (field && field.type === "checkbox") field.checked = value === "1";
+    else if (field) field.value = value;
+  }
+};
+
 RQ.newTasks = () => {
   const first = browser.rows[0];
   if (first && first.step < RQ.run.step) document.getElementById("newer").hidden = false;
@@ -77,7 +88,7 @@ RQ.newTasks = () => {
 let opener = null;
 RQ.openedMember = null;
 
-const open = (title, ...content) => {
+const open = (address, title, ...content) => {
   const dialog = document.getElementById("detail");
   const body = document.getElementById("detail-body");
   if (!dialog.open) {
@@ -89,6 +100,7 @@ const open = (title, ...content) => {
   RQ.drop(body);
   RQ.fill(body, ...content);
   if (!dialog.open) dialog.showModal();
+  RQ.goTo(address);
   dialog.scrollTop = 0;
   document.getElementById("detail-title").focus();
 };
@@ -97,6 +109,7 @@ RQ.closed = () => {
   RQ.openedMember = null;
   RQ.drop(document.getElementById("detail-body"));
   RQ.fill(document.getElementById("detail-body"));
+  RQ.goBack();
   if (opener && !document.querySelector("main").contains(document.activeElement)) RQ.focusLink(opener.table, opener.text);
 };
 
@@ -110,51 +123,50 @@ RQ.openTask = async (step, place) => {
   const found = await RQ.asking(() => RQ.source.task(step, place));
   if (!found) return;
   const row = found.task || found.rejection;
-  const title = `${row.kind} of step ${row.step}, place ${row.place}, by ${RQ.visible(row.teacher)}`;
+  const asked = RQ.run.titles[row.kind] ? ` (${RQ.run.titles[row.kind]})` : "";
+  const title = `${row.kind}${asked} of step ${row.step}, place ${row.place}, by ${RQ.visible(row.teacher)}`;
   if (found.rejection) {
-    open(title, RQ.el("p", {}, `rejected: ${row.reason}${row.detail ? `, ${RQ.visible(row.detail.slice(0, 500))}` : ""}; reward ${RQ.short(row.reward)}`),
+    open({task: `${step}:${place}`}, title, RQ.el("p", {}, `rejected: ${row.reason}${row.detail ? `, ${RQ.visible(row.detail.slice(0, 500))}` : ""}; reward ${RQ.short(row.reward)}`),
       ...block("program", row.program, true), ...block("runs", row.runs && (row.runs.length ? row.runs : "not run")), ...block("proposal", row.text, true));
     return;
   }
   const rate = row.attempts ? `solved ${row.solved} of ${row.attempts}` : "not attempted";
-  const notes = [rate, `reward ${RQ.short(row.reward)}`, row.trivial ? `does not count: ${RQ.visible(row.trivial)}` : null, row.oversight ? "set aside for a person" : null];
+  const notes = [rate, `reward ${RQ.short(row.reward)}`, row.trivial ? `does not count: ${RQ.visible(row.trivial)}` : null, row.oversight ? "flagged for human review" : null];
   const size = row.depth ? `${row.lines} lines, depth ${row.depth}, cyclomatic ${row.cyclomatic}, ${row.variables} variables; ` : "";
   const {kind, program, ...rest} = row.record;
   const attempts = found.attempts.map((each) => {
     const why = [each.reason, each.status, each.detail].filter(Boolean).map((fact) => RQ.visible(String(fact).slice(0, 300))).join(", ");
-    return RQ.el("div", {class: "attempt"}, RQ.el("p", {}, memberName(each.student), ` attempt ${each.number}: `,
+    return RQ.el("div", {class: "attempt"}, RQ.el("p", {}, RQ.memberLink(each.student), ` attempt ${each.number}: `,
       RQ.el("strong", {class: each.grade === "correct" ? "good" : "bad"}, each.grade), `${why ? ` (${why})` : ""}, reward ${RQ.short(each.reward)}, ${each.tokens} tokens`),
       RQ.code(each.text, true));
   });
-  open(title, RQ.el("p", {}, notes.filter(Boolean).join("; ")), RQ.el("p", {class: "note"}, size + RQ.visible(row.descriptor)), ...block("program", program, true),
+  open({task: `${step}:${place}`}, title, RQ.el("p", {}, notes.filter(Boolean).join("; ")), RQ.el("p", {class: "note"}, size + RQ.visible(row.descriptor)), ...block("program", program, true),
     ...Object.entries(rest).flatMap(([name, value]) => name === "shown" ? [] : block(name, value, true)),
     RQ.el("details", {}, RQ.el("summary", {}, "proposal, as the teacher wrote it"), RQ.code(row.text, true)),
     RQ.el("h3", {}, RQ.many(found.attempts.length, "attempt")), ...attempts);
 };
 
-const memberName = (id) => RQ.el("button", {type: "button", class: "link", onclick: () => RQ.openMember(id)}, RQ.visible(id));
-
 RQ.openMember = (id) => {
   const run = RQ.run;
   const member = run && run.members.find((each) => each.id === id);
-  if (!member) return;
+  if (!member) { RQ.asking(async () => { throw new Error(`there is no member ${id}`); }, "member"); return; }
   const children = run.members.filter((each) => each.parents.includes(id));
   const grid = RQ.el("div", {class: "charts"});
   const side = member.role === "teacher" ? "student" : "teacher";
   const met = run.matches.all.filter((each) => each[member.role] === id)
-    .map((each) => [memberName(each[side]), each.matches, each[`${member.role}_wins`], each.draws, each[`${side}_wins`], RQ.two(each.solve_rate)]);
+    .map((each) => [RQ.memberLink(each[side]), each.matches, each[`${member.role}_wins`], each.draws, each[`${side}_wins`], RQ.two(each.solve_rate)]);
   const tasks = member.role !== "teacher" ? null : RQ.el("p", {}, RQ.el("button", {type: "button", onclick: () => {
     form().reset();
     form().elements.teacher.value = id;
     opener = null;
     document.getElementById("detail").close();
-    RQ.browse();
+    RQ.filtered();
     document.getElementById("tasks").scrollIntoView();
     form().elements.teacher.focus({preventScroll: true});
   }}, "its tasks"));
   const seat = `seat ${RQ.visible(member.seat)}, born at step ${member.born}${member.died == null ? "" : `, replaced at step ${member.died}`}; ${RQ.visible(member.from)}`;
-  const kin = (name, ids) => ids.length ? RQ.el("p", {}, `${name}: `, ...ids.flatMap((each, at) => [at ? ", " : "", memberName(each)])) : null;
-  open(`${RQ.visible(id)}, ${member.role}`, RQ.el("p", {}, seat), kin("parents", member.parents), kin("children", children.map((each) => each.id)), tasks, grid,
+  const kin = (name, ids) => ids.length ? RQ.el("p", {}, `${name}: `, ...ids.flatMap((each, at) => [at ? ", " : "", RQ.memberLink(each)])) : null;
+  open({member: id}, `${RQ.visible(id)}, ${member.role}`, RQ.el("p", {}, seat), kin("parents", member.parents), kin("children", children.map((each) => each.id)), tasks, grid,
     RQ.el("h3", {}, `Matches against ${side}s`),
     RQ.el("div", {class: "wide", tabindex: "0"}, RQ.table(RQ.el("table"), [[side, "word"], ["matches", ""], ["won", ""], ["draws", ""], ["lost", ""], ["solved", ""]], met)));
   RQ.openedMember = {id, grid};
