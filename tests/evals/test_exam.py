@@ -608,9 +608,9 @@ def test_what_cannot_be_examined_together_is_refused_in_one_line(redqueen, run, 
 
 def test_an_exam_that_is_not_there_is_one_line(redqueen, monkeypatch, tmp_path):
     monkeypatch.setattr(Embedded, "exam", property(lambda self: tmp_path / "exam.jsonl"))
-    for name in ("chains", "function"):
+    for name, mend in (("chains", "use functions or a .jsonl file"), ("function", "did you mean functions?")):
         assert redqueen("exam", "chains", "--tasks", name, *HERE)[2] == (
-            f"redqueen: there is no exam {name}, and no such file; use functions or a .jsonl file\n"
+            f"redqueen: there is no exam {name}, and no such file; {mend}\n"
         )
 
 

@@ -108,6 +108,7 @@ def find_subjects(
     groups: list[Group] = []
     runs: dict[str, Config] = {}
     notes: list[str] = []
+    alone: set[str] = set()
     for what in whats:
         if what in bases:
             raise InputError(f"{what} is named twice", "name it once")
@@ -124,8 +125,9 @@ def find_subjects(
                 id, told = export.named(run, checkpoint, of_run.member)
                 notes += told
                 own = f"{what.removesuffix(of_run.member)}{id}"
-                if any(own in group.members for group in groups):
+                if own in alone:
                     raise InputError(f"{own} is named twice", "name it once")
+                alone.add(own)
                 step, members = export.step_of(checkpoint), {own: read(checkpoint, id)}
                 groups.append(Group(what=what, step=step, role=None, members=members, run=run))
             base = runs[what].engine.base
