@@ -322,7 +322,7 @@ def race_of(settings: Config) -> str:
 
 def race_settings(settings: Config) -> dict[str, Any]:
     """By dotted key, those in which runs of one arm are alike."""
-    return _race(flat(settings))
+    return _race(in_force(settings))
 
 
 def _race_key(settings: Mapping[str, Any]) -> str:
