@@ -178,7 +178,7 @@ def test_mistakes_are_one_line(raced, redqueen, tmp_path):
     for words, says in (
         ([a], "crossplay needs RUN_B"),
         ([a, a], "is named twice"),
-        ([a, tmp_path], "is no run"),
+        ([a, tmp_path], "is not a run folder"),
         ([a, b, "--tasks", 0], "--tasks cannot be 0"),
         ([a, b, "--attempts", -1], "--attempts cannot be -1"),
     ):

@@ -267,7 +267,7 @@ def test_what_is_nothing_at_all_is_told_what_it_could_be(redqueen, slices, tmp_p
     for name in ("runx", tmp_path / "runx", tmp_path / "runx" / "s0"):
         status, out, err = redqueen("eval", name, *words)
         assert (status, out, err.count("\n")) == (2, "", 1)
-        assert f"{name} is no run, no member and no PEFT folder, and there is no base {name}; " in err
+        assert f"{name} is not a run folder, a member or a PEFT folder, and there is no base {name}; " in err
 
 
 def test_math_verify_is_missed_before_the_base_is_loaded(redqueen, slices, tmp_path, monkeypatch):

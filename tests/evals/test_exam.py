@@ -518,8 +518,8 @@ def test_a_run_keeps_what_its_checkpoints_were_worth_in_exams(redqueen, run, exa
 def test_only_runs_have_checkpoints_of_every_so_many_steps(redqueen, run, exam, place):
     for what, every, said in (
         (run, 7, f"{run} has no checkpoint of every 7 steps, only of 1, 2"),
-        (f"{run}:1", 1, f"{run}:1 is no run; --every is for whole runs"),
-        ("chains", 1, "chains is no run; --every is for whole runs"),
+        (f"{run}:1", 1, f"{run}:1 is not a run folder; --every is for whole runs"),
+        ("chains", 1, "chains is not a run folder; --every is for whole runs"),
         (run, 0, "--every cannot be 0"),
     ):
         status, _, err = redqueen("exam", what, "--every", every, "--tasks", exam, *HERE)
@@ -590,7 +590,10 @@ def test_what_cannot_be_examined_together_is_refused_in_one_line(redqueen, run, 
         ((run, run), f"{run} is named twice"),
         ((run, hotter), f"{run} has rl.temperature = 0.9, and {hotter} has 1.5; choose one with"),
         ((f"{run}:7",), f"{run} has no checkpoint of step 7; its checkpoints are of steps 1, 2"),
-        ((place / "nothing",), f"{place / 'nothing'} is no run, no member and no PEFT folder, and there is no base "),
+        (
+            (place / "nothing",),
+            f"{place / 'nothing'} is not a run folder, a member or a PEFT folder, and there is no base ",
+        ),
         (("chains", "--attempts", 0), "--attempts cannot be 0"),
         (("chains", "--k", 0), "--k cannot be 0"),
         (("chains", "--attempts", 4, "--k", 5), "pass@5 cannot be computed from 4 attempts; use --attempts 5 or more"),

@@ -306,7 +306,7 @@ def test_a_run_that_is_no_such_fork_is_not_taken_for_one(file: Path, alone: Path
     [
         ("{alone}:7", "has no checkpoint of step 7; fork from one of the steps 2, 3"),
         ("{alone}", "--fork cannot be "),
-        ("nowhere:1", "nowhere is no run"),
+        ("nowhere:1", "nowhere is not a run folder"),
     ],
 )
 def test_a_fork_from_nothing_is_refused(fork: str, says: str, file: Path, alone: Path, place: Path, capsys):

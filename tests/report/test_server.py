@@ -114,7 +114,7 @@ def test_steps_that_are_not_there_are_not_answered(recorded):
 def test_a_run_that_has_gone_is_said_to_be(recorded, tmp_path):
     answer = client([tmp_path / "gone"]).get("/run.json")
     assert answer.status_code == 400
-    assert "is no run" in answer.json()["error"]
+    assert "is not a run folder" in answer.json()["error"]
 
 
 def test_addresses_of_both_families():
@@ -125,7 +125,7 @@ def test_addresses_of_both_families():
 
 def test_a_folder_without_a_run_is_refused(tmp_path, capsys):
     assert main(["watch", str(tmp_path)]) == 2
-    assert "is no run" in capsys.readouterr().err
+    assert "is not a run folder" in capsys.readouterr().err
 
 
 def test_a_port_that_is_taken_is_named(recorded, capsys):

@@ -169,7 +169,7 @@ def test_a_task_is_shown_whole_with_all_attempts_and_verdicts(run, capsys):
     text = printed(capsys, "tasks", run, "--show", "4:7")
     lines = text.splitlines()
     assert lines[0] == "code_f of step 4, place 7, by t1"
-    assert lines[1] == "solved 1 of 8; reward 0.1; does not count: long_answer; set aside for a person"
+    assert lines[1] == "solved 1 of 8; reward 0.1; does not count: long_answer; flagged for human review"
     assert lines[lines.index("program:") :][:4] == ["program:", f"  {SHOWN}", "  def f(x):", "      return x"]
     assert lines[lines.index("inputs:") :][:3] == ["inputs:", "  1", f"  {SHOWN}"]
     assert lines[lines.index("outputs:") :][:3] == ["outputs:", "  2", "  3"]
@@ -255,7 +255,7 @@ def test_an_empty_file_is_a_whole_file(run, tmp_path, capsys):
 
 
 def test_what_tasks_cannot_do_is_one_line(run, tmp_path, monkeypatch):
-    assert "is no run" in refusal("tasks", tmp_path)
+    assert "is not a run folder" in refusal("tasks", tmp_path)
     assert "tasks needs FOLDER" in refusal("tasks")
     assert "write STEP:PLACE" in refusal("tasks", run, "--show", "four")
     assert "no proposal 4:99; the run has steps 1 to 5" in refusal("tasks", run, "--show", "4:99")
@@ -514,7 +514,7 @@ def test_what_export_cannot_do_is_one_line(trained, tmp_path):
         assert "there already" in refusal("export", trained, "--member", "s0", "--to", tmp_path / "base", *more)
     # Before anything of the run is read.
     assert "there already" in refusal("export", tmp_path / "none", "--member", "s0", "--to", tmp_path / "base")
-    assert "is no run" in refusal("export", tmp_path, "--member", "s0", *to)
+    assert "is not a run folder" in refusal("export", tmp_path, "--member", "s0", *to)
     assert "no checkpoint yet" in refusal("export", made(tmp_path / "young", [record(1)]), "--member", "s0", *to)
     shutil.rmtree(tmp_path / "base")
     assert "there is no base" in refusal("export", trained, "--member", "s0", "--merged", *to)
@@ -600,7 +600,7 @@ def test_what_cannot_be_named_is_one_line(trained, tmp_path):
     assert "is no PEFT folder and no member of a run" in refusal("diversity", tmp_path / "none", trained)
     assert "needs to know which member; name one, such as" in refusal("retention", trained)
     assert "checkpoints are of steps 10, 20" in refusal("retention", f"{trained}:5/s0")
-    assert "is no run" in refusal("crossplay", tmp_path, trained)
+    assert "is not a run folder" in refusal("crossplay", tmp_path, trained)
 
 
 # compare
@@ -794,7 +794,7 @@ def test_an_unfinished_run_is_compared_and_said(tmp_path, capsys):
 def test_what_compare_cannot_do_is_one_line(tmp_path):
     a = raced(tmp_path / "a", 0, lambda _: 50)
     assert "the same settings and the same seed, 0" in refusal("compare", a, a)
-    assert "is no run" in refusal("compare", a, tmp_path)
+    assert "is not a run folder" in refusal("compare", a, tmp_path)
     assert "has no step yet" in refusal("compare", made(tmp_path / "young"))
     (a / "config.toml").unlink()
     assert "there is no settings file" in refusal("compare", a)

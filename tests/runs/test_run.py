@@ -517,7 +517,7 @@ def test_a_fork_needs_a_whole_checkpoint_of_its_step(source, tmp_path):
     (source / CHECKPOINTS / checkpoints.name(3) / "state.json").write_text("")
     with pytest.raises(RunError, match=r"state.json has changed"):
         fork(source, 3, target, SETTINGS)
-    with pytest.raises(InputError, match="is no run"):
+    with pytest.raises(InputError, match="is not a run folder"):
         fork(tmp_path / "nowhere", 3, target, SETTINGS)
     assert not target.exists()
     assert [each.name for each in tmp_path.iterdir()] == ["source"]

@@ -406,9 +406,9 @@ def test_a_reader_sees_steps_as_they_are_written_and_cannot_write(store):
 
 
 def test_what_is_no_run_cannot_be_read(tmp_path):
-    with pytest.raises(InputError, match="is no run"):
+    with pytest.raises(InputError, match="is not a run folder"):
         Store.read(tmp_path)
-    with pytest.raises(InputError, match="is no run"):
+    with pytest.raises(InputError, match="is not a run folder"):
         Store.read(tmp_path / "missing")
     (tmp_path / RECORDS).touch()
     with pytest.raises(RunError, match="does not hold the records of a run"):

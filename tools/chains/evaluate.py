@@ -169,7 +169,7 @@ async def report(engine: LocalEngine, verifier: Verifier, member: str | None, at
 def main() -> None:
     options = argparse.ArgumentParser(description="How good a member is at chains, level by level.")
     options.add_argument("--base", default="chains")
-    options.add_argument("--member", type=Path, help="a PEFT folder; the bare base when left out")
+    options.add_argument("--member", type=Path, help="a PEFT folder; by default the bare base")
     options.add_argument("--attempts", type=int, default=8, help="of each of the 200 tasks")
     options.add_argument("--device", type=torch.device, default=torch.device("cpu"))
     options.add_argument("--dtype", choices=("float32", "bfloat16"), default="float32")

@@ -449,8 +449,8 @@ def main() -> int:
     keeping.add_argument("--data", type=Path, metavar="BENCHMARKS", help="as for `redqueen eval`")
     showing = commands.add_parser("show", help="print the tables of all races that were kept")
     showing.add_argument("data", type=Path)
-    showing.add_argument("--step", type=int, help="of the tables; the last that all arms have when left out")
-    showing.add_argument("--against", metavar="ARM", help=f"that the others are compared with; {USUAL} when left out")
+    showing.add_argument("--step", type=int, help="of the tables; by default the last that all arms have")
+    showing.add_argument("--against", metavar="ARM", help=f"that the others are compared with; by default {USUAL}")
     asked = parser.parse_args()
     try:
         if asked.command == "keep":

@@ -66,7 +66,7 @@ def make(
     folder: Path, *, steps: int, members: int, tasks: int, seed: int = 0, wanted: int | None = None,
     overrides: Sequence[tuple[str, str]] = (), programs: Sequence[str] = PROGRAMS,
 ) -> None:  # fmt: skip
-    """A run of so many steps, members and tasks; `wanted` steps are asked for, as many as it has when left out."""
+    """A run of so many steps, members and tasks; `wanted` steps are asked for, by default as many as it has."""
     half = str(members // 2)
     own = [("population.teachers", half), ("population.students", half), ("run.steps", str(wanted or steps))]
     settings = load("demo", [*own, ("run.seed", str(seed)), *overrides])

@@ -145,7 +145,7 @@ class Whole:
             return
         rate = "not attempted" if row.solve_rate is None else f"solved {row.solved} of {row.attempts}"
         notes = [rate, f"reward {row.reward:g}", *([f"does not count: {row.trivial}"] if row.trivial else [])]
-        yield printable("; ".join([*notes, *(["set aside for a person"] if row.oversight else [])]))
+        yield printable("; ".join([*notes, *(["flagged for human review"] if row.oversight else [])]))
         size = f"{row.lines} lines, depth {row.depth}, cyclomatic {row.cyclomatic}, {row.variables} variables; "
         yield printable(f"{size if row.depth else ''}{row.descriptor}; id {row.id[:16]}")
         for name, value in row.record.items():

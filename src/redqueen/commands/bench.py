@@ -70,7 +70,7 @@ class _Throughput(_OnBase):
     members: Annotated[str, tyro.conf.arg(metavar="N,N")] = "1,8"
     """How many adapters share a batch; each number is measured by itself."""
     prompt: Annotated[str | None, tyro.conf.arg(metavar="LOW-HIGH")] = None
-    """Tokens of a prompt, drawn from this range; chosen for the base when left out."""
+    """Tokens of a prompt, drawn from this range; by default chosen for the base."""
     output: Annotated[str | None, tyro.conf.arg(metavar="LOW-HIGH")] = None
     """Tokens of a completion, likewise."""
     repeats: int = 3
@@ -111,9 +111,9 @@ class BenchSampleCommand(_Throughput):
     """Measure sampling with many adapters in one batch."""
 
     rows: int | None = None
-    """Completions that are sampled at the same time; chosen for the base when left out."""
+    """Sequences decoded in parallel; by default chosen for the base."""
     requests: int | None = None
-    """Completions in all; twice the rows when left out."""
+    """Completions in all; by default twice the rows."""
     head: float = 0.0
     """The share of each prompt, from its first token on, in which it is like the others: 0 to 1."""
     agreement: bool = False
@@ -137,7 +137,7 @@ class BenchUpdateCommand(_Throughput):
     """Measure training many adapters in one batch."""
 
     sequences: int | None = None
-    """Sequences in one update; chosen for the base when left out."""
+    """Sequences in one update; by default chosen for the base."""
     sampled: bool = False
     """Sample as much before it, as a step of a race does: the peak is then that of both, with the KV cache."""
 

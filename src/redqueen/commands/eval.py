@@ -44,15 +44,15 @@ class EvalCommand(Reporting, Configured):
     prompts: Literal["chat", "raw"] = "chat"
     """How models are prompted: through the chat template, or with a text to continue."""
     data: Annotated[Path | None, tyro.conf.arg(metavar="FOLDER")] = None
-    """A folder with the benchmarks as NAME/test.jsonl.gz; downloaded once from the model hub when left out."""
+    """A folder with the benchmarks as NAME/test.jsonl.gz; by default downloaded once from the model hub."""
     attempts: int = 0
     """Sampled attempts at each task, beside a greedy one, for avg@k and pass@k."""
     k: int | None = None
-    """The k of pass@k; the number of attempts when left out."""
+    """The k of pass@k; by default the number of attempts."""
     temperature: float = TEMPERATURE
     """The temperature of the sampled attempts."""
     max_tokens: int | None = None
-    """The longest answer in tokens; each benchmark's own limit when left out."""
+    """The longest answer in tokens; by default each benchmark's own limit."""
     items: Annotated[int | None, tyro.conf.arg(metavar="N")] = None
     """Only this many tasks of each benchmark, always the same ones. The scores are then of a slice."""
     role: Literal["all", "students", "teachers"] = "all"
@@ -63,7 +63,7 @@ class EvalCommand(Reporting, Configured):
     """Report gains over the same role of this run, one of those named, with --every as RUN:STEP; over the bare base
     when left out."""
     to: Annotated[Path | None, tyro.conf.arg(metavar="FOLDER")] = None
-    """Where answers and results.json are kept; evals/NAME-PROMPTS when left out, named after the first argument."""
+    """Where answers and results.json are kept; by default evals/NAME-PROMPTS, named after the first argument."""
 
     @property
     def folder(self) -> Path:

@@ -44,11 +44,11 @@ class ExamCommand(Reporting, Configured):
     """The exam: a file, or the name of one that a task family has, such as `functions`; that of the base or the first
     when left out."""
     bands: Annotated[str | None, tyro.conf.arg(metavar="BAND,BAND")] = None
-    """Only these bands of difficulty; all when left out."""
+    """Only these bands of difficulty; by default all."""
     attempts: int = 8
     """Sampled attempts at each task, beside a greedy one."""
     k: int | None = None
-    """The k of pass@k, which is the surer the more attempts there are; the number of attempts when left out."""
+    """k for pass@k; more attempts give a more precise estimate. By default the number of attempts."""
     role: Literal["students", "teachers", "all"] = "students"
     """Which members of a run."""
     every: Annotated[int | None, tyro.conf.arg(metavar="N")] = None

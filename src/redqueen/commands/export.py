@@ -32,7 +32,7 @@ class ExportCommand(Command):
     dtype: Literal["float32", "bfloat16"] = "float32"
     """The dtype of a PEFT folder's weights; bfloat16 takes half the space."""
     base: Annotated[str | None, tyro.conf.arg(metavar="NAME")] = None
-    """The name of the base in the PEFT folder, such as a hub id; that of the run when left out."""
+    """The name of the base in the PEFT folder, such as a hub id; by default that of the run."""
     step: Annotated[int | None, tyro.conf.arg(metavar="N")] = None
     """The checkpoint of this step, where the argument has none."""
     scale: float = 1.0

@@ -25,7 +25,7 @@ class RetentionCommand(Reporting):
     member: Annotated[str | None, tyro.conf.arg(metavar="ID|student|teacher")] = None
     """The parent, where the argument is the run alone."""
     step: Annotated[int | None, tyro.conf.arg(metavar="N")] = None
-    """The checkpoint of this step, where the argument has none; the newest when left out of both."""
+    """The checkpoint of this step, where the argument has none; by default the newest of both."""
     children: int = 3
     """Children of each operator."""
     updates: int = 20

@@ -21,7 +21,7 @@ class StudyCommand(Reporting, OfRace):
     """
 
     to: Annotated[Path | None, tyro.conf.arg(metavar="FOLDER")] = None
-    """Where runs, answers and outcomes.json are kept; runs/study-SETTINGS when left out."""
+    """Where runs, answers and outcomes.json are kept; by default runs/study-SETTINGS."""
     arms: Annotated[str, tyro.conf.arg(metavar="ARM,ARM")] = ",".join(STUDIED)
     """`population`, and baselines as in `redqueen train --arm`; each may have settings of its own, such as
     "population rl.share=students". With a semicolon in it, semicolons separate arms: settings may then have commas."""
@@ -33,17 +33,17 @@ class StudyCommand(Reporting, OfRace):
     """Steps of every race; run.steps when left out."""
     match: Literal["flops"] | None = None
     """Run the population first, and every other arm until it has spent as many floating-point operations as the
-    population of its seed, within eight times the steps; equal steps when left out."""
+    population of its seed, within eight times the steps; by default equal steps."""
     sweep: Annotated[str | None, tyro.conf.arg(metavar="LR,LR")] = None
     """First choose each arm's learning rate from these, by other seeds and tasks; rl.lr when left out."""
     sweep_seeds: int = 2
     """Races of each arm and rate in the sweep."""
     sweep_steps: int | None = None
-    """Steps of the sweep's races; those of the study when left out."""
+    """Steps of the sweep's races; by default those of the study."""
     attempts: int = 8
     """Sampled attempts at each task of the exam, beside a greedy one."""
     k: int | None = None
-    """The k of pass@k, which is the surer the more attempts there are; the number of attempts when left out."""
+    """k for pass@k; more attempts give a more precise estimate. By default the number of attempts."""
     exam: Annotated[str | None, tyro.conf.arg(metavar="FILE.jsonl|NAME")] = None
     """The exam, as in `redqueen exam --tasks`; it needs tasks in the bands 1 to 4."""
     jobs: int = 1

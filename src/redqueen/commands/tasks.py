@@ -42,13 +42,13 @@ class TasksCommand(Reporting):
     solved_max: Annotated[float | None, tyro.conf.arg(metavar="RATE")] = None
     """Solved in at most this share of the attempts."""
     oversight: bool = False
-    """Only tasks that were set aside for a person to review."""
+    """Only tasks that are flagged for human review."""
     rejected: bool = False
     """Instead: the proposals that were rejected, with the reasons."""
     reason: str | None = None
     """With --rejected: only those that were rejected for this reason."""
     limit: Annotated[int | None, tyro.conf.arg(metavar="N")] = None
-    """At most this many; 20 when left out, all with --to."""
+    """At most this many; by default 20, all with --to."""
     show: Annotated[str | None, tyro.conf.arg(metavar="STEP:PLACE")] = None
     """Instead: one proposal in full, with all attempts and verdicts."""
     to: Annotated[Path | None, tyro.conf.arg(metavar="FILE.jsonl|FILE.parquet|FOLDER")] = None

@@ -36,7 +36,7 @@ class TrainCommand(OfRace):
     """
 
     run_folder: Annotated[str | None, tyro.conf.arg(name="run", metavar="DIR")] = None
-    """The folder of the run; runs/PRESET-ARM-SEED when left out."""
+    """The folder of the run; by default runs/PRESET-ARM-SEED."""
     arm: Annotated[str | None, tyro.conf.arg(metavar="ARM", help=ARM_HELP)] = None
     fork: Annotated[str | None, tyro.conf.arg(metavar="RUN:STEP")] = None
     """Begin from another run's checkpoint of this step, with these settings."""

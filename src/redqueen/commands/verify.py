@@ -39,9 +39,9 @@ class VerifyCommand(Reporting, Configured):
     numpy: bool = False
     """Let the program import numpy."""
     cpu: Annotated[float | None, tyro.conf.arg(metavar="SECONDS")] = None
-    """The limit of CPU time; the trainer's when left out."""
+    """The limit of CPU time; by default the trainer's."""
     memory: Annotated[int | None, tyro.conf.arg(metavar="MB")] = None
-    """The limit of memory; the trainer's when left out."""
+    """The limit of memory; by default the trainer's."""
 
     def report(self) -> TextReport:
         from redqueen.verifier import Job, Status

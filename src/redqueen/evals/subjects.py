@@ -156,7 +156,7 @@ def _checkpoints_of(what: str, every: int) -> list[str]:
     """A run at each of its checkpoints of every so many steps, as `find_subjects` takes it."""
     of_run = named(what)
     if of_run is None or of_run != Named(of_run.run):
-        raise InputError(f"{what} is no run", "--every is for whole runs: name their folders")
+        raise InputError(f"{what} is not a run folder", "--every is for whole runs: name their folders")
     kept = checkpoints.steps(of_run.run / CHECKPOINTS)
     wanted = [step for step in kept if step % every == 0]
     if not wanted:
@@ -179,7 +179,7 @@ def _base(what: str) -> None:
         if what in KNOWN or Path(what).expanduser().exists():
             raise
         mend = meant(Path(what)) or error.mend
-        raise InputError(f"{what} is no run, no member and no PEFT folder, and {error.what}", mend) from None
+        raise InputError(f"{what} is not a run folder, a member or a PEFT folder, and {error.what}", mend) from None
 
 
 def _of_run(what: str, prefix: str, run: Path, checkpoint: Path, settings: Config, roles: Roles) -> list[Group]:

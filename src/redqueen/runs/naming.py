@@ -36,7 +36,7 @@ def named_in_run(what: str, member: str | None = None, step: int | None = None) 
     found = named(what)
     if found is None:
         RecordsFile.read(Path(what)).close()  # refuses it
-        raise InputError(f"{what} is no run", "give RUN, RUN:STEP, RUN/MEMBER or RUN:STEP/MEMBER")
+        raise InputError(f"{what} is not a run folder", "give RUN, RUN:STEP, RUN/MEMBER or RUN:STEP/MEMBER")
     for noun, own, other in (("member", found.member, member), ("step", found.step, step)):
         if own is not None and other is not None:
             raise InputError(f"{what} names a {noun}, and so does --{noun} {other}", f"leave out --{noun}")

@@ -67,7 +67,7 @@ class RecordsFile:
             raise InputError(f"{folder} cannot be read: {error.strerror}", "give the folder of a run") from None
         if not exists:
             mend = meant(folder) or "give the folder of a run"
-            raise InputError(f"{folder} is no run: there is no {RECORDS} in it", mend)
+            raise InputError(f"{folder} is not a run folder: there is no {RECORDS} in it", mend)
         with readable(path):
             uri = f"file:{quote(str(path.absolute()))}?mode=ro"
             db = connect(uri)

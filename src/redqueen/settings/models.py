@@ -38,7 +38,7 @@ class VerifierConfig(Section):
     """Run model-written programs with no isolation where the machine offers none: they can then read, change
     and send whatever you can."""
     workers: Annotated[int | None, Affects.NOTHING] = Field(default=None, ge=1, le=1024)
-    """Programs that run at the same time; one per core when left out."""
+    """Programs that run at the same time; by default one per core."""
 
     @model_validator(mode="after")
     def _agree(self) -> "VerifierConfig":
@@ -64,16 +64,16 @@ class EngineConfig(Section):
     rank: Annotated[int, Affects.MEMBERS] = Field(default=16, ge=1, le=4096)
     """The rank of every member's adapter."""
     alpha: Annotated[float | None, Affects.MEMBERS] = Field(default=None, gt=0, allow_inf_nan=False)
-    """An adapter counts alpha / rank times; twice the rank when left out."""
+    """An adapter counts alpha / rank times; by default twice the rank."""
     target_modules: Annotated[
         Names | None,
         Field(min_length=1, examples=[["q_proj", "v_proj"]]),
         Metavar("NAME,NAME"),
         Affects.MEMBERS,
     ] = None
-    """The linear layers that are adapted, by the end of their names; all of the base's blocks when left out."""
+    """The linear layers that are adapted, by the end of their names; by default all of the base's blocks."""
     rows: int | None = Field(default=None, ge=1, le=65536)
-    """Completions that grow at the same time; as many as suit the device when left out."""
+    """Sequences decoded in parallel; by default as many as suit the device."""
     memory: Size | None = None
     """What the engine may take of its device's memory, the base included, such as 24GiB or 80%; all that is free when
     left out."""
@@ -154,13 +154,13 @@ class TasksConfig(Section):
     """Where kinds of tasks come from: names that `redqueen plugins` lists, or FILE.py:NAME for one of your own, which
     is code that you trust. proof:FILE.mm has proofs of a Metamath database of yours."""
     kinds: Annotated[Names, Field(min_length=1), Metavar("KIND,KIND")] = tuple(_PRESET["tasks"]["kinds"])
-    """What teachers are asked for, and what students get of sources; all kinds of the families when left out."""
+    """What teachers are asked for, and what students get of sources; by default all kinds of the families."""
     mix: Annotated[
         Weights,
         Field(examples=[[2, 1, 1]]),
         Metavar("2,1,1"),
     ] = ()
-    """How often each kind is asked for, one number for each; equally often when left out."""
+    """How often each kind is asked for, one number for each; by default equally often."""
     form: Literal["long", "direct", "short"] = "long"
     """What prompts say: "long" has students think first, "direct" answer at once, for bases of less than about a
     billion parameters; "short" is for small ones that were trained on it."""
@@ -183,7 +183,7 @@ class TasksConfig(Section):
     """Recent tasks that each student attempts once more in a step, of those that are solved now and then."""
     seeds: str | None = Field(default=None, min_length=1)
     """What teachers begin from: a .jsonl file of tasks, or the name of a base that comes with the package for its
-    own; the families' when left out."""
+    own; by default the families'."""
 
 
 class GuardConfig(Section):
@@ -203,7 +203,7 @@ class GuardConfig(Section):
     ] = ()
     """Regular expressions that no program may match; on the command line one, several in a file."""
     max_lines: int | None = Field(default=None, ge=1)
-    """Longer programs are refused; any length within the family's limit when left out."""
+    """Longer programs are refused; by default any length within the family's limit."""
     max_depth: int | None = Field(default=None, ge=1)
     """Programs with a deeper syntax tree are refused."""
     duplicates: Literal["near", "same", "unpaid", "allow"] = "near"
@@ -265,7 +265,7 @@ class EvalsConfig(Section):
     max_tokens: int = Field(default=512, ge=1, le=1_000_000)
     """The longest answer."""
     data: str | None = Field(default=None, min_length=1)
-    """The folder that they are in, as NAME/test.jsonl.gz; the hub's when left out."""
+    """The folder that they are in, as NAME/test.jsonl.gz; by default the hub's."""
 
 
 class MatchConfig(Section):
@@ -274,7 +274,7 @@ class MatchConfig(Section):
     maker: Plugin = _PRESET["match"]["maker"]
     """How a teacher gets its student; `redqueen plugins` lists the ways."""
     panel: int | None = Field(default=None, ge=1, le=1024)
-    """Students who attempt a teacher's tasks; the matchmaker's own number when left out, which is one for most."""
+    """Students who attempt a teacher's tasks; by default the matchmaker's own number, which is one for most."""
     exclude: Annotated[
         Names,
         Field(examples=[["t0:s0", "t1:s1"]]),
@@ -378,9 +378,9 @@ class ClusterConfig(Section):
 
     address: Annotated[str | None, Affects.NOTHING, Metavar("local|auto|HOST:PORT")] = Field(default=None, min_length=1)
     """A Ray cluster: "local" starts one here for the race, "auto" joins the one that this machine belongs to, and
-    HOST:PORT names its head; none when left out."""
+    HOST:PORT names its head; by default none."""
     workers: Annotated[int | None, Affects.NOTHING] = Field(default=None, ge=1, le=1024)
-    """Processes with an engine each; as many as shards when left out."""
+    """Processes with an engine each; by default as many as shards."""
     shards: int | None = Field(default=None, ge=1, le=1024)
     """Parts of the population, each of which is sampled and trained by itself; as many as workers when a run is begun
     without it, and from then on as the run has them."""

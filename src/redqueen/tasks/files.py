@@ -1,7 +1,7 @@
 """Tasks from the user's own files: seeds that teachers begin from, exams, and what no task may have.
 
 A file has one object a line (.jsonl, or packed .jsonl.gz). What a row says is its family's business (`Family.drafts`);
-a row of an exam also has its "kind" and a "band" (any label; the kind when left out). A seed or an exam task that is
+a row of an exam also has its "kind" and a "band" (any label; by default the kind). A seed or an exam task that is
 wrong is an error: its author can mend it.
 """
 

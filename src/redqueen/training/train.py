@@ -173,7 +173,7 @@ def _begin_fork(forked: Fork, folder: Path, settings: Config) -> None:
             what = f"{folder} is there already, {f'forked from {origin}' if origin else 'and no fork'}"
             raise RunError(what, "name another folder with --run, or leave --fork out to go on with it")
         return
-    with Store.read(forked.source):  # refuses what is no run
+    with Store.read(forked.source):  # refuses what is not a run folder
         theirs = load_run(forked.source / CONFIG)
     # Members and adapters are the checkpoint's: other ones cannot go on from it.
     there, here = flat(theirs), flat(settings)

@@ -32,7 +32,7 @@ class Checker:
     """Modules that are loaded before it: installed packages, which it would not find otherwise, with all that these
     import in turn, and what its functions import only when they are called."""
     data: str = ""
-    """The absolute path of a file that it reads while it is loaded, as `sys.argv[1]`; none when left out."""
+    """The absolute path of a file that it reads while it is loaded, as `sys.argv[1]`; by default none."""
 
     def __post_init__(self) -> None:
         if not isinstance(self.file, str) or not isinstance(self.imports, tuple):
