@@ -91,7 +91,7 @@ def test_everything_that_has_a_name_is_offered():
 
 
 def test_the_members_of_a_run_are_offered(tmp_path, monkeypatch):
-    for step, members in ((10, ("s0", "t0")), (20, ("s0", "s1.1"))):
+    for step, members in ((10, ("s0", "t0")), (20, ("s0", "s1.1", "t9;x", "$(x)", "t0 *"))):
         for member in members:
             (tmp_path / "demo" / "checkpoints" / f"step-{step:06}" / "members" / member).mkdir(parents=True)
     monkeypatch.chdir(tmp_path)

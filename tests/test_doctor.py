@@ -198,7 +198,7 @@ def test_how_many_members_fit_is_told_for_training_and_for_evolution_alone(monke
 
 def test_it_says_which_members_the_host_would_hold(monkeypatch):
     monkeypatch.setattr(doctor, "place", lambda settings: (torch.device("cuda"), torch.bfloat16))
-    free = {"cuda": 23 << 30, "cpu": 64 << 30}
+    free = {"cuda": 23 << 30, "cpu": 96 << 30}
     monkeypatch.setattr(memory, "available", lambda device: free[device.type])
     found = check_base("random:1.5b", 100, EngineConfig())
     assert found.hosted and found.host_bytes == found.members_bytes // 101 * 602

@@ -247,8 +247,8 @@ def test_members_are_not_hosted_where_that_saves_nothing(options: Any):
 
 def test_the_host_must_hold_them():
     plan = planned("random:1.5b", 100, 23 * GIB)
-    assert planned("random:1.5b", 100, 23 * GIB, host=plan.host).micro_tokens == 0
-    assert planned("random:1.5b", 100, 23 * GIB, host=int(plan.host / 0.9)) == plan
+    assert planned("random:1.5b", 100, 23 * GIB, host=memory.COPIES * plan.host).micro_tokens == 0
+    assert planned("random:1.5b", 100, 23 * GIB, host=int(memory.COPIES * plan.host / 0.9)) == plan
 
 
 def test_a_peak_is_less_where_few_members_are_trained():
@@ -329,5 +329,5 @@ def test_pages_are_pinned_until_the_last_tensor_of_them_goes(monkeypatch):
 
 def test_pages_that_cannot_be_pinned_are_one_line(monkeypatch):
     monkeypatch.setattr(torch.cuda, "cudart", lambda: Runtime(refuses=True))
-    with pytest.raises(InputError, match=r"cannot be pinned for the GPU \(out of memory \(2\)\); use fewer members"):
+    with pytest.raises(MachineError, match=r"cannot be pinned for the GPU \(out of memory \(2\)\); use fewer members"):
         pinned.host_zeros(10, dtype=torch.float32, beside=torch.device("cuda"))

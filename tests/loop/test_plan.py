@@ -66,6 +66,8 @@ def test_without_the_weights_a_plan_is_of_the_configuration_and_comes_to_the_sam
     assert told["why"] == f"the weights of {tmp_path} are not here (there is no model.safetensors)"
     for name in ("prompts", "proposals", "attempts", "most_sampled_tokens", "steps"):
         assert told[name] == tried[name]
+    words = ("train", file, "--plan", "--json", "--tasks.replay", 2)
+    assert answer(capsys, *words, "--engine.base", tmp_path)["besides"] == answer(capsys, *words)["besides"] != []
     assert (told["base"]["members"], told["base"]["rank"]) == (4, 4)
     assert told["base"]["base_bytes"] / 2**30 == pytest.approx(tried["memory_gib"]["base"])
     assert told["base"]["members_bytes"] / 2**30 == pytest.approx(tried["memory_gib"]["members"])

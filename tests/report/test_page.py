@@ -644,8 +644,11 @@ def test_arms_are_laid_over_each_other(browser, tmp_path):
             of_base = {each["name"]: each["y"] for each in drawn(watched, "exam")}
             assert of_base["greedy"] == [None, 0.3, None, None, None] and of_base["greedy, base"] == [0.3] * 5
             assert of_base["greedy, best member"] == [None, 0.6, None, None, None]
+            chart = "document.querySelector('#chart-arm-solve_rate-race-code_o .plot')"
+            watched.page.evaluate(f"{chart}.zoom = [1, 2]")
             watched.page.select_option("#over", "sampled_tokens")
             watched.draw_all()
+            assert watched.page.evaluate(f"{chart}.zoom") is None, "a part of one axis is none of another"
             spent = [arm["spent"]["sampled_tokens"] for arm in views.arms_view(runs)]
             over = watched.page.evaluate(
                 """document.querySelector("#chart-arm-solve_rate-race-code_o .plot").data
@@ -654,6 +657,9 @@ def test_arms_are_laid_over_each_other(browser, tmp_path):
             assert over == spent
             watched.page.select_option("#over", "")
             watched.page.select_option("#run", "2")
+            expect(watched.page.locator("#run-name")).to_have_text("other-0")
+            watched.page.locator("nav a[href='#members']").click()
+            watched.until("location.hash === '#members&run=2'")
             expect(watched.page.locator("#run-name")).to_have_text("other-0")
 
 

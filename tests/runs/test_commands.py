@@ -601,6 +601,7 @@ def test_what_cannot_be_named_is_one_line(trained, tmp_path):
     assert "needs to know which member; name one, such as" in refusal("retention", trained)
     assert "checkpoints are of steps 10, 20" in refusal("retention", f"{trained}:5/s0")
     assert "is not a run folder" in refusal("crossplay", tmp_path, trained)
+    assert "cannot be read: File name too long" in refusal("export", "x" * 300, *to)
 
 
 # compare

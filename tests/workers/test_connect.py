@@ -128,7 +128,7 @@ def test_the_doctor_says_how_many_members_a_cluster_has_room_for(redqueen):
 def test_where_gpus_are_taken_the_doctor_cannot_tell(capsys):
     here = {"address": "10.0.0.5", "cpus": 4, "gpus": 1.0, "memory_gib": 8.0, "versions": versions()}
     machine = ClusterMachine(**here, workers=1, worker=None)
-    with_room = replace(machine, worker=WorkerMemory("cuda", "bfloat16", 80 << 30, host=400 << 30))
+    with_room = replace(machine, worker=WorkerMemory("cuda", "bfloat16", 80 << 30, host=1200 << 30))
     fits = doctor.check_workers("random:7b", EngineConfig(rank=8), [machine, with_room, replace(with_room, workers=0)])
     assert fits[0] is None and fits[1] is not None and fits[1].members > 100
     doctor.check(VerifierConfig(), None, [machine, with_room], fits[:2]).render(Console())
@@ -138,7 +138,7 @@ def test_where_gpus_are_taken_the_doctor_cannot_tell(capsys):
     assert f"room for {fits[1].members:,} members each{where}, {fits[1].members:,} in all" in said
     assert fits[1].host_bytes > 100 << 30
     # As many as the host has room for, or as are trained on the GPU alone.
-    little = replace(machine, worker=WorkerMemory("cuda", "bfloat16", 80 << 30, host=100 << 30))
+    little = replace(machine, worker=WorkerMemory("cuda", "bfloat16", 80 << 30, host=500 << 30))
     none = replace(machine, worker=WorkerMemory("cuda", "bfloat16", 80 << 30, host=1 << 30))
     counts = [each.members for each in doctor.check_workers("random:7b", EngineConfig(rank=8), [none, little]) if each]
     assert 100 < counts[0] < counts[1] < fits[1].members

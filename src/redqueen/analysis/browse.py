@@ -42,7 +42,7 @@ class Filters:
     reason: str | None = None
     """Of a rejection."""
     text: str | None = None
-    """What the teacher wrote has it somewhere, in whatever case."""
+    """What the teacher wrote has it somewhere, ASCII letters in either case."""
     before: tuple[int, int] | None = None
     """A step and a place."""
 

@@ -347,7 +347,7 @@ def _unfinished(runs: Iterable[MeasuredRun]) -> list[str]:
 def _forks(runs: Sequence[MeasuredRun]) -> list[str]:
     forks = [run for run in runs if run.forked_from is not None]
     notes = [f"{run.folder} is a fork of {run.forked_from}: the steps up to there are that run's" for run in forks]
-    origins = [str(run.forked_from).rpartition(", step ")[0] for run in forks]
+    origins = [os.path.normpath(str(run.forked_from).rpartition(", step ")[0]) for run in forks]
     related = len(set(origins)) < len(origins) or {*origins} & {os.path.abspath(run.folder) for run in runs}
     if related:
         notes.append("runs that share steps are not independent: intervals and verdicts take them as if they were")

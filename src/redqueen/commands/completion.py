@@ -48,6 +48,7 @@ complete -c redqueen -a '(__redqueen)'
 """,
 }
 WORDS = "words"
+_ID = re.compile(r"[A-Za-z]+[0-9]*(\.[0-9]+)*")
 STANDING_FOR_ONE = ("student", "teacher", "soup")
 """Members of a run that need no id."""
 
@@ -166,5 +167,6 @@ def _members(part: str) -> list[str]:
     """The members of the run that stands before the slash, at its newest checkpoint."""
     folder, slash, _ = part.rpartition("/")
     kept = sorted((Path(folder) / CHECKPOINTS).glob("step-*/members")) if slash else []
-    ids = sorted(member.name for member in kept[-1].iterdir()) if kept else []
+    # A folder may be somebody else's, and a shell runs what else a name may hold.
+    ids = sorted(each.name for each in kept[-1].iterdir() if _ID.fullmatch(each.name)) if kept else []
     return _beginning(part, [f"{folder}/{id}" for id in [*STANDING_FOR_ONE, *ids]]) if kept else []

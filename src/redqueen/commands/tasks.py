@@ -36,7 +36,7 @@ class TasksCommand(Reporting):
     until: Annotated[int | None, tyro.conf.arg(metavar="STEP")] = None
     """Up to this step."""
     text: str | None = None
-    """Only tasks whose teacher wrote this somewhere, in whatever case."""
+    """Only tasks whose teacher wrote this somewhere, ASCII letters in either case."""
     solved_min: Annotated[float | None, tyro.conf.arg(metavar="RATE")] = None
     """Solved in at least this share of the attempts, 0 to 1."""
     solved_max: Annotated[float | None, tyro.conf.arg(metavar="RATE")] = None

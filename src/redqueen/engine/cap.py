@@ -63,7 +63,7 @@ def kept_plan(
     if plan.micro_tokens == 0:
         unbounded = planned(size, None)
         wanted = size_text(unbounded.host)
-        short = f", and {size_text(host)} of the host's memory cannot hold their masters ({wanted})"
+        short = f", and {size_text(host)} of the host's memory cannot hold their masters ({wanted}) and copies of them"
         raise InputError(
             f"{members} leave no room to {does}{within}{short * bool(unbounded.micro_tokens)}",
             "raise engine.memory, or " * bool(roomy.micro_tokens) + _LESS,

@@ -33,6 +33,8 @@ FEW_TOKENS = 4_096
 """When not even these fit, activations are checkpointed, and then members hosted."""
 GRADIENTS = 4
 """Where members are hosted, gradients get up to one part in so many of what is left."""
+COPIES = 3
+"""Times that the host must hold what is hosted: where it is, as it is read for a checkpoint, and as it is packed."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -208,7 +210,8 @@ def plan(
     ]  # fmt: skip
     few = min(FEW_TOKENS, ENOUGH_TOKENS[device])
     enough = [each for each in plans if each.micro_tokens >= few]
-    return enough[0] if enough else max(plans, key=lambda each: each.micro_tokens)
+    # Copies to and from the host at every update are not worth a few tokens more.
+    return enough[0] if enough else max(plans, key=lambda each: each.micro_tokens * (1 if each.hosted else 2))
 
 
 def _plan(
@@ -249,7 +252,7 @@ def _plan(
     activation = _activation(shape, trains=trains, checkpointing=checkpointing) * width
     # The cache stays allocated meanwhile, so the two share what is left.
     micro = min(max(0, room // 2) // activation, ENOUGH_TOKENS[device])
-    short = host is not None and on_host > int(host * (1 - SPARE))
+    short = host is not None and COPIES * on_host > int(host * (1 - SPARE))
     micro = 0 if micro < MIN_TOKENS or short else micro
     return MemoryPlan(
         weights=weights,

@@ -12,7 +12,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from redqueen.errors import InputError
+from redqueen.errors import MachineError
 
 PORTABLE = 1
 """CUDA's flag for memory that is pinned for all GPUs."""
@@ -35,7 +35,7 @@ def _register(memory: np.ndarray, address: int, size: int) -> None:
     runtime: Any = torch.cuda.cudart()
     if code := int(runtime.cudaHostRegister(address, size, PORTABLE)):
         why = runtime.cudaGetErrorString(runtime.cudaError(code))
-        raise InputError(
+        raise MachineError(
             f"{size:,} bytes of the host's memory cannot be pinned for the GPU ({why})",
             "use fewer members or a lower rank, or end what else holds the host's memory",
         )

@@ -20,6 +20,15 @@ class Named:
 
 def named(what: str) -> Named | None:
     """What is meant of a run; None where it is none."""
+    try:
+        return _named(what)
+    except OSError as error:
+        raise InputError(
+            f"{what} cannot be read: {error.strerror}", "give the folder of a run that you may read"
+        ) from None
+
+
+def _named(what: str) -> Named | None:
     if (Path(what) / RECORDS).is_file():
         return Named(Path(what))
     for name, member in ((what, None), (str(Path(what).parent), Path(what).name)):

@@ -59,7 +59,7 @@ class ProposalFilters(TypedDict, total=False):
     """A step, which belongs to the range, as that of `until` does."""
     until: int | None
     text: str | None
-    """What the teacher's text has somewhere, in whatever case."""
+    """What the teacher's text has somewhere, ASCII letters in either case."""
     before: tuple[int, int] | None
     """A step and a place, which do not."""
 

@@ -1,6 +1,6 @@
 """What a race would need, from its settings and its base's configuration alone: nothing is loaded and nothing run.
 
-For a base whose weights are not here, for the shape of one (`random:7b`), and for a GPU that this machine has not.
+For a base whose weights are not here, for the shape of one (`random:7b`), and for a GPU that is not here.
 """
 
 from dataclasses import asdict, dataclass
@@ -15,6 +15,7 @@ from redqueen.plugins import MATCHMAKERS
 from redqueen.population.matchmaking import Maker, count_matches
 from redqueen.settings import Config
 from redqueen.training.doctor import BaseCheckup, check_base
+from redqueen.training.plan import besides
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -37,6 +38,8 @@ class OutlineReport:
     """Of a step, if every proposal becomes a task."""
     most_sampled_tokens: int
     """Of a step, if every proposal is valid and every text as long as it may be."""
+    besides: tuple[str, ...]
+    """What is not in these numbers."""
     steps: int
     base: BaseCheckup
 
@@ -49,6 +52,7 @@ class OutlineReport:
             f"a step: {self.base.members} members, {self.prompts} prompts, {self.proposals} proposals, "
             f"{self.attempts} attempts if all proposals are valid, at most {self.most_sampled_tokens:,} tokens; "
             f"{self.steps} steps",
+            *(f"not in it: {what}" for what in self.besides),
             *(f"{name:<11}{text}" for name, text in self.base.rows()),
         ):
             console.print(line, markup=False, highlight=False, soft_wrap=True)
@@ -87,6 +91,7 @@ def outline(settings: Config, why: str) -> OutlineReport:
         proposals=proposals,
         attempts=attempts,
         most_sampled_tokens=proposals * tasks.proposal_tokens + attempts * tasks.attempt_tokens,
+        besides=tuple(besides(settings)),
         steps=settings.run.steps,
         base=check_base(settings.engine.base, members, settings.engine),
     )

@@ -106,12 +106,12 @@ def plan(settings: Config) -> PlanReport:
         flops=int(figures[FLOPS]),
         seconds=seconds,
         steps=settings.run.steps,
-        besides=tuple(_besides(settings)),
+        besides=tuple(besides(settings)),
         memory_gib=memory,
     )
 
 
-def _besides(settings: Config) -> Iterator[str]:
+def besides(settings: Config) -> Iterator[str]:
     tasks, population = settings.tasks, settings.population
     if tasks.replay:
         yield f"up to {tasks.replay} recent tasks that each student attempts {tasks.attempts} times more"

@@ -19,7 +19,7 @@ from redqueen.engine.protocol import Sample, SampleRequest
 from redqueen.engine.split.group import Lost, connected
 from redqueen.engine.split.part import Part, Sum
 from redqueen.engine.split.told import Agreed, Loaded, Opening, Removed, Took, Turn, Wrote, digest
-from redqueen.errors import UserError
+from redqueen.errors import InputError
 
 
 @dataclass(slots=True, eq=False)
@@ -85,7 +85,7 @@ def follow(connection: Connection) -> None:
                 found = engine.run(message.kind, heard if message.kind == "sample" else message.items, message.recipe)
             except Lost:
                 raise
-            except UserError:
+            except InputError:
                 continue  # the leader was told the same, and nothing has changed
             connection.send_bytes(digest(message.kind, heard.tokens if message.kind == "sample" else found))
 

@@ -25,7 +25,7 @@ from redqueen.engine.split.group import Lost, connected, device_of
 from redqueen.engine.split.part import Part, Sum, refuse
 from redqueen.engine.split.told import Agreed, Loaded, Opening, Removed, Took, Turn, Wrote, digest
 from redqueen.engine.streams import Call, Streams
-from redqueen.errors import MachineError, UserError
+from redqueen.errors import InputError, MachineError
 
 _END_S = 10
 """For processes to end by themselves."""
@@ -172,7 +172,7 @@ class SplitEngine(LocalEngine):
         try:
             found = super().run(kind, told or items, recipe)
         except BaseException as error:
-            if isinstance(error, Lost) or not isinstance(error, UserError):
+            if not isinstance(error, InputError):
                 self.followers.close()  # they wait for sums that do not come
             raise
         self.followers.compare(digest(kind, found if told is None else told.tokens))

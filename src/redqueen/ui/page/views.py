@@ -158,8 +158,8 @@ def arms_view(folders: Sequence[Path]) -> list[JSON]:
         for (key, group), name in zip(groups.items(), names, strict=True)
     ]
     for arm in arms:
-        twin = next((other["name"] for other in arms if other is not arm and other["series"] == arm["series"]), None)
-        arm["twin"] = twin
+        same = (other["name"] for other in arms if other is not arm and other["series"] == arm["series"])
+        arm["twin"] = next(same, None) if arm["series"] else None
     return arms
 
 

@@ -1,5 +1,5 @@
 // The address says what is looked at, so that it can be kept, sent and read again: #members, #member=t0.1, #task=3:17,
-// #tasks&kind=code_i&text=gcd, each with &run=1 where there are several runs.
+// #tasks&kind=code_i&text=gcd, each with &run=1 where there are several runs. One that names no run is of the one that is shown.
 "use strict";
 {
 const section = (part) => part && !part.includes("=") ? part : "";
@@ -7,8 +7,9 @@ const read = () => {
   const [first, ...others] = location.hash.slice(1).split("&");
   return {section: section(first), ...Object.fromEntries(new URLSearchParams([...(section(first) ? [] : [first]), ...others].join("&")))};
 };
+const several = () => (RQ.names?.length ?? 0) > 1;
 const written = ({section, ...values}) => {
-  const named = new URLSearchParams(Object.entries({...values, ...RQ.number ? {run: RQ.number} : {}}).filter(([, value]) => value !== ""));
+  const named = new URLSearchParams(Object.entries({...values, ...several() ? {run: RQ.number} : {}}).filter(([, value]) => value !== ""));
   return `#${[section, String(named).replaceAll("%3A", ":")].filter(Boolean).join("&")}`;
 };
 
@@ -25,8 +26,7 @@ RQ.goTo = (values) => {
 };
 RQ.goBack = () => {
   const {member, task} = read();
-  if (!member && !task) return;
-  history.replaceState(null, "", before || location.pathname + location.search);
+  if (member || task) history.replaceState(null, "", before || (several() ? written({}) : location.pathname + location.search));
   before = null;
 };
 // What is listed is part of the address, without a way back through every choice.
@@ -38,7 +38,7 @@ RQ.addressed = () => read();
 
 // What the address asks for, after it was read or changed.
 RQ.follow = async () => {
-  const {section, run = "0", member, task, ...filters} = read();
+  const {section, run = RQ.number, member, task, ...filters} = read();
   following = true;
   try {
     const number = Number(run);
@@ -49,6 +49,7 @@ RQ.follow = async () => {
     else {
       if (dialog.open) dialog.close();
       before = null;
+      if (several()) history.replaceState(null, "", written({section, ...filters}));
       if (Object.keys(filters).length) { RQ.setFilters(filters); await RQ.browse(); }
       const place = section && document.getElementById(section);
       if (place) place.scrollIntoView({behavior: "instant"});

@@ -60,6 +60,8 @@ RQ.chart = (place, about) => {
     sized.observe(plot);
   }
   const [caption, plot, legend, table] = figure.children;
+  const over = `${RQ.number} ${about.unit ?? "step"}`;
+  if (plot.over !== over) { plot.over = over; plot.zoom = null; }
   RQ.fill(caption, about.title, about.note ? RQ.el("small", {}, RQ.capital(about.note)) : null);
   plot.setAttribute("aria-label", `Chart: ${about.title}. ${about.says ?? (about.x ? about.note : about.lines.map((line) => {
     const known = line.y.filter((each) => each != null);

@@ -231,7 +231,7 @@ const begin = async () => {
   RQ.fill(choice, names.map((name, at) => RQ.el("option", {value: at}, RQ.visible(name))));
   document.getElementById("run-choice").hidden = names.length < 2;
   RQ.names = names;
-  choice.addEventListener("change", () => { RQ.choose(Number(choice.value)); history.replaceState(null, "", `#race${choice.value === "0" ? "" : `&run=${choice.value}`}`); });
+  choice.addEventListener("change", () => { RQ.choose(Number(choice.value)); history.replaceState(null, "", `#race&run=${choice.value}`); });
   if (kept && kept.left_out) {
     const note = document.getElementById("tasks-note");
     note.textContent = kept.left_out;
