@@ -828,7 +828,7 @@ def test_when_the_server_ends_the_page_says_so(browser, recorded):
 
 def test_reports_need_a_name_and_a_run(recorded, tmp_path, capsys):
     assert main(["report", str(recorded), str(recorded)]) == 2
-    assert "-o FILE.html" in capsys.readouterr().err
+    assert "--to FILE.html" in capsys.readouterr().err
     assert main(["report", str(recorded), "-o", str(tmp_path)]) == 2
     assert "is a folder" in capsys.readouterr().err
     assert main(["report", str(tmp_path)]) == 2

@@ -582,7 +582,8 @@ def test_a_member_is_named_in_one_way_everywhere(trained, tmp_path, capsys):
 
 def test_who_sits_an_exam_is_named_likewise(trained):
     subjects = find_subjects([f"{trained}/teacher", f"{trained}:10/s0"], "all")
-    best = best_of(trained, trained / "checkpoints" / "step-000020", 20, Role.TEACHER)[0]
+    living = checkpoints.population(trained / "checkpoints" / "step-000020")
+    best = best_of(trained, living, 20, Role.TEACHER)[0]
     assert list(subjects.members) == [f"{trained}/{best}", f"{trained}:10/s0"]
     assert [group.step for group in subjects.groups] == [20, 10]
     assert any(f"{best} is the best teacher" in note for note in subjects.notes)
