@@ -66,7 +66,3 @@ def test_every_recipe_is_listed_and_says_what_to_expect():
     listed = re.findall(r"^\| \[([\w-]+\.md)\]", (FOLDER / "README.md").read_text(), re.M)
     assert sorted([*listed, "README.md"]) == sorted(page.name for page in FOLDER.glob("*.md"))
     assert all("\n## What to expect\n" in (FOLDER / name).read_text() for name in listed)
-
-
-def test_the_family_of_the_recipe_is_the_one_that_is_tested():
-    assert (FOLDER / "arithmetic.py").read_text() == (FOLDER.parent / "tests" / "plugins" / "arithmetic.py").read_text()

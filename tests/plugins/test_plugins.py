@@ -40,6 +40,8 @@ from redqueen.training.rules import read_rules
 from redqueen.verifier import LocalVerifier
 
 HERE = Path(__file__).parent
+OWN = HERE.parents[1] / "examples" / "arithmetic.py"
+"""The small family of the page and of a recipe."""
 PAGE = (HERE.parents[1] / "docs" / "extending.md").read_text()
 SMALL = {
     "engine.base": "chains", "engine.rank": 4, "engine.device": "cpu", "engine.dtype": "float32",
@@ -70,7 +72,7 @@ def examples(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def package(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder that has a package with a family in it, as an installer leaves it."""
     folder = tmp_path_factory.mktemp("site")
-    shutil.copy(HERE / "arithmetic.py", folder / "counting.py")
+    shutil.copy(OWN, folder / "counting.py")
     (about := folder / "counting-1.0.dist-info").mkdir()
     (about / "METADATA").write_text("Metadata-Version: 2.1\nName: counting\nVersion: 1.0\n")
     (about / "entry_points.txt").write_text("[redqueen.families]\narithmetic = counting:Arithmetic\n")
@@ -104,7 +106,7 @@ def raced(request, examples, package, tmp_path_factory) -> Iterator[Raced]:
     rows = [{"id": f"p{n}", "question": f"What is {n} + 2?", "answer": str(n + 2)} for n in range(3)]
     (examples / "puzzles" / "test.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     own = {
-        "tasks.families": f"{HERE}/arithmetic.py:Arithmetic",
+        "tasks.families": f"{OWN}:Arithmetic",
         "match.maker": f"{examples}/curious.py:CURIOUS",
         "rl.estimator": f"{examples}/best.py:BEST",
         "rl.reward": f"{examples}/halfway.py:halfway",
@@ -178,7 +180,7 @@ def test_its_race_goes_on_where_it_stopped(raced, redqueen):
 
 
 def test_the_page_shows_the_family_that_is_raced_here_and_it_has_at_most_sixty_lines():
-    source = (HERE / "arithmetic.py").read_text()
+    source = OWN.read_text()
     assert f"```python\n{source}```" in PAGE
     assert len(list(filter(str.strip, source.splitlines()))) <= 60
 
@@ -205,7 +207,7 @@ def test_a_family_brings_all_its_kinds_unless_some_are_named(examples):
     check(with_kinds(load(None, named)))
     assert with_kinds(load(None, named)).tasks.kinds == ("code_e",)
     assert with_kinds(load()) == load()
-    both = {"tasks.families": f"{code_e},{HERE}/arithmetic.py:Arithmetic"}
+    both = {"tasks.families": f"{code_e},{OWN}:Arithmetic"}
     families = read_rules(with_kinds(load(None, both))).families
     assert list(families.kinds) == ["code_e", "sum"]
     assert {type(seed).__name__ for seed in families.seeds} == {"CodeTask", "Sum"}
@@ -321,7 +323,7 @@ def test_without_learning_there_must_be_operators_that_make_something_new_of_wei
         (REWARDS, "raise SystemExit(0)", "fails when it is imported: SystemExit: 0"),
         (
             FAMILIES,
-            "from plugins.arithmetic import Arithmetic\nclass X(Arithmetic):\n    __init__ = exit",
+            "from arithmetic import Arithmetic\nclass X(Arithmetic):\n    __init__ = exit",
             "of its class",
         ),
         (BENCHMARKS, None, "there is no file"),
@@ -359,7 +361,7 @@ def test_a_family_that_is_not_whole_or_takes_anothers_kinds_is_refused(tmp_path,
 
 @pytest.mark.parametrize("preset", ["demo", "small", "paper"])
 def test_what_a_preset_names_of_a_family_that_is_not_raced_is_told_and_left_out(preset):
-    rules = read_rules(with_kinds(load(preset, {"tasks.families": f"{HERE}/arithmetic.py:Arithmetic"})))
+    rules = read_rules(with_kinds(load(preset, {"tasks.families": f"{OWN}:Arithmetic"})))
     assert rules.seeds is None
     held_out, *seeds = rules.notes
     assert re.fullmatch("guard.held_out: none of tasks.families has the exam (pico|functions)", held_out)

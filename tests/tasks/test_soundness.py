@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from plugins.arithmetic import Sum
+from arithmetic import Sum
 
 from redqueen.keys import numbers
 from redqueen.plugins import FAMILIES
@@ -22,7 +22,7 @@ from redqueen.tasks.soundness.material import ENOUGH, gather
 from redqueen.verifier import LocalVerifier
 
 HERE = Path(__file__).parent
-ARITHMETIC = f"{HERE.parent}/plugins/arithmetic.py:Arithmetic"
+ARITHMETIC = f"{HERE.parents[1]}/examples/arithmetic.py:Arithmetic"
 TASKS = 40
 BROKEN = {
     "CutPays": "told apart", "ProseIsWrong": "told apart", "LargeAreRefused": "right answers", "EchoPays": "worthless",

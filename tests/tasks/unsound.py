@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from plugins.arithmetic import SEEDS, Arithmetic, Numbers, Sum, Sums
+from arithmetic import SEEDS, Arithmetic, Numbers, Sum, Sums
 
 from redqueen.tasks.protocol import Attempt, Form, Prompt
 from redqueen.tasks.verdicts import Grade, Reason, Rejection, Verdict, malformed
